@@ -1,0 +1,1 @@
+"""The two stores: files and tags in a DuckLake catalog, small transactional records in SQL."""

@@ -1,0 +1,165 @@
+"""The whole error tree of Framesift.
+
+    FramesiftError
+    ├── InvalidInput             a value the user gave cannot be used
+    │   ├── UnknownName          a class, tag, camera or split that does not exist
+    │   └── ClassListMissing     a source without its class_list.json
+    ├── NotFound                 no source, dataset, job... of that name
+    ├── AlreadyExists            the name is taken
+    ├── BadFile                  a file's content cannot be used
+    ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
+    ├── StorageError             the disk: space, permission, a vanished file
+    ├── CatalogBusy              another process holds the write lock
+    ├── CatalogDamaged           the catalog's files do not fit together
+    ├── JobFailed                a training or validation job did not succeed
+    └── ServerError              a Framesift server answered with an error (client side)
+
+A message says what was given, what was expected and what to do, on one line.
+What a program may want to act on is on attributes.
+Foreign exceptions are translated into these once, where they enter, ``from`` the cause.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class FramesiftError(Exception):
+    """Every error that Framesift raises on purpose."""
+
+
+class InvalidInput(FramesiftError):
+    """A value the user gave cannot be used."""
+
+
+class UnknownName(InvalidInput):
+    """A name that is not among the known ones; the message offers the nearest.
+
+    Attributes:
+        kind: What the name was taken for, such as "class".
+        name: The name as given.
+        nearest: The known names most like it, best first; may be empty.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+        self.kind = kind
+        self.name = name
+        known = sorted(known)
+        self.nearest = nearest_names(name, known)
+        if self.nearest:
+            advice = f"did you mean {' or '.join(self.nearest)}?"
+        elif len(known) <= 12:
+            advice = f"known: {', '.join(known) or 'none'}."
+        else:
+            advice = f"{len(known)} are known."
+        super().__init__(f"unknown {kind} '{name}': {advice}{' ' + hint if hint else ''}")
+
+
+def nearest_names(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three known names that look like ``name``, best first; empty when none does."""
+    return get_close_matches(name.lower(), list(known), n=3, cutoff=0.6)
+
+
+class ClassListMissing(InvalidInput):
+    """A source without class_list.json: colours cannot be told apart."""
+
+
+class NotFound(FramesiftError):
+    """Nothing of that kind has that name.
+
+    Attributes:
+        kind: "source", "dataset", "job"...
+        name: The name as given.
+    """
+
+    def __init__(self, kind: str, name: str, hint: str = "") -> None:
+        self.kind = kind
+        self.name = name
+        super().__init__(f"no {kind} named '{name}'{': ' + hint if hint else ''}")
+
+
+class AlreadyExists(FramesiftError):
+    """The name is taken.
+
+    Attributes:
+        kind: "source", "dataset"...
+        name: The name as given.
+    """
+
+    def __init__(self, kind: str, name: str, hint: str = "") -> None:
+        self.kind = kind
+        self.name = name
+        super().__init__(f"{kind} '{name}' already exists{': ' + hint if hint else ''}")
+
+
+class BadFile(FramesiftError):
+    """A file's content cannot be used.
+
+    Attributes:
+        file: Path or key of the file; empty when only its bytes are known.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, reason: str, file: str = "") -> None:
+        self.file = file
+        self.reason = reason
+        super().__init__(f"{file}: {reason}" if file else reason)
+
+
+class SqlError(FramesiftError):
+    """A statement that is refused or failed, as Db2 reports it.
+
+    Attributes:
+        sqlcode: Db2's message number, negative for an error, such as -206.
+        sqlstate: The five-character SQLSTATE, such as "42703".
+        text: The message without code and state.
+    """
+
+    def __init__(self, sqlcode: int, sqlstate: str, text: str) -> None:
+        self.sqlcode = sqlcode
+        self.sqlstate = sqlstate
+        self.text = text
+        super().__init__(f"SQL{-sqlcode:04d}N  {text}  SQLSTATE={sqlstate}")
+
+
+class StorageError(FramesiftError):
+    """The disk refuses: no space, no permission, a file that vanished.
+
+    Attributes:
+        path: The file or folder concerned.
+    """
+
+    def __init__(self, message: str, path: str = "") -> None:
+        self.path = path
+        super().__init__(message)
+
+
+class CatalogBusy(FramesiftError):
+    """Another process holds the catalog's write lock longer than the wait allowed."""
+
+
+class CatalogDamaged(FramesiftError):
+    """The catalog's files do not fit together; the message says how to go back."""
+
+
+class JobFailed(FramesiftError):
+    """A job did not succeed.
+
+    Attributes:
+        job: The job's name.
+    """
+
+    def __init__(self, job: str, message: str) -> None:
+        self.job = job
+        super().__init__(message)
+
+
+class ServerError(FramesiftError):
+    """A Framesift server answered with an error, or did not answer.
+
+    Attributes:
+        status: HTTP status, or None where there was no answer.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        self.status = status
+        super().__init__(message)

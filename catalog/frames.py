@@ -1,0 +1,248 @@
+"""Files and frames: insert and fetch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import InvalidInput
+from catalog.lake_tables import (
+    CLASS_PIXELS,
+    FILES,
+    FILES_COLUMNS,
+    FRAME_TAGS,
+    FRAME_TAGS_COLUMNS,
+    UNKNOWN_PIXELS,
+)
+from catalog.records import (
+    OBJECT_PLATFORMS,
+    CatalogInfo,
+    ClassShare,
+    File,
+    Frame,
+    make_fkey,
+)
+from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
+
+_ARROW = {
+    "VARCHAR": pa.string(),
+    "BIGINT": pa.int64(),
+    "INTEGER": pa.int32(),
+    "SMALLINT": pa.int16(),
+    "TINYINT": pa.int8(),
+    "TIMESTAMP": pa.timestamp("us"),
+}
+
+
+@dataclass(frozen=True)
+class SourceNames:
+    """How a source's files are named in the catalog.
+
+    Attributes:
+        platform: "IBM COS", "NFS", "local"...
+        cluster: Cluster or host that serves it.
+        datasource: Bucket, export or folder name.
+        root: Folder its keys are below, as rows of a file system show it.
+        site: Free text.
+    """
+
+    platform: str
+    cluster: str
+    datasource: str
+    root: str
+    site: str = ""
+
+
+def register(
+    connection: duckdb.DuckDBPyConnection,
+    source: SourceNames,
+    files: Sequence[File],
+    frames: Sequence[Frame],
+    scan: int,
+) -> None:
+    """Put files and the tags of their frames into the caller's transaction, replacing older rows.
+
+    Rows are as Spectrum Discover has them: one per file; the camera image's row carries the
+    frame's tags and the label file's does not, so that nothing counts twice.
+
+    Args:
+        connection: Inside CatalogStore.writing.
+        source: How the files are named.
+        files: The files; each key once.
+        frames: Frames whose image is among ``files``.
+        scan: Number of the scan, kept as scangen.
+
+    Raises:
+        InvalidInput: A key is given twice, or a name is longer than the catalog allows.
+    """
+    rows = [_file_row(source, file, scan) for file in files]
+    keys = [row["fkey"] for row in rows]
+    if len(set(keys)) < len(keys):
+        raise InvalidInput(f"source {source.datasource}: a key is listed twice")
+    file_table = _table(rows, FILES_COLUMNS)
+    connection.register("new_files", file_table)
+    for table in (FILES, CLASS_PIXELS, FRAME_TAGS):
+        # Tags go too: a frame whose label became unreadable must not keep its old counts.
+        connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM new_files)")
+    connection.execute(f"INSERT INTO {FILES} BY NAME SELECT * FROM new_files")
+    connection.unregister("new_files")
+    if not frames:
+        return
+    classes = dict.fromkeys(frames[0].class_pixels, "INTEGER")
+    positions = dict.fromkeys(frames[0].positions, "TINYINT")
+    columns = {"fkey": "VARCHAR", **positions, UNKNOWN_PIXELS: "INTEGER", **classes}
+    for name, table, family in (
+        (CLASS_PIXELS, [_class_row(source, frame) for frame in frames], columns),
+        (FRAME_TAGS, [_frame_row(source, frame) for frame in frames], FRAME_TAGS_COLUMNS),
+    ):
+        connection.register("new_tags", _table(table, family))
+        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM new_tags")
+        connection.unregister("new_tags")
+
+
+def remove_unseen(
+    connection: duckdb.DuckDBPyConnection, source: SourceNames, scan: int
+) -> int:
+    """Remove the source's files that the given scan did not see; how many there were.
+
+    They leave the current snapshot and stay in older ones.
+    """
+    gone = (
+        f"SELECT fkey FROM {FILES} WHERE cluster = ? AND datasource = ? AND scangen <> ?"
+    )
+    values = [source.cluster, source.datasource, scan]
+    for table in (CLASS_PIXELS, FRAME_TAGS):
+        connection.execute(f"DELETE FROM {table} WHERE fkey IN ({gone})", values)
+    row = connection.execute(
+        f"DELETE FROM {FILES} WHERE cluster = ? AND datasource = ? AND scangen <> ?", values
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def info(store: CatalogStore) -> CatalogInfo:
+    """Snapshot number, and how many files, labelled frames and tags the catalog holds."""
+    with store.reading() as cursor:
+        counts = cursor.execute(
+            f"SELECT (SELECT count(*) FROM {LAKE}.main.{FILES}), "
+            f"(SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS}), "
+            "(SELECT count(*) FROM duckdb_views() WHERE database_name = ? AND schema_name = ? "
+            "AND starts_with(view_name, 't_'))",
+            [LAKE, DISCOVER],
+        ).fetchone()
+        files, frames, tags = counts or (0, 0, 0)
+        return CatalogInfo(snapshot_of(cursor), files, frames, tags)
+
+
+def class_shares(store: CatalogStore, class_names: Mapping[str, str]) -> list[ClassShare]:
+    """For every class its frames and its share of all pixels, classes in catalog order.
+
+    Args:
+        store: The catalog.
+        class_names: Class name of each class tag.
+    """
+    if not class_names:
+        return []
+    measures = ", ".join(
+        f'count(*) FILTER ("{tag}" > 0), coalesce(sum("{tag}"), 0), '
+        f'coalesce(sum(image_width::BIGINT * image_height) FILTER ("{tag}" > 0), 0)'
+        for tag in class_names
+    )
+    with store.reading() as cursor:
+        row = cursor.execute(
+            f"SELECT coalesce(sum(image_width::BIGINT * image_height), 0), {measures} "
+            f"FROM {LAKE}.main.{CLASS_PIXELS} JOIN {LAKE}.main.{FRAME_TAGS} USING (fkey)"
+        ).fetchone()
+    total, *values = row or (0, *[0] * (3 * len(class_names)))
+    shares = []
+    for index, (tag, name) in enumerate(class_names.items()):
+        frames, pixels, pixels_of_frames = map(int, values[3 * index : 3 * index + 3])
+        shares.append(
+            ClassShare(
+                tag,
+                name,
+                frames,
+                pixels,
+                pixels / total if total else 0.0,
+                pixels / pixels_of_frames if pixels_of_frames else 0.0,
+            )
+        )
+    return shares
+
+
+def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:
+    is_object = source.platform in OBJECT_PLATFORMS
+    folder, _, name = file.key.rpartition("/")
+    now = datetime.now(UTC).replace(tzinfo=None)
+    fkey = make_fkey(source.cluster, source.datasource, file.key)
+    if len(fkey) > 2048:
+        raise InvalidInput(f"{file.key}: its name is longer than the 2,048 characters of an fkey")
+    return {
+        "datasource": source.datasource,
+        "operation": "INDEX",
+        "ingesttype": "SCAN",
+        "revision": "MO1",
+        "site": source.site,
+        "platform": source.platform,
+        "cluster": source.cluster,
+        "inode": file.inode,
+        "owner": file.owner,
+        "group": file.group,
+        "permissions": file.permissions,
+        "fileset": "" if is_object else "NA",
+        "uid": file.uid,
+        "gid": file.gid,
+        # Objects: the bucket and the whole key. Files: the folder and the base name.
+        "path": f"{source.datasource}/"
+        if is_object
+        else f"{source.root.rstrip('/')}/{folder}{'/' if folder else ''}",
+        "filename": file.key if is_object else name,
+        "filetype": name.rpartition(".")[2].lower() if "." in name else "",
+        "recordversion": "",
+        "state": "" if is_object else "resdnt",
+        "migloc": "",
+        "mtime": file.mtime,
+        "atime": file.atime,
+        "ctime": file.ctime,
+        "inserttime": now,
+        "updatedtime": now,
+        "requesttime": now,
+        "scangen": scan,
+        "tier": "system",
+        "size": file.size,
+        "qpart": None,
+        "fkey": fkey,
+        "collection": "",
+        "temperature": "",
+        "duplicate": "",
+        "sizeconsumed": file.size_consumed,
+    }
+
+
+def _class_row(source: SourceNames, frame: Frame) -> dict[str, object]:
+    return {
+        "fkey": make_fkey(source.cluster, source.datasource, frame.image),
+        UNKNOWN_PIXELS: frame.unknown_pixels,
+        **frame.positions,
+        **frame.class_pixels,
+    }
+
+
+def _frame_row(source: SourceNames, frame: Frame) -> dict[str, object]:
+    return {
+        "fkey": make_fkey(source.cluster, source.datasource, frame.image),
+        "scene": frame.scene,
+        "camera": frame.camera,
+        "frame_number": frame.number,
+        "image_width": frame.width,
+        "image_height": frame.height,
+        "label_file": frame.label,
+        "lidar_file": frame.lidar,
+        "camera_json_file": frame.camera_json,
+    }
+
+
+def _table(rows: Sequence[Mapping[str, object]], columns: Mapping[str, str]) -> pa.Table:
+    schema = pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
+    return pa.Table.from_pylist(list(rows), schema=schema)

@@ -1,0 +1,263 @@
+"""The records' database: opened, brought to the newest schema, and asked."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, create_engine, event, select
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from catalog.errors import (
+    AlreadyExists,
+    CatalogBusy,
+    CatalogDamaged,
+    InvalidInput,
+    NotFound,
+    StorageError,
+)
+from catalog.records import PLATFORMS, Problem
+from catalog.tables import Dataset, Job, Scan, ScanProblem, Source, TagDefinition
+from catalog.write_lock import write_lock
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+class RecordStore:
+    """The records of one Framesift home. Safe to use from several threads and processes."""
+
+    def __init__(self, path: Path, *, lock_wait_s: float = 60.0) -> None:
+        """Open the database, made or migrated first where needed.
+
+        Args:
+            path: The SQLite file.
+            lock_wait_s: How long to wait for another process that is migrating it.
+
+        Raises:
+            StorageError: The folder or file cannot be written.
+            CatalogDamaged: It is no such database, or one of a later version.
+        """
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"{path.parent}: cannot be made: {error.strerror}", str(path.parent)
+            ) from error
+        self.engine = _sqlite_engine(path)
+        with _translated(path):
+            self._migrate(lock_wait_s)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """One transaction: committed at the end of the block, undone when it raises."""
+        with _translated(self.path), Session(self.engine, expire_on_commit=False) as session:
+            with session.begin():
+                yield session
+
+    def _migrate(self, lock_wait_s: float) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS))
+        newest = ScriptDirectory.from_config(config).get_current_head()
+        if self._revision() == newest:
+            return
+        with write_lock(self.path.with_suffix(".migrating"), lock_wait_s):
+            found = self._revision()
+            known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+            if found is not None and found not in known:
+                raise CatalogDamaged(
+                    f"{self.path}: written by a later version of Framesift (schema {found}); "
+                    "use that version"
+                )
+            with self.engine.begin() as connection:
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
+
+    def _revision(self) -> str | None:
+        with self.engine.connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision()
+
+    # Sources
+
+    def add_source(self, source: Source) -> Source:
+        """Keep a new source.
+
+        Raises:
+            InvalidInput: Unknown platform.
+            AlreadyExists: The name, or its cluster and datasource, are taken.
+        """
+        if source.platform not in PLATFORMS:
+            raise InvalidInput(
+                f"unknown platform '{source.platform}': expected one of {', '.join(PLATFORMS)}"
+            )
+        with self.session() as session:
+            if session.scalar(select(Source).where(Source.name == source.name)):
+                raise AlreadyExists("source", source.name, "choose another name or remove it first")
+            twin = session.scalar(
+                select(Source).where(
+                    Source.cluster == source.cluster, Source.datasource == source.datasource
+                )
+            )
+            if twin is not None:
+                raise AlreadyExists(
+                    "datasource",
+                    source.datasource,
+                    f"source {twin.name} has it on cluster {source.cluster}; "
+                    "give --cluster or --datasource another name",
+                )
+            session.add(source)
+        return source
+
+    def source(self, name: str) -> Source:
+        """The source of that name.
+
+        Raises:
+            NotFound: There is none.
+        """
+        with self.session() as session:
+            source = session.scalar(select(Source).where(Source.name == name))
+            if source is None:
+                known = ", ".join(session.scalars(select(Source.name).order_by(Source.name)))
+                raise NotFound(
+                    "source", name, f"known: {known}" if known else "add one: framesift source add"
+                )
+            return source
+
+    def sources(self) -> list[Source]:
+        """Every source, by name."""
+        with self.session() as session:
+            return list(session.scalars(select(Source).order_by(Source.name)))
+
+    # Scans
+
+    def problems(self, scan_id: int) -> list[Problem]:
+        """What a scan met, in the order it met it."""
+        with self.session() as session:
+            rows = session.scalars(
+                select(ScanProblem).where(ScanProblem.scan_id == scan_id).order_by(ScanProblem.id)
+            )
+            return [Problem(row.kind, row.key, row.reason) for row in rows]
+
+    def last_scan(self, source_id: int) -> Scan | None:
+        """The newest scan of a source; None before the first."""
+        with self.session() as session:
+            return session.scalar(
+                select(Scan).where(Scan.source_id == source_id).order_by(Scan.id.desc()).limit(1)
+            )
+
+    # Tags
+
+    def class_names(self) -> dict[str, str]:
+        """Class name of each class tag, in class order."""
+        with self.session() as session:
+            rows = session.scalars(
+                select(TagDefinition)
+                .where(TagDefinition.family == "class_pixels")
+                .order_by(TagDefinition.position)
+            )
+            return {row.tag: row.title for row in rows}
+
+    def define_class_tags(self, class_names: dict[str, str]) -> None:
+        """Keep the class name of each class tag; known tags keep their place."""
+        with self.session() as session:
+            known = {row.tag: row for row in session.scalars(select(TagDefinition))}
+            position = max((row.position for row in known.values()), default=-1)
+            for tag, title in class_names.items():
+                if tag in known:
+                    known[tag].title = title
+                    continue
+                position += 1
+                session.add(
+                    TagDefinition(
+                        tag=tag, family="class_pixels", title=title, position=position
+                    )
+                )
+
+    # Datasets
+
+    def datasets(self) -> list[Dataset]:
+        """Every version of every dataset, by name, oldest version first."""
+        with self.session() as session:
+            return list(session.scalars(select(Dataset).order_by(Dataset.name, Dataset.version)))
+
+    def dataset(self, name: str) -> Dataset:
+        """A dataset by "name" (its newest version) or "name@version".
+
+        Raises:
+            NotFound: There is none.
+        """
+        base, _, version = name.partition("@")
+        query = select(Dataset).where(Dataset.name == base)
+        if version:
+            query = query.where(Dataset.version == (int(version) if version.isdigit() else -1))
+        with self.session() as session:
+            found = session.scalar(query.order_by(Dataset.version.desc()).limit(1))
+            if found is None:
+                names = session.scalars(select(Dataset.name).distinct().order_by(Dataset.name))
+                known = ", ".join(names)
+                raise NotFound(
+                    "dataset", name, f"known: {known}" if known else "see framesift dataset create"
+                )
+            return found
+
+    # Jobs
+
+    def job(self, name: str) -> Job:
+        """The job of that name.
+
+        Raises:
+            NotFound: There is none.
+        """
+        with self.session() as session:
+            job = session.scalar(select(Job).where(Job.name == name))
+            if job is None:
+                raise NotFound("job", name, "see framesift jobs list")
+            return job
+
+    def jobs(self) -> list[Job]:
+        """Every job, newest first."""
+        with self.session() as session:
+            return list(session.scalars(select(Job).order_by(Job.id.desc())))
+
+
+def _sqlite_engine(path: Path) -> Engine:
+    engine = create_engine(
+        make_url("sqlite://").set(database=str(path)), connect_args={"timeout": 30}
+    )
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection, _record) -> None:  # type: ignore[no-untyped-def]
+        connection.isolation_level = None  # the "begin" listener below begins transactions
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection) -> None:  # type: ignore[no-untyped-def]
+        # Take the write lock at once: a transaction that reads and then writes could otherwise
+        # fail with "database is locked" however long it waits.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Turn SQLAlchemy's errors about the database itself into ours."""
+    try:
+        yield
+    except DBAPIError as error:
+        text = " ".join(str(error.orig).split())
+        if "locked" in text:
+            raise CatalogBusy(f"{path}: busy for over 30 s; try again") from error
+        if "full" in text or "readonly" in text or "unable to open" in text:
+            raise StorageError(f"{path}: cannot be written: {text}", str(path)) from error
+        raise CatalogDamaged(f"{path}: {text}") from error
+    except SQLAlchemyError as error:
+        raise CatalogDamaged(f"{path}: {' '.join(str(error).split())}") from error

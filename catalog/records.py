@@ -1,0 +1,157 @@
+"""Plain data that the parts of Framesift hand to each other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+OBJECT_PLATFORMS = ("IBM COS", "S3")
+"""Platforms whose rows are named as objects: path is the bucket, filename the whole key."""
+
+FILE_PLATFORMS = ("NFS", "Spectrum Scale", "SMB/CIFS", "local")
+"""Platforms whose rows are named as files: path is the folder, filename the base name."""
+
+PLATFORMS = OBJECT_PLATFORMS + FILE_PLATFORMS
+
+
+def make_fkey(cluster: str, datasource: str, key: str) -> str:
+    """The catalog's unique name of a file: stable wherever the source is mounted or copied."""
+    return f"{cluster}:{datasource}:{key}"
+
+
+def key_of(fkey: str, cluster: str, datasource: str) -> str:
+    """The file's key below its source's root: what make_fkey was given."""
+    return fkey.removeprefix(f"{cluster}:{datasource}:")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a source, as its listing shows it.
+
+    Attributes:
+        key: Path below the source's root, with slashes.
+        size: Size [bytes].
+        mtime: Last change, naive UTC.
+        atime: Last access, naive UTC; None where the platform keeps none.
+        ctime: Last change of metadata, naive UTC; None where the platform keeps none.
+        inode: Inode number, or a number that stands in for it.
+        owner: Name of the owning user; empty where unknown.
+        group: Name of the owning group; empty where unknown.
+        uid: Number of the owning user; None where unknown.
+        gid: Number of the owning group; None where unknown.
+        permissions: As ls -l prints them, such as "-rw-r--r--"; empty where unknown.
+        size_consumed: Space it takes [bytes].
+    """
+
+    key: str
+    size: int
+    mtime: datetime
+    atime: datetime | None = None
+    ctime: datetime | None = None
+    inode: int = 0
+    owner: str = ""
+    group: str = ""
+    uid: int | None = None
+    gid: int | None = None
+    permissions: str = ""
+    size_consumed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A camera image with its partners and what its label image holds.
+
+    Attributes:
+        image: Key of the camera image, whose row carries the tags.
+        label: Key of the label image.
+        lidar: Key of the lidar file, if there is one.
+        camera_json: Key of the camera's description, if there is one.
+        scene: Scene folder, "YYYYMMDD_hhmmss".
+        camera: Camera name such as "front_center".
+        number: Frame number within the scene.
+        width: Image width [pixels].
+        height: Image height [pixels].
+        positions: Position tags, 0 or 1 each.
+        class_pixels: Pixels per class tag.
+        unknown_pixels: Pixels whose colour is no class.
+    """
+
+    image: str
+    label: str
+    lidar: str | None
+    camera_json: str | None
+    scene: str
+    camera: str
+    number: int
+    width: int
+    height: int
+    positions: Mapping[str, int]
+    class_pixels: Mapping[str, int]
+    unknown_pixels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something a scan met that a person should know of.
+
+    Attributes:
+        kind: "bad_file", "orphan" or "unknown_colours".
+        key: The file concerned, below the source's root.
+        reason: What is wrong, in one line.
+    """
+
+    kind: str
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassShare:
+    """How much of all labelled frames one class is.
+
+    Attributes:
+        tag: Tag name.
+        name: Class name.
+        frames: Frames with at least one pixel of the class.
+        pixels: Pixels of the class in all frames.
+        share: Its part of all pixels of all frames (0 to 1), the redbook's measure.
+        share_where_present: Its part of the pixels of the frames that contain it (0 to 1).
+    """
+
+    tag: str
+    name: str
+    frames: int
+    pixels: int
+    share: float
+    share_where_present: float
+
+
+@dataclass(frozen=True, slots=True)
+class TagColumn:
+    """A tag and the column that holds it.
+
+    Attributes:
+        tag: Tag name, which is also the column's name.
+        table: Table of its family: "class_pixels" or "tags_<family>".
+        type: DuckDB type of the column, such as "INTEGER".
+    """
+
+    tag: str
+    table: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogInfo:
+    """Where a catalog stands.
+
+    Attributes:
+        snapshot: Number of the newest snapshot.
+        files: Rows of metaocean.
+        frames: Frames with class pixels.
+        tags: Number of tags.
+    """
+
+    snapshot: int
+    files: int
+    frames: int
+    tags: int = field(default=0)

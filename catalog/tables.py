@@ -1,0 +1,138 @@
+"""SQLAlchemy tables of the records: sources, scans, datasets, stagings, jobs."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+def now() -> datetime:
+    """The time, naive UTC, as every record keeps it."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+class Base(DeclarativeBase):
+    """Every record."""
+
+    type_annotation_map = {dict[str, Any]: JSON, list[Any]: JSON, datetime: DateTime}  # noqa: RUF012
+
+
+class Source(Base):
+    """A place that holds files."""
+
+    __tablename__ = "sources"
+    # (cluster, datasource) begins every fkey, so two sources must not share it.
+    __table_args__ = (UniqueConstraint("cluster", "datasource"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), unique=True)
+    uri: Mapped[str] = mapped_column(String(4096))
+    platform: Mapped[str] = mapped_column(String(32))
+    cluster: Mapped[str] = mapped_column(String(64))
+    datasource: Mapped[str] = mapped_column(String(1024))
+    site: Mapped[str] = mapped_column(String(16), default="")
+    # "#rrggbb" -> name, as read by the last scan; empty before the first.
+    class_list: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    created: Mapped[datetime] = mapped_column(default=now)
+
+
+class Scan(Base):
+    """One run of ingest over a source."""
+
+    __tablename__ = "scans"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    source_id: Mapped[int] = mapped_column(ForeignKey("sources.id", ondelete="CASCADE"), index=True)
+    state: Mapped[str] = mapped_column(String(16))
+    started: Mapped[datetime] = mapped_column(default=now)
+    finished: Mapped[datetime | None]
+    # files, frames, bytes_read, bad_files, orphans, unknown_pixels, removed
+    counts: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    error: Mapped[str] = mapped_column(default="")
+
+
+class ScanProblem(Base):
+    """A file that a scan could not use, or that lacks its partner."""
+
+    __tablename__ = "scan_problems"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    scan_id: Mapped[int] = mapped_column(ForeignKey("scans.id", ondelete="CASCADE"), index=True)
+    kind: Mapped[str] = mapped_column(String(32))
+    key: Mapped[str] = mapped_column(String(4096))
+    reason: Mapped[str]
+
+
+class TagDefinition(Base):
+    """What a tag means; that it exists, and its type, the catalog itself says."""
+
+    __tablename__ = "tag_definitions"
+
+    tag: Mapped[str] = mapped_column(String(256), primary_key=True)
+    family: Mapped[str] = mapped_column(String(64))
+    # Spectrum Discover's kind: Open, Restricted or Characteristics.
+    kind: Mapped[str] = mapped_column(String(32), default="Characteristics")
+    # For a class tag the class's name, such as "RD normal street".
+    title: Mapped[str] = mapped_column(String(256), default="")
+    position: Mapped[int]
+
+
+class Dataset(Base):
+    """A saved, named, versioned, immutable selection."""
+
+    __tablename__ = "datasets"
+    __table_args__ = (UniqueConstraint("name", "version"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), index=True)
+    version: Mapped[int]
+    content_id: Mapped[str] = mapped_column(String(64))
+    question: Mapped[dict[str, Any]]
+    snapshot: Mapped[int]
+    frames: Mapped[int]
+    splits: Mapped[dict[str, Any]]
+    class_pixels: Mapped[dict[str, Any]]
+    manifest: Mapped[str] = mapped_column(String(4096))
+    created: Mapped[datetime] = mapped_column(default=now)
+
+
+class Staging(Base):
+    """A dataset's files brought into a cache."""
+
+    __tablename__ = "stagings"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
+    state: Mapped[str] = mapped_column(String(16))
+    cache: Mapped[str] = mapped_column(String(4096))
+    manifest: Mapped[str] = mapped_column(String(4096))
+    files: Mapped[int]
+    files_copied: Mapped[int]
+    bytes: Mapped[int]
+    bytes_copied: Mapped[int]
+    created: Mapped[datetime] = mapped_column(default=now)
+
+
+class Job(Base):
+    """Training or validation of a manifest on a backend."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (Index("jobs_by_state", "state"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), unique=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    backend: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16))
+    dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id"))
+    # What was asked for, so that it can be asked again.
+    request: Mapped[dict[str, Any]]
+    # What the backend knows the job by.
+    handle: Mapped[str] = mapped_column(String(256), default="")
+    metrics: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    paths: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    error: Mapped[str] = mapped_column(default="")
+    created: Mapped[datetime] = mapped_column(default=now)
+    started: Mapped[datetime | None]
+    finished: Mapped[datetime | None]

@@ -1,0 +1,101 @@
+"""Which files belong together: camera image, label, lidar and camera JSON of one frame."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from catalog.records import File, Problem
+from ingest.frame_name import FrameId, looks_like_label, parse
+
+
+@dataclass
+class FrameFiles:
+    """The files found of one frame.
+
+    Attributes:
+        id: Which frame.
+        image: The camera image.
+        label: The label image.
+        lidar: The lidar file.
+        camera_json: The camera's description.
+    """
+
+    id: FrameId
+    image: File | None = None
+    label: File | None = None
+    lidar: File | None = None
+    camera_json: File | None = None
+
+
+@dataclass
+class SceneFiles:
+    """The files of one scene folder, or those that belong to no scene.
+
+    Attributes:
+        files: All of them.
+        frames: Frames that have both image and label, in order of camera and number.
+        problems: Images without label, labels without image, names that do not parse.
+    """
+
+    files: list[File] = field(default_factory=list)
+    frames: list[FrameFiles] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+_PLACES = {
+    ("camera", "png"): "image",
+    ("camera", "json"): "camera_json",
+    ("label", "png"): "label",
+    ("lidar", "npz"): "lidar",
+}
+
+
+def pair_frames(files: Iterable[File]) -> Iterator[SceneFiles]:
+    """Group a listing by scene and pair the files of each frame.
+
+    A scene's files must come together in the listing, as they do where folders are listed in
+    sorted order; only one scene is held at a time.
+    """
+    held: list[File] = []
+    held_scene: tuple[str, str] | None = None
+    for file in files:
+        found = parse(file.key)
+        scene = (found.frame.prefix, found.frame.scene) if found else None
+        if scene is not None and held_scene is not None and scene != held_scene:
+            yield _pair(held)
+            held, held_scene = [], None
+        held_scene = scene or held_scene
+        held.append(file)
+    if held:
+        yield _pair(held)
+
+
+def _pair(files: list[File]) -> SceneFiles:
+    scene = SceneFiles(files)
+    frames: dict[FrameId, FrameFiles] = {}
+    for file in files:
+        found = parse(file.key)
+        if found is None:
+            if looks_like_label(file.key):
+                reason = (
+                    "name does not follow <scene>/label/cam_<camera>/"
+                    "<YYYYMMDDhhmmss>_label_<camera>_<9 digits>.png"
+                )
+                scene.problems.append(Problem("bad_file", file.key, reason))
+            continue
+        place = _PLACES.get((found.kind, found.extension))
+        if place is not None:
+            frame = frames.setdefault(found.frame, FrameFiles(found.frame))
+            setattr(frame, place, file)
+    for _, frame in sorted(frames.items()):
+        if frame.image is not None and frame.label is not None:
+            scene.frames.append(frame)
+        elif frame.image is not None:
+            scene.problems.append(Problem("orphan", frame.image.key, "camera image without label"))
+        elif frame.label is not None:
+            scene.problems.append(Problem("orphan", frame.label.key, "label without camera image"))
+        else:
+            partner = frame.lidar or frame.camera_json
+            if partner is not None:
+                reason = "neither camera image nor label beside it"
+                scene.problems.append(Problem("orphan", partner.key, reason))
+    return scene

@@ -1,0 +1,110 @@
+"""Which colour of a label image means which class."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog.errors import InvalidInput
+
+UNKNOWN_CLASS = 255
+"""Class id of a pixel whose colour is not in the palette."""
+
+_INSTANCE_NUMBER = re.compile(r" \d$")
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours and classes of a label data set.
+
+    Several colours may name one class: A2D2 numbers touching instances ("Car 1" to "Car 4"),
+    55 colours for 38 classes. The numbers count no objects and are dropped.
+
+    Attributes:
+        colours: 24-bit colours 0xRRGGBB in file order.
+        class_ids: For each colour its class id, the class's position in ``classes``.
+        classes: Class names in order of first appearance, such as "RD normal street".
+        tags: For each class its tag name, such as "rd_normal_street".
+    """
+
+    colours: tuple[int, ...]
+    class_ids: tuple[int, ...]
+    classes: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    @classmethod
+    def from_class_list(cls, class_list: Mapping[str, str]) -> "Palette":
+        """The palette of a parsed class_list.json, ``{"#ff0000": "Car 1", ...}``.
+
+        Raises:
+            InvalidInput: An entry is no colour, the list is empty or holds over 255 classes, or
+                two classes would get the same tag name.
+        """
+        if not isinstance(class_list, Mapping) or not class_list:
+            raise InvalidInput('class list: expected an object like {"#ff0000": "Car 1", ...}')
+        colours: list[int] = []
+        names: list[str] = []
+        for colour, name in class_list.items():
+            if not _COLOUR.fullmatch(colour):
+                raise InvalidInput(f"class list: '{colour}' is not a colour like #ff8000")
+            if not isinstance(name, str) or not name.strip():
+                raise InvalidInput(f"class list: {colour} has no class name")
+            colours.append(int(colour[1:], 16))
+            names.append(_INSTANCE_NUMBER.sub("", name.strip()))
+        if len(set(colours)) < len(colours):
+            raise InvalidInput("class list: a colour is listed twice (in different letter case)")
+        classes = tuple(dict.fromkeys(names))
+        if len(classes) > UNKNOWN_CLASS:
+            raise InvalidInput(f"class list: {len(classes)} classes; at most 255 are supported")
+        tags = tuple(tag_name(name) for name in classes)
+        for tag in tags:
+            if not tag or tags.count(tag) > 1:
+                clash = [name for name in classes if tag_name(name) == tag]
+                raise InvalidInput(
+                    f"class list: {', '.join(clash)} would share the tag '{tag}'; rename one"
+                )
+        position = {name: index for index, name in enumerate(classes)}
+        return cls(tuple(colours), tuple(position[name] for name in names), classes, tags)
+
+    def __len__(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @cached_property
+    def class_of_colour(self) -> Mapping[int, int]:
+        """Class id of each 24-bit colour 0xRRGGBB."""
+        return dict(zip(self.colours, self.class_ids, strict=True))
+
+    @cached_property
+    def lookup_table(self) -> npt.NDArray[np.uint8]:
+        """(2**24,) uint8 [class id] by 24-bit colour; UNKNOWN_CLASS where no colour is listed."""
+        table = np.full(1 << 24, UNKNOWN_CLASS, dtype=np.uint8)
+        table[list(self.colours)] = self.class_ids
+        return table
+
+    @cached_property
+    def class_colours(self) -> npt.NDArray[np.uint8]:
+        """(n_classes, 3) uint8 [RGB]: the first listed colour of each class, to draw it with."""
+        first = {c: colour for colour, c in reversed(list(self.class_of_colour.items()))}
+        return np.array(
+            [[first[c] >> 16, first[c] >> 8 & 255, first[c] & 255] for c in range(len(self))],
+            dtype=np.uint8,
+        )
+
+
+def tag_name(class_name: str) -> str:
+    """The tag of a class: lower case, letters, digits and blanks only, blanks as underscores.
+
+    >>> tag_name("Painted driv. instr.")
+    'painted_driv_instr'
+    >>> tag_name("Obstacles / trash")
+    'obstacles_trash'
+
+    Source: the spelling of the proof of concept's own client programs.
+    """
+    kept = "".join(c for c in class_name.lower() if c.isascii() and (c.isalnum() or c == " "))
+    return "_".join(kept.split())

@@ -1,0 +1,1 @@
+"""From a selection to finished jobs: datasets, manifests, staging, job backends."""

@@ -1,0 +1,194 @@
+"""A dataset as files on disk: all that a job needs to know of it.
+
+A manifest is a folder with two files:
+
+    manifest.json     the header: what the dataset is, its classes, where its sources lie
+    frames.parquet    one row per frame, in the dataset's order (schema: FRAMES_SCHEMA)
+
+Staging changes where the files lie, not which they are: a staged manifest has the same Parquet
+file beside a header whose ``roots`` name the cache. This module is a leaf: a training node needs
+pyarrow for it and nothing else of Framesift.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
+
+HEADER_FILE = "manifest.json"
+FRAMES_FILE = "frames.parquet"
+FORMAT = 1
+
+FRAMES_SCHEMA = pa.schema(
+    [
+        pa.field("fkey", pa.string(), nullable=False),
+        pa.field("split", pa.string(), nullable=False),
+        pa.field("scene", pa.string(), nullable=False),
+        pa.field("camera", pa.string(), nullable=False),
+        # Name of the source, a key of the header's roots; the keys below are relative to it.
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("image", pa.string(), nullable=False),
+        pa.field("label", pa.string(), nullable=False),
+        # Sizes [bytes] as catalogued, so that a copy can be checked.
+        pa.field("image_size", pa.int64(), nullable=False),
+        pa.field("label_size", pa.int64(), nullable=False),
+        # Pixels per class, in the header's class order.
+        pa.field("class_pixels", pa.list_(pa.int32()), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class ManifestHeader:
+    """What a dataset is and where its files lie.
+
+    Attributes:
+        name: The dataset's name.
+        version: Its version, from 1.
+        id: Hash of its content: question, snapshot, split, frames.
+        question: The question that chose the frames, as data.
+        snapshot: The catalog snapshot it was asked of.
+        class_list: The sources' class list, "#rrggbb" -> name.
+        classes: Class names; a class id is a position in this list.
+        splits: Frames per split, in the dataset's order of splits.
+        roots: Folder (or URI) of each source.
+        frames_sha256: Digest of frames.parquet, which belongs to this header.
+        staged: Whether ``roots`` name a cache.
+    """
+
+    name: str
+    version: int
+    id: str
+    question: Mapping[str, Any]
+    snapshot: int
+    class_list: Mapping[str, str]
+    classes: tuple[str, ...]
+    splits: Mapping[str, int]
+    roots: Mapping[str, str]
+    frames_sha256: str = ""
+    staged: bool = False
+    format: int = field(default=FORMAT)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A manifest read from disk, or about to be written.
+
+    Attributes:
+        header: What the dataset is.
+        frames: One row per frame, schema FRAMES_SCHEMA.
+        folder: Where it was read from or written to; None before.
+    """
+
+    header: ManifestHeader
+    frames: pa.Table
+    folder: Path | None = None
+
+    def __len__(self) -> int:
+        """Number of frames."""
+        return int(self.frames.num_rows)
+
+    def split(self, name: str | None) -> "Manifest":
+        """The frames of one split, in order; all of them for None.
+
+        Raises:
+            UnknownName: The dataset has no such split.
+        """
+        if name is None:
+            return self
+        if name not in self.header.splits:
+            raise UnknownName("split", name, self.header.splits, f"dataset {self.header.name}.")
+        return replace(self, frames=self.frames.filter(pc.equal(self.frames["split"], name)))
+
+    def shard(self, index: int, of: int) -> "Manifest":
+        """Every ``of``-th frame from the ``index``-th: shards are disjoint and cover all.
+
+        Raises:
+            InvalidInput: Not 0 <= index < of.
+        """
+        if not 0 <= index < of:
+            raise InvalidInput(f"shard {index} of {of}: expected 0 <= shard < shards")
+        rows = pa.array(range(index, len(self), of), type=pa.int64())
+        return replace(self, frames=self.frames.take(rows))
+
+    def image_paths(self) -> list[str]:
+        """Path of each frame's camera image, in order."""
+        return self._paths("image")
+
+    def label_paths(self) -> list[str]:
+        """Path of each frame's label image, in order."""
+        return self._paths("label")
+
+    def _paths(self, column: str) -> list[str]:
+        roots = self.header.roots
+        keys, sources = self.frames[column].to_pylist(), self.frames["source"].to_pylist()
+        return [f"{roots[source]}/{key}" for source, key in zip(sources, keys, strict=True)]
+
+    def write(self, folder: Path) -> "Manifest":
+        """Write both files into ``folder``, the header last, each aside and then renamed.
+
+        Raises:
+            StorageError: The folder cannot be written.
+        """
+        table = self.frames.cast(FRAMES_SCHEMA)
+        part = folder / (FRAMES_FILE + ".part")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            pq.write_table(table, part, compression="zstd")
+            header = replace(self.header, frames_sha256=_sha256(part))
+            part.replace(folder / FRAMES_FILE)
+            header_part = folder / (HEADER_FILE + ".part")
+            with header_part.open("w", encoding="utf-8") as file:
+                json.dump(asdict(header), file, indent=2)
+                file.flush()
+                os.fsync(file.fileno())
+            header_part.replace(folder / HEADER_FILE)
+        except OSError as error:
+            raise StorageError(
+                f"{folder}: the manifest cannot be written: {error.strerror}", str(folder)
+            ) from error
+        return Manifest(header, table, folder)
+
+    @classmethod
+    def read(cls, path: Path) -> "Manifest":
+        """The manifest in a folder, or whose header file is given.
+
+        Raises:
+            BadFile: No manifest there, damaged, or of a later format.
+        """
+        folder = path.parent if path.name == HEADER_FILE else path
+        header_file, frames_file = folder / HEADER_FILE, folder / FRAMES_FILE
+        try:
+            data = json.loads(header_file.read_text(encoding="utf-8"))
+            if data.get("format") != FORMAT:
+                raise BadFile(
+                    f"manifest format {data.get('format')}; this version reads {FORMAT}",
+                    str(header_file),
+                )
+            header = ManifestHeader(**(data | {"classes": tuple(data["classes"])}))
+            if _sha256(frames_file) != header.frames_sha256:
+                raise BadFile("does not belong to the manifest.json beside it", str(frames_file))
+            table = pq.read_table(frames_file)
+        except FileNotFoundError as error:
+            raise BadFile(
+                "no such file; expected a manifest folder as 'framesift dataset create' "
+                "or 'framesift stage' writes it",
+                str(error.filename),
+            ) from error
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise BadFile(f"manifest is damaged: {error}", str(folder)) from error
+        return cls(header, table.cast(FRAMES_SCHEMA), folder)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
