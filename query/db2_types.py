@@ -1,0 +1,165 @@
+"""Db2's result types: what an expression is, decides how its division and comparisons work.
+
+Source: Db2 for LUW SQL reference, "Expressions" and "Aggregate functions", with
+LARGE_AGGREGATION=YES, the default of the Db2 warehouses that Spectrum Discover runs on
+(COUNT is DECIMAL(31,0), SUM(INTEGER) is BIGINT).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from catalog.errors import SqlError
+
+MAX_PRECISION = 31
+
+Kind = Literal["INTEGER", "BIGINT", "DECIMAL", "DOUBLE", "TEXT", "OTHER"]
+
+
+@dataclass(frozen=True)
+class Db2Type:
+    """A Db2 data type.
+
+    Attributes:
+        kind: SMALLINT counts as INTEGER; DECFLOAT, REAL and DOUBLE as DOUBLE; OTHER is anything
+            without arithmetic, dates and times included.
+        precision: Digits of a DECIMAL.
+        scale: Digits after the point of a DECIMAL.
+    """
+
+    kind: Kind
+    precision: int = 0
+    scale: int = 0
+
+    @property
+    def is_number(self) -> bool:
+        """Whether arithmetic works on it without a conversion."""
+        return self.kind in ("INTEGER", "BIGINT", "DECIMAL", "DOUBLE")
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer type, where division truncates."""
+        return self.kind in ("INTEGER", "BIGINT")
+
+    def as_decimal(self) -> "Db2Type":
+        """The DECIMAL that an integer counts as beside a DECIMAL."""
+        if self.kind == "INTEGER":
+            return decimal(11, 0)
+        if self.kind == "BIGINT":
+            return decimal(19, 0)
+        return self
+
+
+INTEGER = Db2Type("INTEGER")
+BIGINT = Db2Type("BIGINT")
+DOUBLE = Db2Type("DOUBLE")
+TEXT = Db2Type("TEXT")
+OTHER = Db2Type("OTHER")
+
+
+def decimal(precision: int, scale: int) -> Db2Type:
+    """DECIMAL(precision, scale), cut to Db2's 31 digits."""
+    return Db2Type("DECIMAL", min(MAX_PRECISION, precision), min(MAX_PRECISION, scale))
+
+
+COUNT = decimal(31, 0)
+
+
+def of_number(text: str) -> Db2Type:
+    """The type of a numeric constant.
+
+    >>> of_number("1920").kind
+    'INTEGER'
+    >>> of_number("12.50")
+    Db2Type(kind='DECIMAL', precision=4, scale=2)
+    """
+    if "e" in text.lower():
+        return DOUBLE
+    whole, point, fraction = text.partition(".")
+    if point:
+        return decimal(len(whole.lstrip("0")) + len(fraction), len(fraction))
+    value = int(whole)
+    if value < 2**31:
+        return INTEGER
+    return BIGINT if value < 2**63 else decimal(len(whole), 0)
+
+
+def of_engine(name: str) -> Db2Type:
+    """The type of a column that DuckDB reports as ``name``.
+
+    >>> of_engine("DECIMAL(26,0)")
+    Db2Type(kind='DECIMAL', precision=26, scale=0)
+    """
+    if name in ("TINYINT", "SMALLINT", "INTEGER"):
+        return INTEGER
+    if name == "BIGINT":
+        return BIGINT
+    if name == "HUGEINT":
+        return COUNT
+    if name in ("FLOAT", "DOUBLE"):
+        return DOUBLE
+    if name == "VARCHAR":
+        return TEXT
+    if name.startswith("DECIMAL("):
+        precision, scale = name[8:-1].split(",")
+        return decimal(int(precision), int(scale))
+    return OTHER
+
+
+def of_arithmetic(operator: str, left: Db2Type, right: Db2Type) -> Db2Type:
+    """The type of ``left operator right`` for + - * /, both being numbers.
+
+    Raises:
+        SqlError: SQL0419N, a decimal division whose result would have a negative scale.
+    """
+    if "DOUBLE" in (left.kind, right.kind):
+        return DOUBLE
+    if left.is_integer and right.is_integer:
+        return BIGINT if "BIGINT" in (left.kind, right.kind) else INTEGER
+    left, right = left.as_decimal(), right.as_decimal()
+    if operator == "*":
+        return decimal(left.precision + right.precision, left.scale + right.scale)
+    if operator == "/":
+        scale = MAX_PRECISION - left.precision + left.scale - right.scale
+        if scale < 0:
+            raise SqlError(
+                -419,
+                "42911",
+                "A decimal divide operation is not valid because the result would have a "
+                "negative scale.",
+            )
+        return decimal(MAX_PRECISION, scale)
+    scale = max(left.scale, right.scale)
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    return decimal(whole + scale + 1, scale)
+
+
+def of_sum(argument: Db2Type) -> Db2Type:
+    """The type of SUM over a column of that type."""
+    if argument.kind == "INTEGER":
+        return BIGINT
+    if argument.kind == "BIGINT":
+        return decimal(31, 0)
+    if argument.kind == "DECIMAL":
+        return decimal(31, argument.scale)
+    return DOUBLE
+
+
+def of_average(argument: Db2Type) -> Db2Type:
+    """The type of AVG: integers stay integers, decimals gain all the digits there are."""
+    if argument.kind == "DECIMAL":
+        return decimal(31, MAX_PRECISION - argument.precision + argument.scale)
+    return argument if argument.is_integer else DOUBLE
+
+
+def common(types: list[Db2Type]) -> Db2Type:
+    """The type that holds all of them, as for CASE and COALESCE."""
+    known = [kind for kind in types if kind is not OTHER]
+    if not known:
+        return OTHER
+    result = known[0]
+    for kind in known[1:]:
+        if result.is_number and kind.is_number:
+            result = result if result == kind else of_arithmetic("+", result, kind)
+        elif result.kind != kind.kind:
+            return TEXT if "TEXT" in (result.kind, kind.kind) else OTHER
+    return result

@@ -1,0 +1,104 @@
+"""A Db2 statement in, its rows out: parse, check, rewrite, run."""
+
+import threading
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import SqlError
+from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
+from query import read_only
+from query.db2_semantics import DIVISION_BY_ZERO, to_duckdb
+from query.read_only import Schema
+
+MAX_ROWS = 1_000_000
+TIMEOUT_S = 600.0
+
+
+@dataclass(frozen=True)
+class SqlResult:
+    """The rows of a statement.
+
+    Attributes:
+        rows: The rows, columns named in lower case.
+        snapshot: The catalog snapshot they are from.
+        truncated: Whether there were more than the row limit.
+    """
+
+    rows: pa.Table
+    snapshot: int
+    truncated: bool
+
+
+def run_sql(
+    store: CatalogStore, text: str, *, max_rows: int = MAX_ROWS, timeout_s: float = TIMEOUT_S
+) -> SqlResult:
+    """The rows of one SELECT in Db2's SQL over the Discover-shaped views.
+
+    Raises:
+        SqlError: The statement is refused, wrong, fails on the data, or takes too long.
+    """
+    query = read_only.parse(text)
+    with store.reading() as cursor:
+        schema = discover_schema(cursor)
+        read_only.check(query, schema)
+        rewritten = to_duckdb(query, schema).sql(dialect="duckdb")
+        # One row more than allowed tells whether there were more.
+        table = execute(cursor, f"SELECT * FROM ({rewritten}) LIMIT {max_rows + 1}", timeout_s)
+        return SqlResult(table.slice(0, max_rows), snapshot_of(cursor), table.num_rows > max_rows)
+
+
+def discover_schema(cursor: duckdb.DuckDBPyConnection) -> Schema:
+    """Columns and types of every view a statement may name, as the cursor's snapshot has them."""
+    rows = cursor.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+        "WHERE database_name = ? AND schema_name = ? ORDER BY table_oid, column_index",
+        [LAKE, DISCOVER],
+    ).fetchall()
+    schema: dict[str, dict[str, str]] = {}
+    for table, column, kind in rows:
+        schema.setdefault(table.lower(), {})[column.lower()] = kind
+    return schema
+
+
+def execute(
+    cursor: duckdb.DuckDBPyConnection,
+    statement: str,
+    timeout_s: float,
+    values: list[object] | None = None,
+) -> pa.Table:
+    """All rows of a statement that is known to only read.
+
+    Raises:
+        SqlError: It fails on the data or takes longer than ``timeout_s``.
+    """
+    timer = threading.Timer(timeout_s, cursor.interrupt)
+    timer.start()
+    try:
+        return cursor.execute(statement, values).to_arrow_table()
+    except duckdb.Error as error:
+        raise _translated(error, timeout_s) from error
+    finally:
+        timer.cancel()
+
+
+def _translated(error: duckdb.Error, timeout_s: float) -> SqlError:
+    """Db2's error for what DuckDB says of the data or the statement."""
+    text = str(error).splitlines()[0]
+    if DIVISION_BY_ZERO in text:
+        return SqlError(-801, "22012", "Division by zero was attempted.")
+    if isinstance(error, duckdb.ConversionException):
+        quoted = text.partition("'")[2].rpartition("'")[0][:100]
+        return SqlError(
+            -420, "22018", f'Invalid character found in a character string argument: "{quoted}".'
+        )
+    if isinstance(error, duckdb.OutOfRangeException):
+        return SqlError(-802, "22003", "Arithmetic overflow or other arithmetic exception.")
+    if isinstance(error, duckdb.InterruptException):
+        return SqlError(-952, "57014", f"Processing was cancelled after {timeout_s:g} s.")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return SqlError(-955, "57011", "Sort memory cannot be allocated to process the statement.")
+    if isinstance(error, duckdb.BinderException):
+        return SqlError(-401, "42818", f"The operands are not compatible: {text}")
+    return SqlError(-901, "58004", f"The statement failed: {text}")
