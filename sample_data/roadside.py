@@ -67,13 +67,11 @@ def paint_building(
             across = length if face.side in ("left", "right") else depth
             _paint_windows(painter, face, label, across, height)
     if pitched:
-        roof = (span[0] - 0.4, span[1] + 0.4, span[2] - 0.4, span[3] + 0.4, height, height + 3.6)
+        roof = (*span[:4], height - 0.05, height + 3.6)
         paint_block(painter, pose, roof, label, _ROOF, (1.5, 1.5, depth * 0.42))
 
 
-def _paint_windows(
-    painter: Painter, face: Face, label: int, across: float, height: float
-) -> None:
+def _paint_windows(painter: Painter, face: Face, label: int, across: float, height: float) -> None:
     """Rows of windows, one row per floor, and a door."""
     floors, columns = max(1, int(height / 3.1)), max(1, int(across / 2.7))
     for floor in range(floors):
@@ -135,7 +133,9 @@ def paint_lamp(painter: Painter, x: float, y: float, towards: float) -> None:
     arm = [pose.at(0, 0, 7.5), pose.at(0, 1.6 * towards, 7.9), pose.at(0, 1.6 * towards, 8.02),
            pose.at(0, 0, 7.65)]  # fmt: skip
     painter.polygon(arm, pole, _METAL)
-    head = [pose.at(0, s * towards, 7.84 + d) for s, d in ((1.2, 0), (2.0, 0), (2.0, 0.2), (1.2, 0.2))]
+    head = [
+        pose.at(0, s * towards, 7.84 + d) for s, d in ((1.2, 0), (2.0, 0), (2.0, 0.2), (1.2, 0.2))
+    ]
     painter.polygon(head, pole, (196, 196, 190))
 
 
@@ -187,9 +187,12 @@ def paint_simple(painter: Painter, kind: str, x: float, y: float) -> None:
     """Paints a small object made of a few plain parts.
 
     Args:
+        painter: Where to paint.
         kind: A class name: "Sidebars" (delineator post), "Traffic guide obj." (cone),
             "Obstacles / trash" (bin), "Electronic traffic" (cabinet), "Irrelevant signs"
             (advertising board) or "Poles" (bollard).
+        x: Metres ahead.
+        y: Metres to the left.
     """
     pose = facing(painter, x, y)
     for outline, colour in _SIMPLE[kind]:
@@ -223,5 +226,8 @@ _SIMPLE: dict[str, tuple[tuple[list[tuple[float, float]], Colour], ...]] = {
         (box(-0.5, 1.8, 0.5, 2.4), (186, 54, 70)),
         (box(-0.5, 1.0, 0.2, 1.5), (40, 92, 130)),
     ),
-    "Poles": ((box(-0.07, 0, 0.07, 0.9), (96, 98, 102)), (box(-0.07, 0.7, 0.07, 0.8), (226, 226, 222))),
+    "Poles": (
+        (box(-0.07, 0, 0.07, 0.9), (96, 98, 102)),
+        (box(-0.07, 0.7, 0.07, 0.8), (226, 226, 222)),
+    ),
 }

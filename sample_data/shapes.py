@@ -74,7 +74,9 @@ def block_faces(
     """
     rear, front, right, left, low, top = span
     cut_rear, cut_front, cut_side = inset
-    base = [pose.at(f, s, low) for f, s in ((rear, left), (rear, right), (front, right), (front, left))]
+    base = [
+        pose.at(f, s, low) for f, s in ((rear, left), (rear, right), (front, right), (front, left))
+    ]
     roof = [
         pose.at(f, s, top)
         for f, s in (

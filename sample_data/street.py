@@ -12,7 +12,7 @@ from sample_data.styles import Colour, SceneStyle
 
 _STATIONS_M = (
     -90.0, -50.0, -30.0, -18.0, -11.0, -7.0, -4.0, -2.0, 0.0, 2.0, 4.0, 5.5, 7.0, 9.0, 11.5,
-    15.0, 20.0, 27.0, 36.0, 48.0, 64.0, 86.0, 115.0, 155.0, 210.0, 290.0,
+    15.0, 20.0, 27.0, 36.0, 48.0, 64.0, 86.0, 115.0, 155.0, 195.0, 228.0,
 )  # fmt: skip
 """Where the street's outline is sampled, metres ahead; finer where a metre is more pixels."""
 
@@ -91,8 +91,11 @@ def paint_ground(painter: Painter, street: Street, rng: np.random.Generator) -> 
     corners = [(-far, -far, 0.0), (-far, far, 0.0), (far, far, 0.0), (far, -far, 0.0)]
     for reach in (far, 120.0, 60.0, 32.0, 16.0):
         shade = 0.86 + 0.14 * min(1.0, reach / 120)
-        ring = [(reach / far * x, reach / far * y, 0.0) for x, y, _ in corners]
-        painter.polygon(ring, class_id("Nature object"), grass, shade)
+        flat, _ = painter.camera.project(
+            [(reach / far * x, reach / far * y, 0.0) for x, y, _ in corners]
+        )
+        colour = painter.lit(grass, shade, min(reach, 200.0))
+        painter.flat_polygon(flat, class_id("Nature object"), colour)
     _paint_sides(painter, street)
     asphalt = _varied(_ASPHALT, 12, rng)
     road = class_id("RD normal street")

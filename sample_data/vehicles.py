@@ -167,9 +167,7 @@ def _paint_shadow(painter: Painter, pose: Pose, half: float, side: float) -> Non
     painter.polygon([pose.at(f, s, 0.01) for f, s in corners], None, _SHADOW)
 
 
-def _paint_underside(
-    painter: Painter, pose: Pose, half: float, side: float, label: int
-) -> None:
+def _paint_underside(painter: Painter, pose: Pose, half: float, side: float, label: int) -> None:
     """Tyres and the dark gap between them, as seen along the vehicle."""
     for end in (-half * 0.86, half * 0.82):
         for left in (-side, side - 0.24):
@@ -224,5 +222,3 @@ def _paint_windows(painter: Painter, face: Face, label: int) -> None:
         return
     for u in (0.05, 0.53):
         painter.polygon(face.patch(u, 0.1, u + 0.42, 0.86), label, _GLASS)
-
-

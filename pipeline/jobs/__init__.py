@@ -1,0 +1,1 @@
+"""Jobs and the backends that run them."""

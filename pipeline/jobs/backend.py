@@ -1,0 +1,48 @@
+"""What a backend must be able to do."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from pipeline.jobs.request import JobPaths, JobRequest
+from pipeline.jobs.state import JobState
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """Where a job stands.
+
+    Attributes:
+        state: Its state.
+        error: Why it failed, in one line; empty otherwise.
+        started: When its first command began, naive UTC.
+        finished: When it ended, naive UTC.
+    """
+
+    state: JobState
+    error: str = ""
+    started: datetime | None = None
+    finished: datetime | None = None
+
+
+class Backend(Protocol):
+    """Runs jobs."""
+
+    name: str
+
+    def submit(self, request: JobRequest, paths: JobPaths) -> str:
+        """Start the job, whose folder exists; what the backend knows it by.
+
+        Raises:
+            StorageError: Its folder cannot be written.
+            JobFailed: The backend refuses it.
+        """
+        ...
+
+    def status(self, handle: str, paths: JobPaths) -> JobStatus:
+        """Where it stands."""
+        ...
+
+    def cancel(self, handle: str, paths: JobPaths) -> None:
+        """End it; nothing happens where it has ended."""
+        ...

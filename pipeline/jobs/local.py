@@ -1,0 +1,59 @@
+"""Jobs on this machine: a runner process of its own, which outlives who started it."""
+
+import signal
+import subprocess
+import sys
+from datetime import datetime
+from typing import Any
+
+from catalog.errors import StorageError
+from pipeline.jobs.backend import JobStatus
+from pipeline.jobs.process import ProcessId
+from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
+from pipeline.jobs.state import FINISHED
+
+
+class LocalBackend:
+    """Runs each job under `pipeline.jobs.local_runner`, in a session of its own."""
+
+    name = "local"
+
+    def submit(self, request: JobRequest, paths: JobPaths) -> str:
+        """Start the runner; its process number with its start time."""
+        try:
+            paths.logs.mkdir(parents=True, exist_ok=True)
+            write_json(paths.request, request.to_json())
+            write_json(paths.status, {"state": "pending"})
+            with (paths.logs / "runner.log").open("ab") as log:
+                runner = subprocess.Popen(
+                    [sys.executable, "-m", "pipeline.jobs.local_runner", str(paths.folder)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise StorageError(
+                f"{paths.folder}: the job cannot be started: {error.strerror}", str(paths.folder)
+            ) from error
+        return str(ProcessId.of(runner.pid))
+
+    def status(self, handle: str, paths: JobPaths) -> JobStatus:
+        """What the runner last wrote; failed when it died without a word."""
+        alive = ProcessId.parse(handle).is_alive()
+        found = read_json(paths.status)  # read after the look: a last word is not missed
+        state = found.get("state", "unknown")
+        if state not in FINISHED and not alive:
+            log = paths.logs / "runner.log"
+            return JobStatus("failed", f"the job's runner process ended without a word; see {log}")
+        return JobStatus(
+            state, found.get("error", ""), _time(found, "started"), _time(found, "finished")
+        )
+
+    def cancel(self, handle: str, paths: JobPaths) -> None:
+        """Ask the runner to end; it ends its commands first."""
+        ProcessId.parse(handle).signal(signal.SIGTERM)
+
+
+def _time(status: dict[str, Any], key: str) -> datetime | None:
+    return datetime.fromisoformat(status[key]) if status.get(key) else None

@@ -1,0 +1,45 @@
+"""Processes of this machine, told apart from later ones that reuse their number."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ProcessId:
+    """A process: its number, and when it started [clock ticks since boot]."""
+
+    pid: int
+    start_ticks: int
+
+    @classmethod
+    def of(cls, pid: int) -> "ProcessId":
+        """The process that has the number now; start 0 when there is none."""
+        return cls(pid, _start_ticks(pid))
+
+    @classmethod
+    def parse(cls, text: str) -> "ProcessId":
+        """What ``str`` gave."""
+        pid, _, start = text.partition(":")
+        return cls(int(pid or 0), int(start or 0))
+
+    def __str__(self) -> str:
+        return f"{self.pid}:{self.start_ticks}"
+
+    def is_alive(self) -> bool:
+        """Whether that very process still runs."""
+        return self.start_ticks != 0 and _start_ticks(self.pid) == self.start_ticks
+
+    def signal(self, number: int) -> None:
+        """Send it a signal; nothing happens when it has ended."""
+        if self.is_alive():
+            os.kill(self.pid, number)
+
+
+def _start_ticks(pid: int) -> int:
+    """Field 22 of /proc/PID/stat; 0 for no process or one that has ended (a zombie)."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return 0 if after_name[0] == "Z" else int(after_name[19])

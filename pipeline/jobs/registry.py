@@ -1,0 +1,22 @@
+"""Backends by name, each imported when first used."""
+
+from importlib import import_module
+
+from catalog.errors import UnknownName
+from pipeline.jobs.backend import Backend
+
+BACKENDS = {"local": "pipeline.jobs.local:LocalBackend"}
+"""Name -> module and class."""
+
+
+def backend(name: str) -> Backend:
+    """The backend of that name.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    if name not in BACKENDS:
+        raise UnknownName("backend", name, BACKENDS)
+    module, _, attribute = BACKENDS[name].partition(":")
+    made: Backend = getattr(import_module(module), attribute)()
+    return made

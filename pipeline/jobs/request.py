@@ -1,0 +1,108 @@
+"""What a job is to run, whatever backend runs it, and where its files lie."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Commands that may run at once; the next stage begins when all have succeeded.
+
+    Attributes:
+        title: "train", "validate", "merge"...
+        commands: Program and arguments of each.
+    """
+
+    title: str
+    commands: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """A job to be run.
+
+    Attributes:
+        name: Its unique name.
+        kind: "train" or "validate".
+        stages: What runs, in order.
+        environment: Variables set for every command.
+        parallel: Commands of one stage that run at once.
+    """
+
+    name: str
+    kind: str
+    stages: tuple[Stage, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+    parallel: int = 2
+
+    def to_json(self) -> dict[str, Any]:
+        """The request as data that `from_json` reads."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "JobRequest":
+        """The request that `to_json` gave."""
+        stages = tuple(
+            Stage(stage["title"], tuple(tuple(command) for command in stage["commands"]))
+            for stage in data["stages"]
+        )
+        return cls(data["name"], data["kind"], stages, data["environment"], data["parallel"])
+
+
+@dataclass(frozen=True)
+class JobPaths:
+    """Every file name inside a job's folder, in one place."""
+
+    folder: Path
+
+    @property
+    def request(self) -> Path:
+        """The job's request."""
+        return self.folder / "request.json"
+
+    @property
+    def status(self) -> Path:
+        """What the backend's runner last said of it."""
+        return self.folder / "status.json"
+
+    @property
+    def logs(self) -> Path:
+        """Output of each command."""
+        return self.folder / "logs"
+
+    @property
+    def results(self) -> Path:
+        """What shards leave for the merge."""
+        return self.folder / "results"
+
+    @property
+    def model(self) -> Path:
+        """A training's model folder."""
+        return self.folder / "model"
+
+    @property
+    def report(self) -> Path:
+        """A validation's report folder."""
+        return self.folder / "report"
+
+    def log(self, stage: str, index: int) -> Path:
+        """Output of one command, errors included."""
+        return self.logs / f"{stage}-{index}.log"
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write a JSON file aside and rename it, so that no reader sees half of it."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(data, indent=2), encoding="utf-8")
+    part.replace(path)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; empty where the file is not there or not JSON."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}

@@ -1,0 +1,8 @@
+"""States of a job, the same on every backend."""
+
+from typing import Literal
+
+JobState = Literal["pending", "running", "done", "failed", "cancelled", "unknown"]
+
+FINISHED: tuple[JobState, ...] = ("done", "failed", "cancelled")
+"""States that a job does not leave."""

@@ -1,0 +1,65 @@
+"""Stage a dataset: plan, copy, write the staged manifest, keep the record."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from sqlalchemy import select
+
+from catalog.record_store import RecordStore
+from catalog.tables import Dataset, Staging
+from pipeline.manifest import Manifest
+from pipeline.staging.copy import Progress, copy_files
+from pipeline.staging.plan import check_space, plan_staging
+
+
+def stage_dataset(
+    records: RecordStore,
+    dataset: Dataset,
+    cache: Path,
+    *,
+    workers: int = 4,
+    progress: Progress | None = None,
+) -> Staging:
+    """Bring a dataset's images and labels into the cache; what is there is not copied again.
+
+    Returns:
+        The record, whose ``manifest`` is a manifest folder with paths in the cache.
+
+    Raises:
+        StorageError: No space, no permission, or a source file that vanished or changed.
+        BadFile: The dataset's manifest is damaged.
+    """
+    manifest = Manifest.read(Path(dataset.manifest))
+    plan = plan_staging(manifest, cache)
+    check_space(plan, cache)
+    copy_files(plan, workers, progress)
+    staged = replace(manifest.header, roots=plan.roots, staged=True)
+    place = cache / ".manifests" / f"{dataset.name}-v{dataset.version}"
+    Manifest(staged, manifest.frames).write(place)
+    staging = Staging(
+        dataset_id=dataset.id,
+        state="done",
+        cache=str(cache),
+        manifest=str(place),
+        files=plan.files,
+        files_copied=len(plan.missing),
+        bytes=plan.bytes,
+        bytes_copied=plan.missing_bytes,
+    )
+    with records.session() as session:
+        session.add(staging)
+    return staging
+
+
+def newest_manifest(records: RecordStore, dataset: Dataset) -> Path:
+    """The manifest a job should read: the newest staged one, else the dataset's own."""
+    with records.session() as session:
+        staged = session.scalars(
+            select(Staging)
+            .where(Staging.dataset_id == dataset.id, Staging.state == "done")
+            .order_by(Staging.id.desc())
+        )
+        for staging in staged:
+            if Path(staging.manifest).is_dir():
+                return Path(staging.manifest)
+    return Path(dataset.manifest)

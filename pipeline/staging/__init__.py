@@ -1,0 +1,1 @@
+"""Bringing a manifest's files into a cache near the job."""

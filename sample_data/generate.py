@@ -1,0 +1,252 @@
+"""Writes a set of generated road scenes in A2D2's layout."""
+
+import errno
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+
+import numpy as np
+
+from catalog.errors import InvalidInput, StorageError
+from sample_data.classes import COLOUR_TO_ENTRY, PALETTE, count_classes
+from sample_data.draw import draw_frame
+from sample_data.layout import (
+    CALIBRATION_FILE,
+    CLASS_LIST_FILE,
+    SEMANTIC_FOLDER,
+    calibration_json,
+    camera_json,
+    scene_start,
+)
+from sample_data.plan import plan_frame
+from sample_data.png_writer import CAMERA, encode_png
+from sample_data.styles import SCENES
+
+GENERATOR_VERSION = 1
+"""Counts up whenever the same seed gives other pictures than before."""
+
+MANIFEST_FILE = "sample_data.json"
+_STARTED_FILE = "sample_data.started.json"
+_PART_SUFFIX = ".part"
+
+Counts = dict[str, int]
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """A set on disk.
+
+    Attributes:
+        root: The folder that holds cams_lidars.json and camera_lidar_semantic.
+        frames: Number of frames.
+        scenes: Folder names of the scenes, in the order of frame 0, 1, 2...
+        made: False when the set was already there.
+        seconds: Time taken.
+    """
+
+    root: Path
+    frames: int
+    scenes: tuple[str, ...]
+    made: bool
+    seconds: float
+
+
+def write_sample_data(
+    out: Path,
+    *,
+    frames: int,
+    seed: int = 2026,
+    workers: int = 2,
+    progress: Callable[[int, int], None] | None = None,
+) -> SampleSet:
+    """Writes a set of frames, or finds that it is already there.
+
+    The same frames and seed give the same pictures, whatever the number of workers. A set whose
+    writing was cut short is completed: frames are written again, each file in one step.
+
+    Args:
+        out: Folder of the set; made if missing, else empty or holding this very set.
+        frames: Number of frames, at least 1.
+        seed: Start of everything random, at least 0.
+        workers: Number of processes that draw, at least 1.
+        progress: Called with (frames done, frames in all) after every frame.
+
+    Returns:
+        The set.
+
+    Raises:
+        InvalidInput: A number is out of range, or the folder holds something else.
+        StorageError: The disk refuses to be written, or a drawing process was killed.
+    """
+    began = time.monotonic()
+    _check_numbers(frames, seed, workers)
+    identity = {"generator_version": GENERATOR_VERSION, "seed": seed, "frames": frames}
+    scenes = tuple(
+        scene_start(scene, seed).strftime("%Y%m%d_%H%M%S")
+        for scene in range(min(frames, len(SCENES)))
+    )
+    try:
+        if _already_there(out, identity):
+            return SampleSet(out, frames, scenes, False, time.monotonic() - began)
+        _write_text(out / _STARTED_FILE, json.dumps(identity) + "\n")
+        _write_text(out / CALIBRATION_FILE, calibration_json())
+        class_list = json.dumps(COLOUR_TO_ENTRY, indent=2) + "\n"
+        _write_text(out / SEMANTIC_FOLDER / CLASS_LIST_FILE, class_list)
+        counts: dict[str, Counts] = {}
+        for done, (label, pixels) in enumerate(_written(out, frames, seed, workers), start=1):
+            counts[label] = pixels
+            if progress is not None:
+                progress(done, frames)
+        manifest = {**identity, "scenes": scenes, "counts": {"frames": counts}}
+        _write_text(out / MANIFEST_FILE, json.dumps(manifest, indent=1) + "\n")
+        (out / _STARTED_FILE).unlink()
+    except OSError as error:
+        raise _storage_error(out, error) from error
+    return SampleSet(out, frames, scenes, True, time.monotonic() - began)
+
+
+def _check_numbers(frames: int, seed: int, workers: int) -> None:
+    """Raises InvalidInput for a number out of range."""
+    for name, value, least in (("frames", frames, 1), ("seed", seed, 0), ("workers", workers, 1)):
+        if value < least:
+            raise InvalidInput(
+                f"{name} is {value}; expected {least} or more: give a larger number."
+            )
+
+
+def _already_there(out: Path, identity: dict[str, int]) -> bool:
+    """Whether the folder holds this very set, complete.
+
+    Raises:
+        InvalidInput: It holds something else.
+    """
+    if not out.exists():
+        return False
+    if not out.is_dir():
+        raise InvalidInput(f"{out} is a file; expected a folder: name another place for the set.")
+    for name in (MANIFEST_FILE, _STARTED_FILE):
+        found = _identity_in(out / name)
+        if found is None:
+            continue
+        if found != identity:
+            raise InvalidInput(
+                f"{out} holds another sample set ({_described(found)}); expected an empty folder "
+                f"or the set with {_described(identity)}: name another folder or remove this one."
+            )
+        return name == MANIFEST_FILE
+    if any(not name.endswith(_PART_SUFFIX) for name in (entry.name for entry in out.iterdir())):
+        raise InvalidInput(
+            f"{out} holds other files; expected an empty folder or a sample set: "
+            "name another folder."
+        )
+    return False
+
+
+def _identity_in(file: Path) -> dict[str, object] | None:
+    """Version, seed and number of frames recorded in a file; None without the file."""
+    if not file.exists():
+        return None
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        return {key: content[key] for key in ("generator_version", "seed", "frames")}
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
+def _described(identity: dict[str, object] | dict[str, int]) -> str:
+    """An identity in words."""
+    if not identity:
+        return "its record cannot be read"
+    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in identity.items())
+
+
+def _written(out: Path, frames: int, seed: int, workers: int) -> Iterator[tuple[str, Counts]]:
+    """Writes all frames; yields label file name and pixel counts in the order of the frames."""
+    if workers == 1 or frames == 1:
+        for index in range(frames):
+            yield _write_frame(out, index, seed)
+        return
+    # Started afresh, not forked: the caller may hold threads, locks or a database connection.
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_end_with_parent
+    ) as pool:
+        try:
+            indices = iter(range(frames))
+            waiting = [
+                pool.submit(_write_frame, out, index, seed)
+                for index in islice(indices, 4 * workers)
+            ]
+            while waiting:
+                result = waiting.pop(0).result()
+                for index in islice(indices, 1):
+                    waiting.append(pool.submit(_write_frame, out, index, seed))
+                yield result
+        except BrokenProcessPool as error:
+            raise StorageError(
+                f"a drawing process ended while writing {out}; expected it to finish: check free "
+                "memory and call again with fewer workers.",
+                str(out),
+            ) from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """Makes a drawing process end when the process that started it is killed."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _write_frame(out: Path, index: int, seed: int) -> tuple[str, Counts]:
+    """Draws and writes one frame; returns label file name and pixel counts."""
+    frame = plan_frame(index, seed)
+    rng = np.random.default_rng(np.random.SeedSequence(frame.entropy))
+    picture, ids = draw_frame(frame.spec, rng)
+    name = frame.name
+    label = encode_png(PALETTE[ids], frame.label_encoding)
+    _write_bytes(out / name.path("label", ".png"), label)
+    _write_bytes(out / name.path("camera", ".json"), camera_json(name).encode())
+    _write_bytes(out / name.path("camera", ".png"), encode_png(picture, CAMERA))
+    return name.file("label", ".png"), count_classes(ids)
+
+
+def _write_text(file: Path, text: str) -> None:
+    """Writes a UTF-8 text file in one step."""
+    _write_bytes(file, text.encode())
+
+
+def _write_bytes(file: Path, content: bytes) -> None:
+    """Writes a file in one step: its name appears when all of it is there."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(file.name + _PART_SUFFIX)
+    part.write_bytes(content)
+    part.replace(file)
+
+
+def _storage_error(out: Path, error: OSError) -> StorageError:
+    """What the disk refused, and what to do about it."""
+    advice = (
+        "free some space and call again"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT)
+        else "check that the folder can be written"
+    )
+    reason = error.strerror or str(error)
+    return StorageError(
+        f"{error.filename or out}: {reason}; expected to write the sample set: {advice}.",
+        str(error.filename or out),
+    )

@@ -1,0 +1,144 @@
+"""Names, folders and JSON files of the set, as A2D2's camera_lidar_semantic lays them out."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from math import cos, radians, sin
+
+import numpy as np
+
+from sample_data.cameras import CAMERAS, HEIGHT_PX, WIDTH_PX, Camera
+from sample_data.styles import SCENES
+
+SEMANTIC_FOLDER = "camera_lidar_semantic"
+CALIBRATION_FILE = "cams_lidars.json"
+CLASS_LIST_FILE = "class_list.json"
+FRAMES_PER_SECOND = 29.97
+
+_LIDAR_IDS = {
+    "0": "front_left",
+    "1": "rear_right",
+    "2": "front_right",
+    "3": "front_center",
+    "4": "rear_left",
+}
+_LIDARS = {
+    # name: position (x, y, z) metres, turn to the left and tilt down in degrees
+    "front_center": ((1.70, 0.0, 1.52), 0.0, 1.5),
+    "front_left": ((1.70, 0.62, 1.50), 42.0, 6.0),
+    "front_right": ((1.70, -0.62, 1.50), -42.0, 6.0),
+    "rear_left": ((-0.44, 0.60, 1.50), 138.0, 5.0),
+    "rear_right": ((-0.44, -0.60, 1.50), -138.0, 5.0),
+}
+_TAN_SERIES = (1 / 3, 2 / 15, 17 / 315, 62 / 2835)
+"""Fisheye distortion under which the model draws like a pinhole, as these pictures are drawn."""
+
+
+@dataclass(frozen=True)
+class FrameName:
+    """The identity of a frame.
+
+    Attributes:
+        scene: Folder name, "YYYYMMDD_HHMMSS" in local time.
+        camera: Camera name, such as "front_center".
+        number: Frame number since the start of the drive, at about 30 per second.
+        recorded_us: Time of exposure, microseconds since 1970 UTC.
+    """
+
+    scene: str
+    camera: str
+    number: int
+    recorded_us: int
+
+    def path(self, kind: str, suffix: str) -> str:
+        """The path below the set's root.
+
+        Args:
+            kind: "camera" or "label".
+            suffix: ".png" or ".json".
+        """
+        return f"{SEMANTIC_FOLDER}/{self.scene}/{kind}/cam_{self.camera}/{self.file(kind, suffix)}"
+
+    def file(self, kind: str, suffix: str) -> str:
+        """The file name, such as 20260616091422_label_frontcenter_000000123.png."""
+        token = CAMERAS[self.camera].file_token
+        return f"{self.scene.replace('_', '')}_{kind}_{token}_{self.number:09d}{suffix}"
+
+
+def scene_start(scene: int, seed: int) -> datetime:
+    """When a scene's drive began, with its UTC offset; minute and second follow from the seed."""
+    rng = np.random.default_rng([seed, scene, 1])
+    minute, second = int(rng.integers(60)), int(rng.integers(60))
+    return SCENES[scene].recorded.replace(minute=minute, second=second)
+
+
+def frame_name(scene: int, position: int, camera: str, seed: int) -> FrameName:
+    """The name of the frame at a position in a scene's sequence, counted from 0."""
+    rng = np.random.default_rng([seed, scene, position, 2])
+    seconds = 4.0 + 0.7 * position + 0.5 * float(rng.random())
+    start = scene_start(scene, seed)
+    recorded_us = int(start.timestamp()) * 1_000_000 + round(seconds * 1e6)
+    return FrameName(
+        start.strftime("%Y%m%d_%H%M%S"), camera, int(seconds * FRAMES_PER_SECOND), recorded_us
+    )
+
+
+def camera_json(name: FrameName) -> str:
+    """The text of the JSON file beside a camera picture: indent 4, no final newline."""
+    content = {
+        "lidar_ids": _LIDAR_IDS,
+        "cam_tstamp": name.recorded_us,
+        "cam_name": name.camera,
+    }
+    return json.dumps(content, indent=4)
+
+
+def calibration_json() -> str:
+    """The text of cams_lidars.json, with the cameras that the pictures are drawn with."""
+    content = {
+        "vehicle": {
+            "view": _view((0.0, 0.0, 0.0), 0.0, 0.0),
+            "ego-dimensions": {
+                "x-range": [-1.1, 3.9],
+                "y-range": [-0.95, 0.95],
+                "z-range": [0.0, 1.5],
+            },
+        },
+        "lidars": {name: {"view": _view(*mount)} for name, mount in _LIDARS.items()},
+        "cameras": {name: _camera_entry(camera) for name, camera in CAMERAS.items()},
+    }
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _camera_entry(camera: Camera) -> dict[str, object]:
+    """One camera of cams_lidars.json."""
+    telecam = camera.name == "front_center"
+    centre_x, centre_y = camera.centre_px
+    matrix = [
+        [camera.focal_px, 0.0, centre_x],
+        [0.0, camera.focal_px, centre_y],
+        [0.0, 0.0, 1.0],
+    ]
+    return {
+        "tstamp_delay": 25_000,
+        "view": _view(camera.position, camera.yaw_deg, camera.pitch_deg),
+        "Lens": "Telecam" if telecam else "Fisheye",
+        "CamMatrix": matrix,
+        "CamMatrixOriginal": matrix,
+        "Distortion": [[0.0] * 5 if telecam else list(_TAN_SERIES)],
+        "Resolution": [WIDTH_PX, HEIGHT_PX],
+    }
+
+
+def _view(
+    origin: tuple[float, float, float], yaw_deg: float, pitch_deg: float
+) -> dict[str, list[float]]:
+    """Origin and axes of a sensor: x along its line of sight, y to its left."""
+    yaw, pitch = radians(yaw_deg), radians(pitch_deg)
+    ahead = (cos(yaw) * cos(pitch), sin(yaw) * cos(pitch), -sin(pitch))
+    left = (-sin(yaw), cos(yaw), 0.0)
+    return {
+        "origin": list(origin),
+        "x-axis": [round(part, 12) + 0.0 for part in ahead],
+        "y-axis": [round(part, 12) + 0.0 for part in left],
+    }
