@@ -11,9 +11,9 @@
     ├── StorageError             the disk: space, permission, a vanished file
     ├── CatalogBusy              another process holds the write lock
     ├── CatalogDamaged           the catalog's files do not fit together
-    ├── JobFailed                a training or validation job did not succeed
-    └── ServerError              a Framesift server answered with an error (client side)
+    └── JobFailed                a training or validation job did not succeed
 
+The client package has its own, framesift.FramesiftServerError, because it needs none of the rest.
 A message says what was given, what was expected and what to do, on one line.
 What a program may want to act on is on attributes.
 Foreign exceptions are translated into these once, where they enter, ``from`` the cause.
@@ -150,16 +150,4 @@ class JobFailed(FramesiftError):
 
     def __init__(self, job: str, message: str) -> None:
         self.job = job
-        super().__init__(message)
-
-
-class ServerError(FramesiftError):
-    """A Framesift server answered with an error, or did not answer.
-
-    Attributes:
-        status: HTTP status, or None where there was no answer.
-    """
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        self.status = status
         super().__init__(message)

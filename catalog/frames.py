@@ -93,25 +93,21 @@ def register(
     classes = dict.fromkeys(frames[0].class_pixels, "INTEGER")
     positions = dict.fromkeys(frames[0].positions, "TINYINT")
     columns = {"fkey": "VARCHAR", **positions, UNKNOWN_PIXELS: "INTEGER", **classes}
-    for name, table, family in (
+    for table, rows_of_tags, family in (
         (CLASS_PIXELS, [_class_row(source, frame) for frame in frames], columns),
         (FRAME_TAGS, [_frame_row(source, frame) for frame in frames], FRAME_TAGS_COLUMNS),
     ):
-        connection.register("new_tags", _table(table, family))
-        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM new_tags")
+        connection.register("new_tags", _table(rows_of_tags, family))
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_tags")
         connection.unregister("new_tags")
 
 
-def remove_unseen(
-    connection: duckdb.DuckDBPyConnection, source: SourceNames, scan: int
-) -> int:
+def remove_unseen(connection: duckdb.DuckDBPyConnection, source: SourceNames, scan: int) -> int:
     """Remove the source's files that the given scan did not see; how many there were.
 
     They leave the current snapshot and stay in older ones.
     """
-    gone = (
-        f"SELECT fkey FROM {FILES} WHERE cluster = ? AND datasource = ? AND scangen <> ?"
-    )
+    gone = f"SELECT fkey FROM {FILES} WHERE cluster = ? AND datasource = ? AND scangen <> ?"
     values = [source.cluster, source.datasource, scan]
     for table in (CLASS_PIXELS, FRAME_TAGS):
         connection.execute(f"DELETE FROM {table} WHERE fkey IN ({gone})", values)

@@ -4,11 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, create_engine, event, select
+from sqlalchemy import Engine, create_engine, event, inspect, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -25,7 +21,8 @@ from catalog.records import PLATFORMS, Problem
 from catalog.tables import Dataset, Job, Scan, ScanProblem, Source, TagDefinition
 from catalog.write_lock import write_lock
 
-_MIGRATIONS = Path(__file__).parent / "migrations"
+NEWEST = "0001"
+"""Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 
 class RecordStore:
@@ -56,31 +53,33 @@ class RecordStore:
     @contextmanager
     def session(self) -> Iterator[Session]:
         """One transaction: committed at the end of the block, undone when it raises."""
-        with _translated(self.path), Session(self.engine, expire_on_commit=False) as session:
-            with session.begin():
-                yield session
+        new_session = Session(self.engine, expire_on_commit=False)
+        with _translated(self.path), new_session as session, session.begin():
+            yield session
 
     def _migrate(self, lock_wait_s: float) -> None:
-        config = Config()
-        config.set_main_option("script_location", str(_MIGRATIONS))
-        newest = ScriptDirectory.from_config(config).get_current_head()
-        if self._revision() == newest:
+        if self._revision() == NEWEST:
             return
+        # Alembic takes a third of a second to import, and is needed once per release.
+        from catalog.migrate import upgrade
+
         with write_lock(self.path.with_suffix(".migrating"), lock_wait_s):
             found = self._revision()
-            known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-            if found is not None and found not in known:
+            if found is not None and found > NEWEST:
                 raise CatalogDamaged(
                     f"{self.path}: written by a later version of Framesift (schema {found}); "
                     "use that version"
                 )
-            with self.engine.begin() as connection:
-                config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+            upgrade(self.engine)
 
     def _revision(self) -> str | None:
         with self.engine.connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision()
+            if not inspect(connection).has_table("alembic_version"):
+                return None
+            revision: str | None = connection.scalar(
+                text("SELECT version_num FROM alembic_version")
+            )
+            return revision
 
     # Sources
 
@@ -173,9 +172,7 @@ class RecordStore:
                     continue
                 position += 1
                 session.add(
-                    TagDefinition(
-                        tag=tag, family="class_pixels", title=title, position=position
-                    )
+                    TagDefinition(tag=tag, family="class_pixels", title=title, position=position)
                 )
 
     # Datasets
@@ -253,11 +250,11 @@ def _translated(path: Path) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        text = " ".join(str(error.orig).split())
-        if "locked" in text:
+        reason = " ".join(str(error.orig).split())
+        if "locked" in reason:
             raise CatalogBusy(f"{path}: busy for over 30 s; try again") from error
-        if "full" in text or "readonly" in text or "unable to open" in text:
-            raise StorageError(f"{path}: cannot be written: {text}", str(path)) from error
-        raise CatalogDamaged(f"{path}: {text}") from error
+        if any(word in reason for word in ("full", "readonly", "unable to open")):
+            raise StorageError(f"{path}: cannot be written: {reason}", str(path)) from error
+        raise CatalogDamaged(f"{path}: {reason}") from error
     except SQLAlchemyError as error:
         raise CatalogDamaged(f"{path}: {' '.join(str(error).split())}") from error

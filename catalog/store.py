@@ -120,7 +120,9 @@ class CatalogStore:
             cursor.close()
 
     @contextmanager
-    def writing(self, reason: str, author: str = "framesift") -> Iterator[duckdb.DuckDBPyConnection]:
+    def writing(
+        self, reason: str, author: str = "framesift"
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection inside the one write transaction; commits at the end, or undoes it all.
 
         Args:

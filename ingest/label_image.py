@@ -85,7 +85,8 @@ def decode_label(png: bytes, palette: Palette) -> npt.NDArray[np.uint8]:
     packed = rgb[..., 0].astype(np.uint32) << 16
     packed |= rgb[..., 1].astype(np.uint32) << 8
     packed |= rgb[..., 2]
-    return palette.lookup_table[packed]
+    classes: npt.NDArray[np.uint8] = palette.lookup_table[packed]
+    return classes
 
 
 def _one_line(error: BaseException) -> str:

@@ -71,9 +71,7 @@ def read_frame(source: SourceFiles, files: FrameFiles, palette: Palette) -> Fram
     return FrameRead(frame, problems, len(png) + HEADER_BYTES + _TAIL_BYTES)
 
 
-def _check_image(
-    source: SourceFiles, key: str, size: int, counts: PixelCounts, label: str
-) -> None:
+def _check_image(source: SourceFiles, key: str, size: int, counts: PixelCounts, label: str) -> None:
     header = read_header(source.read_range(key, 0, HEADER_BYTES))
     if b"IEND" not in source.read_range(key, max(0, size - _TAIL_BYTES), _TAIL_BYTES):
         raise BadFile(f"PNG is truncated: {size:,} bytes without an end")

@@ -148,7 +148,6 @@ def _utc(nanoseconds: int) -> datetime:
 @lru_cache
 def _user(uid: int) -> str:
 
-
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -157,7 +156,6 @@ def _user(uid: int) -> str:
 
 @lru_cache
 def _group(gid: int) -> str:
-
 
     try:
         return grp.getgrgid(gid).gr_name

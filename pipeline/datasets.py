@@ -87,7 +87,7 @@ def create_dataset(
             snapshot=selection.snapshot,
             class_list=class_list,
             classes=classes,
-            splits={split: splits.count(split) for split in dict(shares or {"all": 1})},
+            splits={split: splits.count(split) for split in (shares or ("all",))},
             roots={source.name: _root(source) for source in sources.values()},
         )
         # Leftovers of a creation that was killed before its record was committed.

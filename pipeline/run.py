@@ -155,9 +155,7 @@ def refresh(records: RecordStore, job: Job) -> Job:
         return kept
 
 
-def wait(
-    records: RecordStore, job: Job, progress: Callable[[Job], None] | None = None
-) -> Job:
+def wait(records: RecordStore, job: Job, progress: Callable[[Job], None] | None = None) -> Job:
     """Follow a job to its end.
 
     Raises:

@@ -30,13 +30,13 @@ def parse_split(text: str) -> dict[str, Fraction]:
             )
         shares[name] = value
     if sum(shares.values()) != 1:
-        raise InvalidInput(f"split '{text}': the shares sum to {float(sum(shares.values())):g}, not 1")
+        raise InvalidInput(
+            f"split '{text}': the shares sum to {float(sum(shares.values())):g}, not 1"
+        )
     return shares
 
 
-def assign_splits(
-    groups: Sequence[str], shares: Mapping[str, Fraction], seed: int
-) -> list[str]:
+def assign_splits(groups: Sequence[str], shares: Mapping[str, Fraction], seed: int) -> list[str]:
     """The split of each item, so that items of one group share it.
 
     Groups are taken in an order that the seed decides, the largest first, and each goes to the

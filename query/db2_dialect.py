@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from sqlglot import exp, generator, parser, tokens
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 CAST_FUNCTIONS: dict[str, str] = {
     "INT": "INTEGER",
@@ -94,14 +94,17 @@ class Db2(Dialect):
         def _drop_clause(self) -> bool:
             start = self._index
             if self._match(TokenType.WITH):
-                if self._curr and self._curr.text.upper() in ISOLATION_LEVELS:
+                dropped = bool(self._curr) and self._curr.text.upper() in ISOLATION_LEVELS
+                if dropped:
                     self._advance()
-                    return True
-            elif self._match_text_seq("FOR"):
-                if self._match_text_seq("READ", "ONLY") or self._match_text_seq("FETCH", "ONLY"):
-                    return True
-            self._retreat(start)
-            return False
+            else:
+                dropped = bool(
+                    self._match_text_seq("FOR", "READ", "ONLY")
+                    or self._match_text_seq("FOR", "FETCH", "ONLY")
+                )
+            if not dropped:
+                self._retreat(start)
+            return dropped
 
     class Generator(generator.Generator):
         """Db2 text is never written, only read."""

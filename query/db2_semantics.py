@@ -10,7 +10,6 @@ DuckDB alone would round int('12.7') to 13, refuse text beside a number and divi
 """
 
 from collections.abc import Callable
-from typing import cast
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import OptimizeError
@@ -70,15 +69,13 @@ def _qualify(query: exp.Query, schema: Schema) -> exp.Query:
     for table in query.find_all(exp.Table):
         table.set("db", None)  # BLUADMIN is the only schema there is
     try:
-        return cast(
-            exp.Query,
-            qualify(
-                query,
-                dialect=Db2,
-                schema=cast(dict[str, object], {k: dict(v) for k, v in schema.items()}),
-                quote_identifiers=True,
-            ),
+        qualified: exp.Query = qualify(
+            query,
+            dialect=Db2,
+            schema={table: dict(columns) for table, columns in schema.items()},
+            quote_identifiers=True,
         )
+        return qualified
     except OptimizeError as error:
         raise SqlError(-206, "42703", " ".join(str(error).split())) from error
 
@@ -91,7 +88,7 @@ def _check_columns(query: exp.Query, schema: Schema) -> None:
         while outer is not None:  # a subquery sees the tables around it
             levels.append(_known_columns(outer, schema))
             outer = outer.parent
-        outputs = {name.lower() for name in scope.expression.named_selects}
+        outputs = {name.lower() for name in _outputs(scope)}
         for column in scope.columns:
             inside = column.find_ancestor(exp.Query) is scope.expression
             if inside and not isinstance(column.this, exp.Star):
@@ -99,12 +96,16 @@ def _check_columns(query: exp.Query, schema: Schema) -> None:
                 _check_column(column, levels, outputs if late else set())
 
 
+def _outputs(scope: Scope) -> list[str]:
+    return scope.expression.named_selects if isinstance(scope.expression, exp.Query) else []
+
+
 def _known_columns(scope: Scope, schema: Schema) -> dict[str, set[str]]:
     """Column names of each table of a scope; of a subquery that selects * , all it could have."""
     known: dict[str, set[str]] = {}
     for alias, source in scope.sources.items():
         if isinstance(source, Scope):
-            known[alias.lower()] = {name.lower() for name in source.expression.named_selects}
+            known[alias.lower()] = {name.lower() for name in _outputs(source)}
             if source.expression.is_star:
                 known[alias.lower()] |= set().union(*_known_columns(source, schema).values())
         else:
@@ -112,9 +113,7 @@ def _known_columns(scope: Scope, schema: Schema) -> dict[str, set[str]]:
     return known
 
 
-def _check_column(
-    column: exp.Column, levels: list[dict[str, set[str]]], outputs: set[str]
-) -> None:
+def _check_column(column: exp.Column, levels: list[dict[str, set[str]]], outputs: set[str]) -> None:
     name, table = column.name.lower(), column.table.lower()
     if table:
         columns = next((known[table] for known in levels if table in known), set())
@@ -243,9 +242,7 @@ def _arithmetic(node: exp.Expression, left: Db2Type, right: Db2Type) -> _Typed:
     return node, result
 
 
-def _divide(
-    node: exp.Div, left: Db2Type, right: Db2Type, result: Db2Type
-) -> exp.Expression:
+def _divide(node: exp.Div, left: Db2Type, right: Db2Type, result: Db2Type) -> exp.Expression:
     parts = {"a": node.this, "b": node.expression}
     if result.kind == "DOUBLE":
         return _replace(node, f"{{a}}::DOUBLE / {_NOT_ZERO}", **parts)
@@ -348,4 +345,4 @@ def _template(template: str, **parts: exp.Expression) -> exp.Expression:
         part = copies.get(found.name) if isinstance(found, exp.Column) else None
         return found if part is None else exp.paren(part.copy())
 
-    return exp.paren(tree.transform(fill))
+    return exp.Paren(this=tree.transform(fill))

@@ -56,7 +56,9 @@ def parse(text: str) -> exp.Query:
         statement.key not in _STATEMENTS
     ):
         raise SqlError(
-            -104, "42601", f'An unexpected token "{text.split()[0][:40]}" was found. Expected: SELECT.'
+            -104,
+            "42601",
+            f'An unexpected token "{text.split()[0][:40]}" was found. Expected: SELECT.',
         )
     if not isinstance(statement, exp.Query):
         raise _not_allowed(f"a {statement.key.upper()} statement; only SELECT is")

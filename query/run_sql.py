@@ -46,7 +46,14 @@ def run_sql(
         rewritten = to_duckdb(query, schema).sql(dialect="duckdb")
         # One row more than allowed tells whether there were more.
         table = execute(cursor, f"SELECT * FROM ({rewritten}) LIMIT {max_rows + 1}", timeout_s)
+        table = table.rename_columns([_db2_name(name) for name in table.column_names])
         return SqlResult(table.slice(0, max_rows), snapshot_of(cursor), table.num_rows > max_rows)
+
+
+def _db2_name(name: str) -> str:
+    """A column's name as Db2 gives it: one without a name has its number, from 1."""
+    prefix, _, number = name.rpartition("_")
+    return str(int(number) + 1) if prefix == "_col" and number.isdigit() else name
 
 
 def discover_schema(cursor: duckdb.DuckDBPyConnection) -> Schema:

@@ -17,7 +17,8 @@ from query.selection import Question, Selection
 
 _COLUMNS = (
     "fkey", "platform", "cluster", "datasource", "path", "filename", "scene", "camera",
-    "frame_number", "image_width", "image_height", "image_file", "label_file",
+    "frame_number", "image_width", "image_height", "image_file", "label_file", "image_size",
+    "label_size",
 )  # fmt: skip
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "FLOAT")
 
@@ -77,7 +78,7 @@ def _statement(
         chosen += f" ORDER BY md5(? || ':' || fkey), fkey LIMIT {question.sample}"
         values.append(str(question.seed))
     limit = f" LIMIT {question.limit}" if question.limit is not None else ""
-    columns = ", ".join(f'"{name}"' for name in _COLUMNS + ("image_size", "label_size") + classes)
+    columns = ", ".join(f'"{name}"' for name in (*_COLUMNS, *classes))
     return (
         f"WITH frames AS (SELECT {files}, {of_tags}, f.size AS image_size,"
         " substr(f.fkey, length(f.cluster) + length(f.datasource) + 3) AS image_file"

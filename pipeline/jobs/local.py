@@ -50,7 +50,7 @@ class LocalBackend:
             state, found.get("error", ""), _time(found, "started"), _time(found, "finished")
         )
 
-    def cancel(self, handle: str, paths: JobPaths) -> None:
+    def cancel(self, handle: str, paths: JobPaths) -> None:  # noqa: ARG002
         """Ask the runner to end; it ends its commands first."""
         ProcessId.parse(handle).signal(signal.SIGTERM)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -94,10 +95,8 @@ def _end(running: dict[int, subprocess.Popen[bytes]]) -> None:
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def _reason(title: str, index: int, code: int, log: Path) -> str:

@@ -1,0 +1,55 @@
+# Two commands matter: make demo, make test. Both set up what they need (make setup).
+SHELL := /bin/bash
+UV_VERSION := 0.13.8
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON := $(BIN)/python
+# Where real A2D2 files are; empty for the drawn sample frames.
+A2D2 ?=
+
+UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/bin/uv)
+
+.PHONY: help setup demo test test-training check format lock clean
+
+help:
+	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
+	@echo "make test              every test"
+	@echo "make check             format, lint, types, imports, lock file"
+	@echo "make setup             build .venv only"
+
+setup: $(VENV)/.synced
+
+# Every extra, so that one environment can train, serve and test. Horovod compiles once (about two
+# minutes); its wheel stays in uv's cache, outside the clone.
+$(VENV)/.synced: pyproject.toml uv.lock | $(UV)
+	@echo "setting up $(VENV) (the first time about four minutes: Horovod is compiled)"
+	$(UV) sync --frozen --all-extras --python 3.11
+	@touch $@
+
+.tools/uv/bin/uv:
+	python3 -m venv .tools/uv
+	.tools/uv/bin/pip install --quiet "uv==$(UV_VERSION)"
+
+demo: setup
+	@$(BIN)/framesift demo --folder demo $(if $(A2D2),--a2d2 "$(A2D2)")
+
+test: setup
+	$(BIN)/pytest -q -m "not training" -n 2
+	$(BIN)/pytest -q -m training
+
+test-training: setup
+	$(BIN)/pytest -q -m training
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(UV) lock --check
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .tools build demo

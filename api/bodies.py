@@ -1,0 +1,73 @@
+"""Records as JSON: the same shape in the API and behind --json."""
+
+from datetime import datetime
+from typing import Any
+
+from catalog.tables import Dataset, Job, Source
+from query.result_format import to_records
+from query.selection import Selection
+
+
+def of_source(source: Source) -> dict[str, Any]:
+    """A source."""
+    return {
+        "name": source.name,
+        "uri": source.uri,
+        "platform": source.platform,
+        "cluster": source.cluster,
+        "datasource": source.datasource,
+        "site": source.site,
+    }
+
+
+def of_selection(selection: Selection) -> dict[str, Any]:
+    """A selection with its frames."""
+    return {
+        "question": selection.question.model_dump(mode="json", exclude_defaults=True),
+        "snapshot": selection.snapshot,
+        "count": len(selection),
+        "class_pixels": selection.class_pixels(),
+        "frames": to_records(selection.frames),
+    }
+
+
+def of_dataset(dataset: Dataset) -> dict[str, Any]:
+    """A dataset, without its frames."""
+    return {
+        "name": dataset.name,
+        "version": dataset.version,
+        "id": dataset.content_id,
+        "created": _time(dataset.created),
+        "question": dataset.question,
+        "snapshot": dataset.snapshot,
+        "frames": dataset.frames,
+        "splits": dataset.splits,
+        "class_pixels": dataset.class_pixels,
+        "manifest": dataset.manifest,
+    }
+
+
+def of_job(job: Job) -> dict[str, Any]:
+    """A job: state, metrics, paths, and the request that it runs."""
+    seconds = None
+    if job.started is not None and job.finished is not None:
+        seconds = round((job.finished - job.started).total_seconds(), 3)
+    return {
+        "name": job.name,
+        "kind": job.kind,
+        "backend": job.backend,
+        "state": job.state,
+        "error": job.error,
+        "created": _time(job.created),
+        "started": _time(job.started),
+        "finished": _time(job.finished),
+        "seconds": seconds,
+        "metrics": job.metrics,
+        "paths": job.paths,
+        "request": job.request,
+    }
+
+
+def _time(time: datetime | None) -> str | None:
+    """A record's time as ISO 8601 in UTC."""
+    return None if time is None else time.isoformat(timespec="seconds") + "Z"

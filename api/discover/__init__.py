@@ -1,0 +1,1 @@
+"""Spectrum Discover's own REST services."""

@@ -1,0 +1,45 @@
+"""Asking a question and saving its answer: what the route and the command both do."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.workspace import Workspace
+from catalog.tables import Dataset
+from pipeline.datasets import create_dataset
+from pipeline.split import parse_split
+from query.select_frames import select_frames
+from query.selection import Question, Selection
+
+
+class NewDataset(BaseModel):
+    """A dataset to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(examples=["val-bikes"])
+    question: Question
+    split: str | None = Field(default=None, examples=["train=0.8,validation=0.2"])
+    split_by: str = Field(default="scene", description="What stays on one side.")
+    seed: int = Field(default=0, ge=0)
+
+
+def ask(workspace: Workspace, question: Question) -> Selection:
+    """The answer to a question, within the settings' limits."""
+    return select_frames(
+        workspace.catalog,
+        question,
+        workspace.records.class_names(),
+        workspace.settings.query_timeout_s,
+    )
+
+
+def make_dataset(workspace: Workspace, wanted: NewDataset) -> Dataset:
+    """Ask the question and save its answer."""
+    return create_dataset(
+        workspace.records,
+        workspace.datasets,
+        wanted.name,
+        ask(workspace, wanted.question),
+        shares=parse_split(wanted.split) if wanted.split else None,
+        split_by=wanted.split_by,
+        seed=wanted.seed,
+    )

@@ -1,0 +1,1 @@
+"""Framesift's own REST API, below /v1."""

@@ -1,0 +1,48 @@
+"""Settings, read once from the environment; everything below api/ gets arguments."""
+
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from catalog.errors import InvalidInput
+
+
+class Settings(BaseSettings):
+    """What ``FRAMESIFT_*`` variables say."""
+
+    model_config = SettingsConfigDict(env_prefix="FRAMESIFT_", frozen=True)
+
+    home: Path = Field(
+        default_factory=lambda: Path.home() / ".framesift",
+        description="Folder of catalog, records, datasets and jobs.",
+    )
+    cache: Path | None = Field(
+        default=None, description="Folder that datasets are staged into; HOME/cache by default."
+    )
+    lock_wait_s: float = Field(
+        default=60.0, gt=0, description="How long a write waits for another one [s]."
+    )
+    query_timeout_s: float = Field(
+        default=600.0, gt=0, description="How long a query may take [s]."
+    )
+    query_memory: str = Field(
+        default="2GB", description="Memory that a process's queries may take."
+    )
+    query_max_rows: int = Field(
+        default=1_000_000, gt=0, description="Rows that one statement may return."
+    )
+
+
+def read_settings() -> Settings:
+    """The settings of this process.
+
+    Raises:
+        InvalidInput: A variable's value cannot be used; the message names it.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        found = error.errors()[0]
+        name = "FRAMESIFT_" + "_".join(str(part) for part in found["loc"]).upper()
+        raise InvalidInput(f"{name}={found['input']}: {found['msg']}") from error

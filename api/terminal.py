@@ -1,0 +1,94 @@
+"""What a person sees on the terminal, and what a program gets with --json."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+stdout = Console(highlight=False, soft_wrap=True)
+if not stdout.is_terminal:
+    stdout = Console(highlight=False, soft_wrap=True, width=1000)  # no folding in a file
+stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+def emit_json(data: object) -> None:
+    """Print one JSON document."""
+    typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
+    """Print a table; numbers stand to the right."""
+    lines = [[_cell(value) for value in row] for row in rows]
+    table = Table(
+        title=title or None, title_justify="left", box=None, header_style="bold", pad_edge=False
+    )
+    for index, column in enumerate(columns):
+        number = bool(lines) and all(_is_number(line[index]) for line in lines)
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*line)
+    stdout.print(table)
+
+
+@contextmanager
+def progress_bar(title: str, *, quiet: bool) -> Iterator["Bar"]:
+    """A progress bar on a terminal's error output; nothing where that is no terminal."""
+    progress = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        console=stderr,
+        transient=True,
+        disable=quiet or not stderr.is_terminal,
+    )
+    with progress:
+        yield Bar(progress, title)
+
+
+class Bar:
+    """A bar that is told where things stand."""
+
+    def __init__(self, progress: Progress, title: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(title, total=None, note="")
+
+    def show(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Show ``done`` of ``total`` (unknown when None), with a note beside the bar."""
+        self._progress.update(self._task, completed=done, total=total, note=note)
+
+
+def size(number: int) -> str:
+    """A size for people: 12.3 MB."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= factor:
+            return f"{number / factor:.1f} {unit}"
+    return f"{number} bytes"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _is_number(text: str) -> bool:
+    return bool(text) and text.replace(",", "").replace(".", "", 1).lstrip("-").isdigit()

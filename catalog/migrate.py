@@ -1,0 +1,18 @@
+"""Brings the records' database to the newest schema, by Alembic."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Engine
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def upgrade(engine: Engine) -> None:
+    """Run every migration that the database has not seen, in one transaction."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

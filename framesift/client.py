@@ -1,0 +1,175 @@
+"""A server's selections and datasets, over REST."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+
+class FramesiftServerError(Exception):
+    """The server answered with an error, or did not answer.
+
+    Attributes:
+        status: HTTP status; None where there was no answer.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+PixelRange = tuple[int | None, int | None] | int
+"""Lowest and highest pixels, None for an open end; one number means exactly that many."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Frames that a server chose.
+
+    Attributes:
+        question: What was asked, as the server understood it.
+        snapshot: The catalog snapshot it was asked of.
+        frames: One mapping per frame, in order; class tags hold pixels.
+    """
+
+    question: Mapping[str, Any]
+    snapshot: int
+    frames: Sequence[Mapping[str, Any]]
+    _client: "Client" = field(repr=False)
+
+    def __len__(self) -> int:
+        """Number of frames."""
+        return len(self.frames)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """The frames, in order."""
+        return iter(self.frames)
+
+    def save(
+        self, name: str, *, split: str | None = None, split_by: str = "scene", seed: int = 0
+    ) -> Mapping[str, Any]:
+        """Have the server save the question's answer as a dataset; the dataset.
+
+        Args:
+            name: The dataset's name.
+            split: Such as "train=0.8,validation=0.2"; undivided when None.
+            split_by: What stays on one side: "scene", "camera" or "frame".
+            seed: Decides the division.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        body = {"name": name, "question": self.question, "split": split}
+        return self._client._ask(
+            "POST", "/v1/datasets", body | {"split_by": split_by, "seed": seed}
+        )
+
+    def to_arrow(self) -> Any:
+        """The frames as a pyarrow.Table (needs pyarrow)."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([dict(frame) for frame in self.frames])
+
+    def to_pandas(self) -> Any:
+        """The frames as a pandas.DataFrame (needs pandas)."""
+        import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+
+        return pd.DataFrame([dict(frame) for frame in self.frames])
+
+
+class Client:
+    """A connection to a server; usable as a context manager."""
+
+    def __init__(self, url: str, token: str | None = None, timeout_s: float = 600.0) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout_s)
+
+    def select(
+        self,
+        *,
+        where: str | None = None,
+        camera: str | Sequence[str] = (),
+        scene: str | Sequence[str] = (),
+        order: str | Sequence[str] = (),
+        limit: int | None = None,
+        sample: int | None = None,
+        seed: int = 0,
+        **ranges: PixelRange,
+    ) -> Selection:
+        """The frames that meet every condition.
+
+        Args:
+            where: A WHERE body in SQL.
+            camera: Camera or cameras.
+            scene: Scene or scenes.
+            order: Tags to order by, each with " desc" for falling order.
+            limit: At most so many frames.
+            sample: So many at random, decided by ``seed``.
+            seed: Seed of the sample.
+            **ranges: Pixels per class tag: ``car=(10_000, 20_000)``, ``bicycle=(1, None)``.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        question: dict[str, Any] = {
+            "ranges": [_range(tag, value) for tag, value in ranges.items()],
+            "where": where,
+            "cameras": _names(camera),
+            "scenes": _names(scene),
+            "order": _names(order),
+            "limit": limit,
+            "sample": sample,
+            "seed": seed,
+        }
+        body = self._ask("POST", "/v1/selections", question)
+        return Selection(body["question"], body["snapshot"], body["frames"], self)
+
+    def classes(self) -> Sequence[Mapping[str, Any]]:
+        """Frames and pixel share of every class.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        classes: Sequence[Mapping[str, Any]] = self._ask("GET", "/v1/classes")["classes"]
+        return classes
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
+        try:
+            answer = self._http.request(method, path, json=body)
+        except httpx.HTTPError as error:
+            raise FramesiftServerError(
+                f"{self._http.base_url}: no answer: {error}; is 'framesift serve' running there?"
+            ) from error
+        if answer.is_success:
+            data: Mapping[str, Any] = answer.json()
+            return data
+        try:
+            detail = answer.json()["detail"]
+        except (ValueError, KeyError, TypeError):
+            detail = f"{answer.status_code} {answer.reason_phrase}"
+        raise FramesiftServerError(detail, answer.status_code)
+
+
+def connect(url: str, token: str | None = None) -> Client:
+    """A client of the server at ``url``; nothing is sent before the first question."""
+    return Client(url, token)
+
+
+def _range(tag: str, value: PixelRange) -> dict[str, Any]:
+    lowest, highest = (value, value) if isinstance(value, int) else value
+    return {"tag": tag, "lowest": lowest, "highest": highest}
+
+
+def _names(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
