@@ -1,6 +1,7 @@
 """What a person sees on the terminal, and what a program gets with --json."""
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -25,6 +26,9 @@ stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
+_LINE_EVERY_S = 15.0
+
+
 def emit_json(data: object) -> None:
     """Print one JSON document."""
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
@@ -44,9 +48,17 @@ def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
     stdout.print(table)
 
 
+def heading(text: str) -> None:
+    """Print a heading: a rule on a terminal, a line of its own elsewhere."""
+    if stdout.is_terminal:
+        stdout.rule(f"[bold]{text}", align="left")
+    else:
+        stdout.print(f"\n== {text}")
+
+
 @contextmanager
 def progress_bar(title: str, *, quiet: bool) -> Iterator["Bar"]:
-    """A progress bar on a terminal's error output; nothing where that is no terminal."""
+    """A bar on a terminal's error output; elsewhere a line there every 15 seconds."""
     progress = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -59,19 +71,25 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator["Bar"]:
         disable=quiet or not stderr.is_terminal,
     )
     with progress:
-        yield Bar(progress, title)
+        yield Bar(progress, title, lines=not quiet and not stderr.is_terminal)
 
 
 class Bar:
     """A bar that is told where things stand."""
 
-    def __init__(self, progress: Progress, title: str) -> None:
+    def __init__(self, progress: Progress, title: str, *, lines: bool) -> None:
         self._progress = progress
         self._task = progress.add_task(title, total=None, note="")
+        self._title = title
+        self._lines = lines
+        self._printed = time.monotonic()
 
     def show(self, done: float, total: float | None = None, note: str = "") -> None:
         """Show ``done`` of ``total`` (unknown when None), with a note beside the bar."""
         self._progress.update(self._task, completed=done, total=total, note=note)
+        if self._lines and time.monotonic() - self._printed >= _LINE_EVERY_S:
+            self._printed = time.monotonic()
+            stderr.print(f"{self._title}: {note}", markup=False)
 
 
 def size(number: int) -> str:

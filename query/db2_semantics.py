@@ -68,14 +68,9 @@ def _qualify(query: exp.Query, schema: Schema) -> exp.Query:
     _check_columns(query, schema)
     for table in query.find_all(exp.Table):
         table.set("db", None)  # BLUADMIN is the only schema there is
+    tables = {table: dict(columns) for table, columns in schema.items()}
     try:
-        qualified: exp.Query = qualify(
-            query,
-            dialect=Db2,
-            schema={table: dict(columns) for table, columns in schema.items()},
-            quote_identifiers=True,
-        )
-        return qualified
+        return qualify(query, dialect=Db2, schema=tables, quote_identifiers=True)  # type: ignore[return-value]
     except OptimizeError as error:
         raise SqlError(-206, "42703", " ".join(str(error).split())) from error
 
@@ -345,4 +340,5 @@ def _template(template: str, **parts: exp.Expression) -> exp.Expression:
         part = copies.get(found.name) if isinstance(found, exp.Column) else None
         return found if part is None else exp.paren(part.copy())
 
-    return exp.Paren(this=tree.transform(fill))
+    filled: exp.Expression = tree.transform(fill)
+    return exp.Paren(this=filled)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from api.terminal import emit_table, stdout
+from api.terminal import emit_table, heading, stdout
 from catalog.errors import FramesiftError, InvalidInput
 from pipeline.jobs.request import JobPaths, read_json
 
@@ -51,7 +51,7 @@ class _Demo:
 
     def run(self, title: str, *commands: list[str]) -> None:
         """Run commands as a user would, showing each; the step's time is kept."""
-        stdout.rule(f"[bold]{len(self.seconds) + 1}. {title}", align="left")
+        heading(f"{len(self.seconds) + 1}. {title}")
         began = time.monotonic()
         environment = {**os.environ, "FRAMESIFT_HOME": str(self.home)}
         environment.pop("FRAMESIFT_CACHE", None)
@@ -126,7 +126,7 @@ def _report(run: _Demo) -> None:
     training = read_json(JobPaths(run.home / "jobs" / "demo-train").model / "metrics.json")
     report_folder = JobPaths(run.home / "jobs" / "demo-validate").report
     report = read_json(report_folder / "report.json")
-    stdout.rule("[bold]What came out", align="left")
+    heading("What came out")
     absent = ", ".join(report["absent_classes"]) or "none"
     emit_table(
         ("", ""),
@@ -142,11 +142,11 @@ def _report(run: _Demo) -> None:
             ("classes that the validation set lacks", absent),
         ],
     )
-    stdout.rule("[bold]How long it took", align="left")
+    heading("How long it took")
     total = sum(seconds for _, seconds in run.seconds)
     steps = [*run.seconds, ("together", total)]
     emit_table(("step", "s"), [(title, f"{seconds:.1f}") for title, seconds in steps])
-    stdout.rule("[bold]Where things are, and what to try next", align="left")
+    heading("Where things are, and what to try next")
     stdout.print(f"report     {report_folder / 'report.html'}")
     stdout.print(f"matrix     {report_folder / 'confusion_matrix.png'}")
     stdout.print(f"home       {run.home}")
