@@ -1,0 +1,88 @@
+"""Runs the training package's commands as real processes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TINY = ("--height", "64", "--width", "96", "--threads", "1")
+
+# TensorFlow takes seconds to import, so several runs may share a process; each is still the
+# whole command, from flags to exit status.
+_SEVERAL = """
+import contextlib, io, json, sys
+from training.main import main
+ended = []
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = main(arguments)
+        except SystemExit as stop:
+            status = stop.code
+    ended.append([status, out.getvalue(), err.getvalue()])
+print(json.dumps([ended, [name for name in ("horovod", "tensorflow") if name in sys.modules]]))
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The one line on standard error."""
+        lines = self.err.splitlines()
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("error: "), self.err
+        return lines[0].removeprefix("error: ")
+
+
+def start(*command: str | Path, launcher: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    """A process of Python with these arguments, in a session of its own."""
+    return subprocess.Popen(
+        [*launcher, sys.executable, *map(str, command)],
+        cwd=REPOSITORY,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def run(*command: str | Path, launcher: Sequence[str] = (), timeout_s: float = 120) -> Ended:
+    """Run Python with these arguments to its end."""
+    with start(*command, launcher=launcher) as process:
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            raise
+    return Ended(process.returncode, out, err)
+
+
+def run_several(*runs: Sequence[str | Path]) -> tuple[list[Ended], list[str]]:
+    """Run the training program with each argument list in one process.
+
+    Returns:
+        How each ended, and which of "horovod" and "tensorflow" were imported in the end.
+    """
+    ended = run("-c", _SEVERAL, json.dumps([[str(a) for a in arguments] for arguments in runs]))
+    assert ended.status == 0, ended.err
+    statuses, imported = json.loads(ended.out.splitlines()[-1])
+    return [Ended(*one) for one in statuses], imported
+
+
+def horovodrun(workers: int) -> list[str]:
+    """The launcher for so many workers on this machine."""
+    program = Path(sys.executable).parent / "horovodrun"
+    return [str(program), "-np", str(workers), "-H", f"localhost:{workers}", "--gloo"]

@@ -1,0 +1,66 @@
+"""Flags of the training program."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.training.commands import run
+from training.run_settings import parse_flags
+
+BASE = ["--manifest", "m", "--model_dir", "d"]
+
+
+def test_defaults_of_train_and_evaluate() -> None:
+    """Proves the flags of the contract are enough, and which split each mode reads."""
+    train = parse_flags([*BASE, "--exec_mode", "train", "--batch_size", "2", "--max_steps", "9"])
+    assert (train.split, train.batch_size, train.max_steps) == ("train", 2, 9)
+    assert (train.height_px % 8, train.width_px % 8) == (0, 0)
+    assert train.num_workers is None
+    evaluate = parse_flags([*BASE, "--exec_mode", "evaluate", "--results_dir", "r"])
+    assert (evaluate.split, evaluate.shard, evaluate.shards) == ("validation", 0, 1)
+    assert evaluate.results_dir == Path("r")
+
+
+def test_settings_are_json() -> None:
+    """Proves that settings can be saved in a checkpoint: plain values, paths as text."""
+    data = parse_flags([*BASE, "--exec_mode", "train"]).as_json()
+    assert data["manifest"] == "m"
+    assert all(isinstance(v, str | int | float | None) for v in data.values())
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], "--exec_mode"),
+        (["--exec_mode", "dance"], "invalid choice"),
+        (["--exec_mode", "train", "--height", "150"], "152 is"),
+        (["--exec_mode", "train", "--batch_size", "0"], "at least 1"),
+        (["--exec_mode", "train", "--max_steps", "many"], "at least 1"),
+        (["--exec_mode", "train", "--learning_rate", "nan"], "above 0"),
+        (["--exec_mode", "train", "--learning_rate", "-1"], "above 0"),
+        (["--exec_mode", "train", "--shards", "2"], "--shards"),
+        (["--exec_mode", "train", "--max-steps", "3"], "unrecognized"),
+        (["--exec_mode", "evaluate"], "--results_dir"),
+        (
+            ["--exec_mode", "evaluate", "--results_dir", "r", "--shard", "2", "--shards", "2"],
+            "0 <= shard < shards",
+        ),
+        (["--exec_mode", "evaluate", "--results_dir", "r", "--num_workers", "2"], "--shard"),
+    ],
+)
+def test_wrong_flags(flags: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Proves that wrong flags end with status 2 and one line that names the trouble."""
+    with pytest.raises(SystemExit) as stop:
+        parse_flags([*BASE, *flags])
+    assert stop.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    assert expected in lines[0]
+
+
+def test_the_program_itself_ends_with_2() -> None:
+    """Proves the status reaches the shell, before TensorFlow is imported."""
+    ended = run("-m", "training.main", "--exec_mode", "train")
+    assert ended.status == 2
+    assert "--manifest" in ended.error

@@ -1,0 +1,196 @@
+"""Real training runs on tiny drawn frames, alone and with Horovod."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.training.commands import TINY, Ended, horovodrun, run, run_several, start
+from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
+from training.checkpoint import Checkpoint
+from training.metrics_log import read_metrics
+
+pytestmark = pytest.mark.training
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A manifest of 12 frames to train on and 4 to validate on."""
+    root = tmp_path_factory.mktemp("frames")
+    write_manifest(root / "manifest", root, every_fourth(draw_frames(root, 16)))
+    return root / "manifest"
+
+
+def training(manifest: Path, model_dir: Path, steps: int, *more: str) -> list[str]:
+    """Arguments of a training run."""
+    return [
+        "--exec_mode", "train", "--manifest", str(manifest), "--model_dir", str(model_dir),
+        "--batch_size", "2", "--max_steps", str(steps), *TINY, *more,
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(manifest: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+    """The folder of a model that two workers trained, and how they ended."""
+    model_dir = tmp_path_factory.mktemp("trained")
+    flags = training(manifest, model_dir, 40, "--num_workers", "2", "--checkpoint_every", "20")
+    return model_dir, run("-m", "training.main", *flags, launcher=horovodrun(2))
+
+
+def test_two_workers_train(trained: tuple[Path, Ended]) -> None:
+    """Proves two workers end well, the loss falls, and each step's metrics are on disk.
+
+    A run in which the workers' weights differ ends with an error at its first checkpoint.
+    """
+    model_dir, ended = trained
+    assert ended.status == 0, ended.err
+    assert "error:" not in ended.err
+    assert "2 worker(s)" in ended.out
+    lines = read_metrics(model_dir)
+    assert [line["step"] for line in lines] == [1, 10, 20, 30, 40]
+    assert lines[0].keys() == {"step", "loss", "learning_rate", "images_per_s", "time"}
+    summary = json.loads((model_dir / "metrics.json").read_text())
+    assert (summary["step"], summary["max_steps"]) == (40, 40)
+    assert summary["first_loss"] == lines[0]["loss"]
+    assert summary["loss"] == lines[-1]["loss"] < 0.5 * summary["first_loss"]
+    about = json.loads((model_dir / "model.json").read_text())
+    assert (about["workers"], about["step"], about["dataset"]["id"]) == (2, 40, "drawn-1")
+    assert about["classes"] == ["Sky", "RD normal street", "Car", "Bicycle"]
+    assert list((model_dir / "tensorboard").glob("events.out.tfevents.*"))
+    leftovers = [p.name for p in model_dir.iterdir() if "part" in p.name or "draft" in p.name]
+    assert not leftovers
+
+
+def test_workers_notice_that_they_differ() -> None:
+    """Proves the check behind every checkpoint, and the averages, on two real workers."""
+    program = (
+        "from training.workers import join_workers; w = join_workers(2); "
+        "print('same', w.agree('x'), 'own', w.agree(str(w.rank)), 'mean', w.mean(w.rank), "
+        "'first', w.broadcast_object(w.rank + 7))"
+    )
+    ended = run("-c", program, launcher=horovodrun(2))
+    assert ended.status == 0, ended.err
+    assert ended.out.count("same True own False mean 0.5 first 7") == 2
+
+
+def test_killed_run_goes_on(manifest: Path, tmp_path: Path) -> None:
+    """Proves kill -9 costs the steps since the last checkpoint only.
+
+    The run that goes on sees the same frames in the same order, so it ends with the weights of a
+    run that nobody killed. Started once more when it has finished, it changes nothing.
+    """
+    flags = training(manifest, tmp_path / "killed", 60, "--checkpoint_every", "5")
+    with start("-m", "training.main", *flags) as process:
+        wait_for(tmp_path / "killed" / "checkpoint.npz", process.poll)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    saved = Checkpoint.read(tmp_path / "killed")
+    assert saved
+    assert saved.step < 60
+    assert not (tmp_path / "killed" / "model.json").exists()
+    whole = training(manifest, tmp_path / "whole", 60, "--checkpoint_every", "50")
+    (again, once_more, undisturbed), _ = run_several(flags, flags, whole)
+    for one in (again, once_more, undisturbed):
+        assert one.status == 0, one.err
+    assert f"going on from the checkpoint of step {saved.step}" in again.out
+    assert "going on from the checkpoint of step 60" in once_more.out
+    steps = [line["step"] for line in read_metrics(tmp_path / "killed")]
+    assert steps == [1, 10, 20, 30, 40, 50, 60]
+    ended = [Checkpoint.read(tmp_path / name) for name in ("killed", "whole")]
+    assert ended[0]
+    assert ended[1]
+    for ours, theirs in zip(ended[0].weights, ended[1].weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+def test_one_bad_worker_ends_all(manifest: Path, tmp_path: Path) -> None:
+    """Proves that when one worker meets a damaged frame, the others do not wait for ever."""
+    files = draw_frames(tmp_path, 8)
+    bad = write_manifest(tmp_path / "manifest", tmp_path, {"train": files})
+    (tmp_path / files[3].label).write_bytes(b"\x89PNG\r\n\x1a\n cut")
+    flags = training(tmp_path / "manifest", tmp_path / "model", 5000, "--num_workers", "2")
+    ended = run("-m", "training.main", *flags, launcher=horovodrun(2), timeout_s=90)
+    assert bad.folder
+    assert ended.status != 0
+    errors = [line for line in ended.err.splitlines() if "error: " in line]
+    assert any(files[3].label in line and line.startswith("[1]<stderr>:") for line in errors)
+    assert not (tmp_path / "model" / "model.json").exists()
+
+
+def test_sigterm_with_fewer_frames_than_workers(tmp_path: Path) -> None:
+    """Proves one frame keeps two workers busy, and SIGTERM ends them all at once."""
+    write_manifest(tmp_path / "manifest", tmp_path, {"train": draw_frames(tmp_path, 1)})
+    flags = training(
+        tmp_path / "manifest", tmp_path / "model", 100_000, "--checkpoint_every", "5",
+        "--num_workers", "2",
+    )  # fmt: skip
+    with start("-m", "training.main", *flags, launcher=horovodrun(2)) as process:
+        wait_for(tmp_path / "model" / "checkpoint.npz", process.poll)
+        began_s = time.monotonic()
+        process.terminate()
+        process.communicate(timeout=30)
+        assert time.monotonic() - began_s < 15
+        assert process.returncode != 0
+    assert not still_running(str(tmp_path / "model"))
+    saved = Checkpoint.read(tmp_path / "model")
+    assert saved
+    assert saved.step >= 5
+
+
+def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -> None:
+    """Proves each expected failure of training is status 1 and one line that says what to do."""
+    model_dir, _ = trained
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "manifest.json").write_text("{")
+    none = write_manifest(tmp_path / "none", tmp_path, {"train": []})
+    remote = (manifest / "manifest.json").read_text().replace('"drawn": "', '"drawn": "s3://x')
+    (tmp_path / "remote").mkdir()
+    (tmp_path / "remote" / "manifest.json").write_text(remote)
+    (tmp_path / "remote" / "frames.parquet").write_bytes((manifest / "frames.parquet").read_bytes())
+    assert none.folder
+    new = tmp_path / "new"
+    cases: Sequence[tuple[Sequence[str], str]] = [
+        (training(tmp_path / "absent", new, 3), "no such file"),
+        (training(damaged, new, 3), "manifest is damaged"),
+        (training(manifest, new, 3, "--split", "trian"), "did you mean train?"),
+        (training(tmp_path / "none", new, 3), "has no frames"),
+        (training(tmp_path / "remote", new, 3), "stage the dataset first"),
+        (training(manifest, new, 3, "--num_workers", "2"), "horovodrun -np 2"),
+        (training(manifest, model_dir, 50, "--height", "32"), "take another --model_dir"),
+        (training(manifest, model_dir, 10), "trained to step 40 already"),
+        (training(manifest, manifest / "manifest.json", 3), "cannot be"),
+        (training(manifest, new, 30, "--learning_rate", "1e30"), "lower --learning_rate"),
+    ]
+    ended, _ = run_several(*(flags for flags, _ in cases))
+    for (flags, expected), one in zip(cases, ended, strict=True):
+        assert one.status == 1, flags
+        assert expected in one.error
+
+
+def wait_for(path: Path, ended: object, timeout_s: float = 120) -> None:
+    """Wait until a file is there, while its process runs."""
+    assert callable(ended)
+    limit_s = time.monotonic() + timeout_s
+    while not path.exists():
+        assert ended() is None, "the process ended early"
+        assert time.monotonic() < limit_s, f"no {path.name} in {timeout_s} s"
+        time.sleep(0.02)
+
+
+def still_running(text: str) -> list[str]:
+    """Numbers of processes whose command line holds ``text``."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            command = (folder / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if folder.name.isdigit() and folder.name != str(os.getpid()) and text in command:
+            found.append(folder.name)
+    return found

@@ -1,0 +1,82 @@
+"""How a command of this package reads its flags, talks and ends."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from catalog.errors import FramesiftError, InvalidInput
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """An argument parser whose complaints are one line, ``error: ...``, and exit status 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with the complaint."""
+        self.exit(EXIT_USAGE, f"error: {message} (--help lists the flags)\n")
+
+
+def say(line: str) -> None:
+    """Write one progress line to standard output, at once: somebody may be following the log."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def exit_status(work: Callable[[], None]) -> int:
+    """Do the work; the exit status: 0, or 1 after one line ``error: ...`` on standard error."""
+    try:
+        work()
+    except FramesiftError as error:
+        _complain(str(error))
+        return EXIT_FAILED
+    except MemoryError:
+        _complain("out of memory: lower --batch_size, --height and --width, or --cache_mib")
+        return EXIT_FAILED
+    except OSError as error:
+        _complain(f"{error.filename or 'the system'}: {error.strerror or error}")
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return EXIT_INTERRUPTED
+    return 0
+
+
+def positive_int(text: str) -> int:
+    """A flag's whole number of at least 1.
+
+    Raises:
+        argparse.ArgumentTypeError: Anything else.
+    """
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """A flag's whole number of at least 0.
+
+    Raises:
+        argparse.ArgumentTypeError: Anything else.
+    """
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 0")
+    return int(text)
+
+
+def check_shard(shard: int, shards: int) -> None:
+    """Accept a shard number.
+
+    Raises:
+        InvalidInput: Not 0 <= shard < shards.
+    """
+    if not 0 <= shard < shards:
+        raise InvalidInput(f"--shard {shard} --shards {shards}: expected 0 <= shard < shards")
+
+
+def _complain(message: str) -> None:
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    sys.stderr.flush()

@@ -1,0 +1,135 @@
+"""Frames of a manifest as small arrays, each PNG decoded once while memory lasts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from catalog.errors import BadFile, FramesiftError
+from ingest.label_image import decode_label, open_png
+from ingest.palette import Palette
+from pipeline.manifest import Manifest
+
+UInt8 = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A decoded frame.
+
+    Attributes:
+        image: (h, w, 3) uint8 [RGB] at the network's input size, averaged over area.
+        label: (H, W) uint8 [class id] at its own size, UNKNOWN_CLASS where the colour is unknown.
+    """
+
+    image: UInt8
+    label: UInt8
+
+
+class FrameReader:
+    """Reads the frames of a manifest.
+
+    Attributes:
+        failure: The first error of `small`; TensorFlow's input pipeline forgets what kind it was.
+    """
+
+    def __init__(
+        self, frames: Manifest, palette: Palette, height_px: int, width_px: int, cache_bytes: int
+    ) -> None:
+        """Prepare to read ``frames`` for a network input of height_px by width_px pixels.
+
+        Args:
+            frames: Those that may be asked for; rows count from 0 in their order.
+            palette: Of their labels.
+            height_px: Network input.
+            width_px: Network input.
+            cache_bytes: What `small` may keep; beyond it frames are decoded again each time.
+        """
+        self.failure: FramesiftError | None = None
+        self._images = frames.image_paths()
+        self._labels = frames.label_paths()
+        self._palette = palette
+        self._size = (height_px, width_px)
+        self._kept: dict[int, tuple[UInt8, UInt8]] = {}
+        self._free_bytes = cache_bytes
+
+    def image(self, row: int) -> tuple[UInt8, tuple[int, int]]:
+        """A frame's image (h, w, 3) uint8 at network size, and the (H, W) it has on disk.
+
+        Raises:
+            BadFile: It is missing, or cannot be decoded.
+        """
+        path = self._images[row]
+        try:
+            picture = open_png(_read(path))
+        except BadFile as error:
+            raise _naming(error, path) from error
+        height_px, width_px = self._size
+        small = picture.resize((width_px, height_px), Image.Resampling.BOX)
+        return np.asarray(small), (picture.height, picture.width)
+
+    def frame(self, row: int) -> Frame:
+        """A frame with its label at full size.
+
+        Raises:
+            BadFile: A file is missing or cannot be decoded, or image and label differ in size.
+        """
+        image, (height_px, width_px) = self.image(row)
+        path = self._labels[row]
+        try:
+            label = decode_label(_read(path), self._palette)
+        except BadFile as error:
+            raise _naming(error, path) from error
+        if label.shape != (height_px, width_px):
+            raise BadFile(
+                f"label has {label.shape[1]}x{label.shape[0]} pixels, but its image "
+                f"{self._images[row]} has {width_px}x{height_px}",
+                path,
+            )
+        return Frame(image, label)
+
+    def small(self, row: int) -> tuple[UInt8, UInt8]:
+        """A frame at network size, from memory when it was read before.
+
+        Returns:
+            Image (h, w, 3) uint8 [RGB] and label (h, w) uint8 [class id], the latter by nearest
+            pixel.
+
+        Raises:
+            BadFile: As `frame`.
+        """
+        kept = self._kept.get(row)
+        if kept is not None:
+            return kept
+        try:
+            frame = self.frame(row)
+        except FramesiftError as error:
+            self.failure = self.failure or error
+            raise
+        pair = frame.image, nearest(frame.label, *self._size)
+        size_bytes = sum(array.nbytes for array in pair)
+        if size_bytes <= self._free_bytes:
+            self._free_bytes -= size_bytes
+            self._kept[row] = pair
+        return pair
+
+
+def nearest(label: UInt8, height_px: int, width_px: int) -> UInt8:
+    """A label (H, W) uint8 at another size, each pixel the nearest one's class id."""
+    rows = (np.arange(height_px) * 2 + 1) * label.shape[0] // (2 * height_px)
+    columns = (np.arange(width_px) * 2 + 1) * label.shape[1] // (2 * width_px)
+    return np.ascontiguousarray(label[rows[:, None], columns])
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        reason = error.strerror or "cannot be read"
+        raise BadFile(f"{reason}; stage the dataset again", path) from error
+
+
+def _naming(error: BadFile, path: str) -> BadFile:
+    return error if error.file else BadFile(error.reason, path)

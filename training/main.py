@@ -1,0 +1,39 @@
+"""The training program: ``python -m training.main --exec_mode train|evaluate|predict ...``."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from training.command import exit_status
+from training.run_settings import RunSettings, parse_flags
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run with command line arguments; the exit status."""
+    settings = parse_flags(arguments)
+    # TensorFlow reads it while it is imported; 2 leaves errors and drops the greetings.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    return exit_status(lambda: _run(settings))
+
+
+def _run(settings: RunSettings) -> None:
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(settings.threads)
+    tf.config.threading.set_inter_op_parallelism_threads(settings.threads)
+    if settings.exec_mode == "train":
+        from training.train import train
+
+        train(settings)
+    elif settings.exec_mode == "evaluate":
+        from training.validate_shard import validate_shard
+
+        validate_shard(settings)
+    else:
+        from training.predict import predict
+
+        predict(settings)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

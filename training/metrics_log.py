@@ -1,0 +1,97 @@
+"""How a training run goes, for people and programs that watch it.
+
+In the model's folder: ``metrics.jsonl``, one line per log; ``metrics.json``, the summary so far;
+``tensorboard/``, the same as TensorBoard event files.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from training.aside import write_json_aside, write_text_aside
+
+LINES_FILE = "metrics.jsonl"
+SUMMARY_FILE = "metrics.json"
+TENSORBOARD_FOLDER = "tensorboard"
+
+
+class MetricsLog:
+    """Writes the metrics of one run; only the first worker has one.
+
+    Attributes:
+        first_loss: Loss of step 1, over all workers; None where an earlier run's line is lost.
+    """
+
+    def __init__(self, model_dir: Path, max_steps: int, step: int) -> None:
+        """Go on after ``step``: lines of later steps, which a kill made void, are dropped.
+
+        Raises:
+            StorageError: The disk refuses.
+        """
+        import tensorflow as tf
+
+        self._model_dir = model_dir
+        self._max_steps = max_steps
+        self._summary = tf.summary
+        kept = [line for line in read_metrics(model_dir) if line["step"] <= step]
+        self.first_loss: float | None = kept[0]["loss"] if kept and kept[0]["step"] == 1 else None
+        text = "".join(json.dumps(line) + "\n" for line in kept)
+        write_text_aside(model_dir / LINES_FILE, text)
+        self._events = tf.summary.create_file_writer(str(model_dir / TENSORBOARD_FOLDER))
+
+    def record(self, step: int, loss: float, learning_rate: float, images_per_s: float) -> None:
+        """Write one line.
+
+        Args:
+            step: The last step it covers.
+            loss: Mean since the line before, over all workers.
+            learning_rate: Of that step.
+            images_per_s: Of all workers together, since the line before.
+
+        Raises:
+            OSError: The disk refuses.
+        """
+        if step == 1:
+            self.first_loss = loss
+        line = {
+            "step": step,
+            "loss": loss,
+            "learning_rate": learning_rate,
+            "images_per_s": images_per_s,
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
+        with (self._model_dir / LINES_FILE).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        with self._events.as_default(step=step):
+            for name in ("loss", "learning_rate", "images_per_s"):
+                self._summary.scalar(name, line[name])
+        self._events.flush()
+        write_json_aside(self._model_dir / SUMMARY_FILE, self._summary_of(line))
+
+    def _summary_of(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "step": line["step"],
+            "max_steps": self._max_steps,
+            "first_loss": self.first_loss,
+            "loss": line["loss"],
+            "images_per_s": line["images_per_s"],
+        }
+
+
+def read_metrics(model_dir: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl; none where the file is missing. A cut last line is left out."""
+    try:
+        lines = (model_dir / LINES_FILE).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    metrics = []
+    for line in lines:
+        try:
+            values = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(values, dict) and {"step", "loss"} <= values.keys():
+            metrics.append(values)
+    return metrics

@@ -1,0 +1,44 @@
+"""Pictures of what the model sees: one class-coloured PNG per frame."""
+
+from functools import partial
+from pathlib import PurePosixPath
+
+from PIL import Image
+
+from catalog.errors import InvalidInput
+from training.aside import write_aside
+from training.command import say
+from training.dataset import open_split
+from training.frame_reader import FrameReader
+from training.model_files import read_model
+from training.predictor import Predictor
+from training.run_settings import RunSettings
+
+
+def predict(settings: RunSettings) -> None:
+    """Write a prediction for each frame of one shard to ``results_dir``.
+
+    The PNG has the image's size, the class list's colours and, below ``results_dir``, the label's
+    path, so that it can be laid over the label or read as one.
+
+    Raises:
+        NotFound: There is no finished model.
+        BadFile: The manifest, the model or an image cannot be used.
+        InvalidInput: Model and dataset have different classes.
+        StorageError: The disk refuses.
+    """
+    if settings.results_dir is None:
+        raise InvalidInput("predict needs --results_dir")
+    split, palette = open_split(settings.manifest, settings.split)
+    model, about = read_model(settings.model_dir)
+    about.check_classes(split.header.classes, split.header.name)
+    frames = split.shard(settings.shard, settings.shards)
+    reader = FrameReader(frames, palette, about.height_px, about.width_px, 0)
+    predictor = Predictor(model)
+    for row, label in enumerate(frames.frames["label"].to_pylist()):
+        image, (height_px, width_px) = reader.image(row)
+        ids = predictor.predict(image).class_ids(height_px, width_px)
+        picture = Image.fromarray(palette.class_colours[ids])
+        inside = [part for part in PurePosixPath(label).parts if part not in ("/", "..")]
+        write_aside(settings.results_dir.joinpath(*inside), partial(picture.save, format="PNG"))
+        say(f"frame {row + 1}/{len(frames)} {label}")

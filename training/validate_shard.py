@@ -1,0 +1,105 @@
+"""One shard of a split through the model: its confusion matrix and the scores of its frames."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from catalog.errors import InvalidInput
+from pipeline.manifest import Manifest
+from training.command import say
+from training.dataset import open_split
+from training.frame_reader import FrameReader, nearest
+from training.model_files import AboutModel, read_model
+from training.predictor import Predictor
+from training.run_settings import RunSettings
+from training.scores import Int64, confusion_matrix, mean_iou, pixel_accuracy
+from training.shard_file import About, FrameScore, ShardResult
+
+
+@dataclass
+class Sums:
+    """What adds up over the frames of a shard."""
+
+    matrix: Int64
+    frames_with_class: Int64
+    frames: list[FrameScore] = field(default_factory=list)
+
+
+def validate_shard(settings: RunSettings) -> None:
+    """Validate the model in ``model_dir`` on one shard and write its result to ``results_dir``.
+
+    The prediction is compared with the label at the label's own size. A shard without frames
+    (more shards than frames) is written too, with zeros.
+
+    Raises:
+        NotFound: There is no finished model.
+        BadFile: The manifest, the model, an image or a label cannot be used.
+        InvalidInput: Model and dataset have different classes.
+        StorageError: The disk refuses.
+    """
+    if settings.results_dir is None:
+        raise InvalidInput("evaluate needs --results_dir")
+    split, palette = open_split(settings.manifest, settings.split)
+    model, about_model = read_model(settings.model_dir)
+    about_model.check_classes(split.header.classes, split.header.name)
+    frames = split.shard(settings.shard, settings.shards)
+    reader = FrameReader(frames, palette, about_model.height_px, about_model.width_px, 0)
+    sums = _validate(frames, reader, Predictor(model), settings)
+    about = _about(split, about_model, settings)
+    path = ShardResult(about, sums.matrix, sums.frames_with_class, sums.frames).write(
+        settings.results_dir
+    )
+    say(f"shard {settings.shard} of {settings.shards} written to {path}")
+
+
+def _validate(
+    frames: Manifest, reader: FrameReader, predictor: Predictor, settings: RunSettings
+) -> Sums:
+    n_classes = len(frames.header.classes)
+    sums = Sums(np.zeros((n_classes, n_classes), np.int64), np.zeros(n_classes, np.int64))
+    began_s = time.perf_counter()
+    fkeys: Sequence[str] = frames.frames["fkey"].to_pylist()
+    for row, fkey in enumerate(fkeys):
+        frame = reader.frame(row)
+        prediction = predictor.predict(frame.image)
+        ids = prediction.class_ids(*frame.label.shape)
+        matrix, ignored = confusion_matrix(frame.label, ids, n_classes)
+        sums.matrix += matrix
+        sums.frames_with_class += matrix.any(axis=1)
+        pixels = int(matrix.sum())
+        sums.frames.append(
+            FrameScore(
+                fkey=fkey,
+                row=settings.shard + row * settings.shards,
+                pixels=pixels,
+                ignored_pixels=ignored,
+                accuracy=pixel_accuracy(matrix) if pixels else None,
+                loss=prediction.loss(nearest(frame.label, *frame.image.shape[:2])),
+                uncertainty=prediction.uncertainty,
+                miou=mean_iou(matrix) if pixels else None,
+            )
+        )
+        done = row + 1
+        if done % settings.log_every_steps == 0 or done == len(fkeys):
+            images_per_s = done / (time.perf_counter() - began_s)
+            say(f"frame {done}/{len(fkeys)} {images_per_s:.1f} images/s")
+    return sums
+
+
+def _about(split: Manifest, model: AboutModel, settings: RunSettings) -> About:
+    header = split.header
+    return About(
+        model_sha256=model.sha256,
+        model_dir=str(settings.model_dir.resolve()),
+        step=model.step,
+        classes=model.classes,
+        dataset=header.name,
+        version=header.version,
+        dataset_id=header.id,
+        split=settings.split,
+        split_frames=len(split),
+        shard=settings.shard,
+        shards=settings.shards,
+    )
