@@ -43,7 +43,8 @@ def main() -> None:
     try:
         app()
     except FramesiftError as error:
-        stderr.print(f"error: {error}", markup=False)
+        line = str(error).replace("\n", " ").strip()
+        stderr.print(f"error: {line}", markup=False, emoji=False)
         sys.exit(1)
     except BrokenPipeError:
         # The reader went away, as in `framesift sql ... | head`: nothing is left to say.

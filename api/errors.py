@@ -1,5 +1,8 @@
 """Which error is which HTTP status: one table, and one body (RFC 9457 problem details)."""
 
+from collections.abc import Mapping
+from http import HTTPStatus
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -40,10 +43,17 @@ def status_of(error: FramesiftError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
-def problem(status: int, title: str, detail: str, **more: object) -> JSONResponse:
+def problem(
+    status: int,
+    title: str,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    **more: object,
+) -> JSONResponse:
     """A problem document."""
+    detail = detail.encode("utf-8", "replace").decode("utf-8")  # may repeat half a character
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
-    return JSONResponse(body, status, media_type="application/problem+json")
+    return JSONResponse(body, status, headers, media_type="application/problem+json")
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -56,7 +66,7 @@ def add_handlers(app: FastAPI) -> None:
             more = {"sqlcode": error.sqlcode, "sqlstate": error.sqlstate}
         if isinstance(error, UnknownName):
             more = {"nearest": error.nearest}
-        return problem(status_of(error), type(error).__name__, str(error), **more)
+        return problem(status_of(error), type(error).__name__, str(error), None, **more)
 
     @app.exception_handler(RequestValidationError)
     async def _request(_request: Request, error: RequestValidationError) -> JSONResponse:
@@ -67,4 +77,11 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(_request: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, "HttpError", str(error.detail))
+        title = HTTPStatus(error.status_code).phrase
+        return problem(error.status_code, title, str(error.detail), error.headers)
+
+    @app.exception_handler(Exception)
+    async def _unexpected(_request: Request, error: Exception) -> JSONResponse:
+        # The traceback is the server's log's: the client has no use for it.
+        detail = f"unexpected {type(error).__name__}; the server's log says more"
+        return problem(500, "InternalError", detail)

@@ -34,11 +34,16 @@ def ask(workspace: Workspace, question: Question) -> Selection:
 
 def make_dataset(workspace: Workspace, wanted: NewDataset) -> Dataset:
     """Ask the question and save its answer."""
+    return save_selection(workspace, wanted, ask(workspace, wanted.question))
+
+
+def save_selection(workspace: Workspace, wanted: NewDataset, selection: Selection) -> Dataset:
+    """Save an answer that has been had already."""
     return create_dataset(
         workspace.records,
         workspace.datasets,
         wanted.name,
-        ask(workspace, wanted.question),
+        selection,
         shares=parse_split(wanted.split) if wanted.split else None,
         split_by=wanted.split_by,
         seed=wanted.seed,

@@ -27,7 +27,9 @@ class Settings(BaseSettings):
         default=600.0, gt=0, description="How long a query may take [s]."
     )
     query_memory: str = Field(
-        default="2GB", description="Memory that a process's queries may take."
+        default="2GB",
+        pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$",
+        description="Memory that a process's queries may take.",
     )
     query_max_rows: int = Field(
         default=1_000_000, gt=0, description="Rows that one statement may return."

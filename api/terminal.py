@@ -17,11 +17,18 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
-stdout = Console(highlight=False, soft_wrap=True)
+_PLAIN: dict[str, Any] = {  # names are shown as they are: no [markup], no :emoji:
+    "highlight": False,
+    "soft_wrap": True,
+    "markup": False,
+    "emoji": False,
+}
+stdout = Console(**_PLAIN)
 if not stdout.is_terminal:
-    stdout = Console(highlight=False, soft_wrap=True, width=1000)  # no folding in a file
-stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+    stdout = Console(**_PLAIN, width=1000)  # no folding in a file
+stderr = Console(**_PLAIN, stderr=True)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
@@ -38,7 +45,12 @@ def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
     """Print a table; numbers stand to the right."""
     lines = [[_cell(value) for value in row] for row in rows]
     table = Table(
-        title=title or None, title_justify="left", box=None, header_style="bold", pad_edge=False
+        title=title or None,
+        title_justify="left",
+        box=None,
+        header_style="bold",
+        pad_edge=False,
+        show_header=any(columns),
     )
     for index, column in enumerate(columns):
         number = bool(lines) and all(_is_number(line[index]) for line in lines)
@@ -51,7 +63,7 @@ def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
 def heading(text: str) -> None:
     """Print a heading: a rule on a terminal, a line of its own elsewhere."""
     if stdout.is_terminal:
-        stdout.rule(f"[bold]{text}", align="left")
+        stdout.rule(Text(text, style="bold"), align="left")
     else:
         stdout.print(f"\n== {text}")
 
@@ -61,10 +73,10 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator["Bar"]:
     """A bar on a terminal's error output; elsewhere a line there every 15 seconds."""
     progress = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
         TimeElapsedColumn(),
         console=stderr,
         transient=True,
@@ -89,7 +101,7 @@ class Bar:
         self._progress.update(self._task, completed=done, total=total, note=note)
         if self._lines and time.monotonic() - self._printed >= _LINE_EVERY_S:
             self._printed = time.monotonic()
-            stderr.print(f"{self._title}: {note}", markup=False)
+            stderr.print(f"{self._title}: {note}")
 
 
 def size(number: int) -> str:

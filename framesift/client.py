@@ -82,8 +82,23 @@ class Client:
     """A connection to a server; usable as a context manager."""
 
     def __init__(self, url: str, token: str | None = None, timeout_s: float = 600.0) -> None:
+        """Nothing is sent yet.
+
+        Args:
+            url: The server, such as "http://127.0.0.1:8008".
+            token: Sent with every request, where the server asks for one.
+            timeout_s: How long an answer may take.
+
+        Raises:
+            FramesiftServerError: The URL cannot be one.
+        """
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout_s)
+        try:
+            self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout_s)
+        except httpx.InvalidURL as error:
+            raise FramesiftServerError(
+                f"url '{url}': {error}; expected one such as http://127.0.0.1:8008"
+            ) from error
 
     def select(
         self,
@@ -147,18 +162,23 @@ class Client:
     def _ask(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
         try:
             answer = self._http.request(method, path, json=body)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise FramesiftServerError(
                 f"{self._http.base_url}: no answer: {error}; is 'framesift serve' running there?"
             ) from error
-        if answer.is_success:
-            data: Mapping[str, Any] = answer.json()
-            return data
         try:
-            detail = answer.json()["detail"]
-        except (ValueError, KeyError, TypeError):
-            detail = f"{answer.status_code} {answer.reason_phrase}"
-        raise FramesiftServerError(detail, answer.status_code)
+            data = answer.json()
+        except ValueError:
+            data = None
+        if answer.is_success and isinstance(data, dict):
+            return data
+        if isinstance(data, dict) and isinstance(data.get("detail"), str):
+            raise FramesiftServerError(data["detail"], answer.status_code)
+        raise FramesiftServerError(
+            f"{answer.url}: {answer.status_code} {answer.reason_phrase}, and no answer of a "
+            "Framesift server; is the URL right?",
+            answer.status_code,
+        )
 
 
 def connect(url: str, token: str | None = None) -> Client:

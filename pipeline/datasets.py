@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from sqlalchemy import func, select
@@ -44,7 +45,7 @@ def create_dataset(
         seed: Decides the division.
 
     Returns:
-        The dataset; the present newest version where its content is the same.
+        The dataset; the version that has the same content where there is one.
 
     Raises:
         InvalidInput: A bad name, no frames, or too few groups for the splits.
@@ -168,7 +169,9 @@ def _classes(
 
 
 def _root(source: Source) -> str:
-    return source.uri
+    """The source's folder; its URI where it is in no folder."""
+    parts = urlsplit(source.uri)
+    return unquote(parts.path) if parts.scheme == "file" else source.uri
 
 
 def _content_id(question: Mapping[str, object], snapshot: int, rows: pa.Table) -> str:

@@ -18,7 +18,7 @@ def validation_stages(evaluate: Sequence[str], paths: JobPaths, shards: int) -> 
         (*evaluate, "--shard", str(index), "--shards", str(shards)) for index in range(shards)
     )
     merge = (
-        sys.executable, "-m", "training.merge_scores",
+        sys.executable, "-P", "-m", "training.merge_scores",
         "--results_dir", str(paths.results), "--shards", str(shards), "--out", str(paths.report),
     )  # fmt: skip
     return Stage("validate", parts), Stage("merge", (merge,))

@@ -13,6 +13,7 @@ pyarrow for it and nothing else of Framesift.
 import hashlib
 import json
 import os
+import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -140,21 +141,29 @@ class Manifest:
             StorageError: The folder cannot be written.
         """
         table = self.frames.cast(FRAMES_SCHEMA)
-        part = folder / (FRAMES_FILE + ".part")
+        # Names of this call's own: two stagings of one dataset may write the same manifest.
+        mark = f"{uuid.uuid4().hex}.part"
+        frames_part, header_part = (
+            folder / f"{FRAMES_FILE}.{mark}",
+            folder / f"{HEADER_FILE}.{mark}",
+        )
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            pq.write_table(table, part, compression="zstd")
-            header = replace(self.header, frames_sha256=_sha256(part))
-            part.replace(folder / FRAMES_FILE)
-            header_part = folder / (HEADER_FILE + ".part")
-            with header_part.open("w", encoding="utf-8") as file:
-                json.dump(asdict(header), file, indent=2)
-                file.flush()
-                os.fsync(file.fileno())
-            header_part.replace(folder / HEADER_FILE)
+            try:
+                pq.write_table(table, frames_part, compression="zstd")
+                header = replace(self.header, frames_sha256=_sha256(frames_part))
+                header_part.write_text(json.dumps(asdict(header), indent=2), encoding="utf-8")
+                for part in (frames_part, header_part):
+                    _to_disk(part)
+                frames_part.replace(folder / FRAMES_FILE)
+                header_part.replace(folder / HEADER_FILE)
+                _to_disk(folder)
+            finally:
+                frames_part.unlink(missing_ok=True)
+                header_part.unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(
-                f"{folder}: the manifest cannot be written: {error.strerror}", str(folder)
+                f"{folder}: the manifest cannot be written: {error.strerror or error}", str(folder)
             ) from error
         return Manifest(header, table, folder)
 
@@ -164,6 +173,7 @@ class Manifest:
 
         Raises:
             BadFile: No manifest there, damaged, or of a later format.
+            StorageError: It is there and cannot be read.
         """
         folder = path.parent if path.name == HEADER_FILE else path
         header_file, frames_file = folder / HEADER_FILE, folder / FRAMES_FILE
@@ -177,16 +187,41 @@ class Manifest:
             header = ManifestHeader(**(data | {"classes": tuple(data["classes"])}))
             if _sha256(frames_file) != header.frames_sha256:
                 raise BadFile("does not belong to the manifest.json beside it", str(frames_file))
-            table = pq.read_table(frames_file)
-        except FileNotFoundError as error:
+            table = pq.read_table(frames_file).cast(FRAMES_SCHEMA)
+            _check_together(header, table, folder)
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise BadFile(
                 "no such file; expected a manifest folder as 'framesift dataset create' "
                 "or 'framesift stage' writes it",
                 str(error.filename),
             ) from error
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise BadFile(f"manifest is damaged: {error}", str(folder)) from error
-        return cls(header, table.cast(FRAMES_SCHEMA), folder)
+        except (ValueError, TypeError, KeyError, AttributeError, pa.ArrowException) as error:
+            reason = " ".join(str(error).split())
+            raise BadFile(f"manifest is damaged: {reason}", str(folder)) from error
+        except OSError as error:
+            raise StorageError(
+                f"{error.filename or folder}: the manifest cannot be read: "
+                f"{error.strerror or error}",
+                str(error.filename or folder),
+            ) from error
+        return cls(header, table, folder)
+
+
+def _check_together(header: ManifestHeader, table: pa.Table, folder: Path) -> None:
+    """Refuse a header that does not know its rows' sources or splits."""
+    for column, known in (("source", header.roots), ("split", header.splits)):
+        for name in pc.unique(table[column]).to_pylist():
+            if name not in known:
+                raise BadFile(f"manifest is damaged: it has no {column} '{name}'", str(folder))
+
+
+def _to_disk(path: Path) -> None:
+    """Have the system write a file's or a folder's content to the disk now."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _sha256(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Which frame goes to which split, whole groups staying on one side."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -8,6 +9,9 @@ from fractions import Fraction
 from catalog.errors import InvalidInput
 
 GROUPINGS = ("scene", "camera", "frame")
+
+# Fraction alone would also take 1e999999999 and count for minutes.
+_SHARE = re.compile(r"\d{1,9}(\.\d{0,9})?|\.\d{1,9}|\d{1,9}/\d{1,9}", re.ASCII)
 
 
 def parse_split(text: str) -> dict[str, Fraction]:
@@ -19,10 +23,7 @@ def parse_split(text: str) -> dict[str, Fraction]:
     shares: dict[str, Fraction] = {}
     for part in text.split(","):
         name, sign, share = (piece.strip() for piece in part.partition("="))
-        try:
-            value = Fraction(share)
-        except (ValueError, ZeroDivisionError):
-            value = Fraction(0)
+        value = _share(share)
         if not sign or not name.isidentifier() or value <= 0 or name in shares:
             raise InvalidInput(
                 f"split '{text}': expected names with shares above 0, each once, such as "
@@ -34,6 +35,14 @@ def parse_split(text: str) -> dict[str, Fraction]:
             f"split '{text}': the shares sum to {float(sum(shares.values())):g}, not 1"
         )
     return shares
+
+
+def _share(text: str) -> Fraction:
+    """The share; 0 where the text is none."""
+    try:
+        return Fraction(text) if _SHARE.fullmatch(text) else Fraction(0)
+    except ZeroDivisionError:
+        return Fraction(0)
 
 
 def assign_splits(groups: Sequence[str], shares: Mapping[str, Fraction], seed: int) -> list[str]:

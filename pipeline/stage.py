@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from catalog.errors import FramesiftError
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Staging
 from pipeline.manifest import Manifest
@@ -32,9 +33,11 @@ def stage_dataset(
     manifest = Manifest.read(Path(dataset.manifest))
     plan = plan_staging(manifest, cache)
     check_space(plan, cache)
-    copy_files(plan, workers, progress)
+    copy_files(plan, cache, workers, progress)
     staged = replace(manifest.header, roots=plan.roots, staged=True)
-    place = cache / ".manifests" / f"{dataset.name}-v{dataset.version}"
+    # The id as well: two homes may share a cache, each with a dataset of that name.
+    name = f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
+    place = cache / ".manifests" / name
     Manifest(staged, manifest.frames).write(place)
     staging = Staging(
         dataset_id=dataset.id,
@@ -52,7 +55,7 @@ def stage_dataset(
 
 
 def newest_manifest(records: RecordStore, dataset: Dataset) -> Path:
-    """The manifest a job should read: the newest staged one, else the dataset's own."""
+    """The manifest a job should read: the newest staged one that is whole, else its own."""
     with records.session() as session:
         staged = session.scalars(
             select(Staging)
@@ -60,6 +63,13 @@ def newest_manifest(records: RecordStore, dataset: Dataset) -> Path:
             .order_by(Staging.id.desc())
         )
         for staging in staged:
-            if Path(staging.manifest).is_dir():
+            if _is_of(Path(staging.manifest), dataset):
                 return Path(staging.manifest)
     return Path(dataset.manifest)
+
+
+def _is_of(manifest: Path, dataset: Dataset) -> bool:
+    try:
+        return Manifest.read(manifest).header.id == dataset.content_id
+    except FramesiftError:
+        return False

@@ -56,10 +56,12 @@ class _Demo:
         environment = {**os.environ, "FRAMESIFT_HOME": str(self.home)}
         environment.pop("FRAMESIFT_CACHE", None)
         for command in commands:
-            stdout.print(f"$ framesift {shlex.join(command)}", style="bold", markup=False)
+            stdout.print(f"$ framesift {shlex.join(command)}", style="bold")
             sys.stdout.flush()
             code = subprocess.run(
-                [sys.executable, "-m", "api.command_line", *command], env=environment, check=False
+                [sys.executable, "-P", "-m", "api.command_line", *command],
+                env=environment,
+                check=False,
             ).returncode
             if code:
                 raise FramesiftError(
@@ -150,11 +152,11 @@ def _report(run: _Demo) -> None:
     stdout.print(f"report     {report_folder / 'report.html'}")
     stdout.print(f"matrix     {report_folder / 'confusion_matrix.png'}")
     stdout.print(f"home       {run.home}")
-    stdout.print(f"\nexport FRAMESIFT_HOME={shlex.quote(str(run.home))}", markup=False)
+    stdout.print(f"\nexport FRAMESIFT_HOME={shlex.quote(str(run.home))}")
     for line in (
         "framesift select --range bicycle=1: --camera front_center",
         "framesift dataset create val-bikes --range bicycle=1:",
         "framesift jobs show demo-train",
         "framesift serve        # then: curl http://127.0.0.1:8008/v1/classes",
     ):
-        stdout.print(line, markup=False)
+        stdout.print(line)

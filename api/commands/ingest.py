@@ -77,7 +77,7 @@ def ingest(
             f"{counts.unknown_pixels:,} pixels of unknown colour:"
         )
         for problem in problems[:_SHOWN_PROBLEMS]:
-            stdout.print(f"  {problem.kind}: {problem.key}: {problem.reason}", markup=False)
+            stdout.print(f"  {problem.kind}: {problem.key}: {problem.reason}")
         if len(problems) > _SHOWN_PROBLEMS:
             more = len(problems) - _SHOWN_PROBLEMS
             stdout.print(f"  and {more:,} more: framesift ingest {source} --errors")

@@ -170,7 +170,7 @@ def _show(job: dict[str, Any], as_json: bool) -> None:
     seconds = f" in {job['seconds']:.1f} s" if job["seconds"] is not None else ""
     stdout.print(f"job {job['name']}: {job['state']}{seconds}")
     if job["error"]:
-        stdout.print(job["error"], markup=False)
+        stdout.print(job["error"])
     metrics = {key: value for key, value in job["metrics"].items() if not isinstance(value, dict)}
     if metrics:
         emit_table(("metric", "value"), list(metrics.items()))

@@ -13,7 +13,7 @@ import typer
 
 from api import bodies
 from api.commands.common import open_workspace
-from api.new_dataset import NewDataset, ask, make_dataset
+from api.new_dataset import NewDataset, ask, save_selection
 from api.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, StorageError
@@ -45,6 +45,7 @@ def sql(
     as_json: JsonFlag = False,
 ) -> None:
     """Ask the catalog in Db2's SQL, over metaocean, metaocean_view and t_<tag>."""
+    _need_file_format(out, False, "json" if as_json else format_)
     workspace = open_workspace()
     settings = workspace.settings
     result = run_sql(
@@ -123,18 +124,21 @@ def select(
     """Select labelled frames by what is in them."""
     workspace = open_workspace()
     question = question_of(ranges, where, camera, scene, order, limit, sample, seed)
+    _need_file_format(out, as_json, format_)
     selection = ask(workspace, question)
+    if save is not None:
+        # Before anything is printed: a reader that goes away must not cost the dataset.
+        wanted = NewDataset(name=save, question=question, seed=seed)
+        dataset = save_selection(workspace, wanted, selection)
+        stderr.print(
+            f"saved as dataset {dataset.name} version {dataset.version}: {dataset.frames:,} frames"
+        )
     if as_json:
         emit_json(bodies.of_selection(selection))
     elif format_ == "table":
         _emit_selection(selection)
     else:
         _emit_rows(selection.frames, format_, out)
-    if save is not None:
-        dataset = make_dataset(workspace, NewDataset(name=save, question=question, seed=seed))
-        stderr.print(
-            f"saved as dataset {dataset.name} version {dataset.version}: {dataset.frames:,} frames"
-        )
 
 
 def classes(as_json: JsonFlag = False) -> None:
@@ -166,6 +170,14 @@ def tags_list(as_json: JsonFlag = False) -> None:
         emit_json([dict(zip(keys, row, strict=True)) for row in rows])
     else:
         emit_table(("tag", "family", "type", "class"), rows)
+
+
+def _need_file_format(out: Path | None, to_terminal: bool, format_: Format) -> None:
+    """Refuse a file where the answer would go to the terminal all the same."""
+    if out is not None and (to_terminal or format_ == "table"):
+        raise InvalidInput(
+            f"--out {out}: a file needs --format csv, json, parquet or arrow, without --json"
+        )
 
 
 def _emit_selection(selection: Selection) -> None:

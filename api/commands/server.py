@@ -1,14 +1,20 @@
 """framesift serve."""
 
 import ipaddress
+import os
 import socket
+import threading
+from types import FrameType
 from typing import Annotated
 
 import typer
 
 from api.settings import read_settings
 from api.terminal import stdout
+from api.workspace import Workspace
 from catalog.errors import InvalidInput
+
+_SHUTDOWN_S = 5
 
 
 def register(app: typer.Typer) -> None:
@@ -25,16 +31,39 @@ def serve(
 
     from api.app import create_app
 
+    class Server(uvicorn.Server):
+        """Ends in time even where a query runs on, which no one can end from outside."""
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            """The handler of SIGTERM and SIGINT."""
+            # What a request writes is committed whole or not at all, so it may be cut short.
+            timer = threading.Timer(_SHUTDOWN_S + 1, os._exit, (128 + sig,))
+            timer.daemon = True
+            timer.start()
+            super().handle_exit(sig, frame)
+
     _need_loopback(host)
+    settings = read_settings()
+    _open_once(Workspace(settings))
     listener = _listen(host, port)
     address, bound = listener.getsockname()[:2]
     shown = f"[{address}]" if ":" in address else address
-    stdout.print(f"Framesift serves {read_settings().home} on http://{shown}:{bound}")
+    stdout.print(f"Framesift serves {settings.home} on http://{shown}:{bound}")
     # h11 keeps the case of header names, which clients of Spectrum Discover compare.
     config = uvicorn.Config(
-        create_app(read_settings()), http="h11", log_level="warning", timeout_graceful_shutdown=10
+        create_app(settings),
+        http="h11",
+        log_level="warning",
+        timeout_graceful_shutdown=_SHUTDOWN_S,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    Server(config).run(sockets=[listener])
+
+
+def _open_once(workspace: Workspace) -> None:
+    """Open both stores and close them: what is wrong with the home is said before anyone asks."""
+    workspace.records.sources()
+    workspace.catalog.snapshot()
+    workspace.close()
 
 
 def _need_loopback(host: str) -> None:

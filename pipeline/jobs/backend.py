@@ -44,5 +44,9 @@ class Backend(Protocol):
         ...
 
     def cancel(self, handle: str, paths: JobPaths) -> None:
-        """End it; nothing happens where it has ended."""
+        """End it; nothing happens where it has ended.
+
+        Raises:
+            StorageError: Its folder cannot be written.
+        """
         ...

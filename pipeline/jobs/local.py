@@ -12,6 +12,8 @@ from pipeline.jobs.process import ProcessId
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
 from pipeline.jobs.state import FINISHED
 
+_RUNNER = "pipeline.jobs.local_runner"
+
 
 class LocalBackend:
     """Runs each job under `pipeline.jobs.local_runner`, in a session of its own."""
@@ -26,7 +28,9 @@ class LocalBackend:
             write_json(paths.status, {"state": "pending"})
             with (paths.logs / "runner.log").open("ab") as log:
                 runner = subprocess.Popen(
-                    [sys.executable, "-m", "pipeline.jobs.local_runner", str(paths.folder)],
+                    # -P: a folder "pipeline" where the user happens to stand is not ours.
+                    [sys.executable, "-P", "-m", _RUNNER, str(paths.folder)],
+                    cwd=paths.folder,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
@@ -40,19 +44,31 @@ class LocalBackend:
 
     def status(self, handle: str, paths: JobPaths) -> JobStatus:
         """What the runner last wrote; failed when it died without a word."""
-        alive = ProcessId.parse(handle).is_alive()
+        alive = _runner(handle, paths).is_alive()
         found = read_json(paths.status)  # read after the look: a last word is not missed
-        state = found.get("state", "unknown")
+        state, error = found.get("state", "unknown"), found.get("error", "")
         if state not in FINISHED and not alive:
-            log = paths.logs / "runner.log"
-            return JobStatus("failed", f"the job's runner process ended without a word; see {log}")
-        return JobStatus(
-            state, found.get("error", ""), _time(found, "started"), _time(found, "finished")
-        )
+            state, error = "cancelled", "cancelled"
+            if not paths.cancel.exists():
+                log = paths.logs / "runner.log"
+                state, error = "failed", f"the job's runner process ended without a word; see {log}"
+        return JobStatus(state, error, _time(found, "started"), _time(found, "finished"))
 
-    def cancel(self, handle: str, paths: JobPaths) -> None:  # noqa: ARG002
+    def cancel(self, handle: str, paths: JobPaths) -> None:
         """Ask the runner to end; it ends its commands first."""
-        ProcessId.parse(handle).signal(signal.SIGTERM)
+        try:
+            # A runner that has only begun cannot hear a signal yet; it looks here.
+            paths.cancel.touch()
+        except OSError as error:
+            raise StorageError(
+                f"{paths.cancel}: cannot be written: {error.strerror}", str(paths.cancel)
+            ) from error
+        _runner(handle, paths).signal(signal.SIGTERM)
+
+
+def _runner(handle: str, paths: JobPaths) -> ProcessId:
+    """The job's runner; from its own word where its submitter died before keeping the handle."""
+    return ProcessId.parse(handle or read_json(paths.status).get("runner", ""))
 
 
 def _time(status: dict[str, Any], key: str) -> datetime | None:

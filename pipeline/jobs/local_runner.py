@@ -1,9 +1,12 @@
 """Runs one local job: stage after stage, and says in status.json how it went.
 
-Started by `pipeline.jobs.local` as ``python -m pipeline.jobs.local_runner FOLDER``. When one
-command fails, its stage's others are ended, and the job has failed.
+Started by `pipeline.jobs.local` as ``python -P -m pipeline.jobs.local_runner FOLDER``. When one
+command fails, its stage's others are ended, and the job has failed. What a stage started, its
+commands' own children included, is ended with it; a command is asked to end when this process
+dies, however it dies.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -15,94 +18,163 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
+from pipeline.jobs.process import ProcessId
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json, write_json
 
 _GRACE_S = 10.0
 _POLL_S = 0.05
+_LOG_END_BYTES = 65_536
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class _Cancelled(Exception):
-    """SIGTERM came."""
+class _Runner:
+    """A job under way."""
+
+    def __init__(self, request: JobRequest, paths: JobPaths) -> None:
+        self.request, self.paths = request, paths
+        self.asked_to_end = False
+        self.me = os.getpid()
+
+    def ask_to_end(self, _number: int, _frame: FrameType | None) -> None:
+        """The handler of SIGTERM and SIGINT; the loop below acts on it."""
+        self.asked_to_end = True
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the job is to end: by a signal, or by a cancel that came before we could hear."""
+        return self.asked_to_end or self.paths.cancel.exists()
+
+    def run(self) -> int:
+        """Run every stage and keep status.json; 0 when the job was done."""
+        status: dict[str, str] = {
+            "state": "running", "started": _now(), "runner": str(ProcessId.of(self.me)),
+        }  # fmt: skip
+        write_json(self.paths.status, status)
+        state, error = "done", ""
+        for stage in self.request.stages:
+            write_json(self.paths.status, {**status, "stage": stage.title})
+            try:
+                error = self.run_stage(stage)
+            except OSError as problem:
+                error = f"{stage.title}: {problem.filename or 'the system'}: {problem.strerror}"
+            if error:
+                state = "failed"
+            if self.cancelled:
+                state, error = "cancelled", "cancelled"
+            if state != "done":
+                break
+        write_json(
+            self.paths.status, {**status, "state": state, "error": error, "finished": _now()}
+        )
+        return 0 if state == "done" else 1
+
+    def run_stage(self, stage: Stage) -> str:
+        """Why the stage failed; empty when all its commands succeeded, or it is to end."""
+        waiting = deque(enumerate(stage.commands))
+        started: dict[int, subprocess.Popen[bytes]] = {}
+        running: set[int] = set()
+        try:
+            while (waiting or running) and not self.cancelled:
+                while waiting and len(running) < self.request.parallel:
+                    index, command = waiting.popleft()
+                    started[index] = self.start(command, self.paths.log(stage.title, index))
+                    running.add(index)
+                for index in sorted(running):
+                    code = started[index].poll()
+                    if code is None:
+                        continue
+                    running.remove(index)
+                    if code != 0:
+                        return _reason(stage.title, index, code, self.paths.log(stage.title, index))
+                time.sleep(_POLL_S)
+        finally:
+            _end(list(started.values()))
+        return ""
+
+    def start(self, command: tuple[str, ...], log: Path) -> subprocess.Popen[bytes]:
+        """Start a command in a session of its own, its output in ``log``."""
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self.request.environment},
+                start_new_session=True,
+                preexec_fn=self.end_with_me,  # safe: this process has one thread
+            )
+
+    def end_with_me(self) -> None:
+        """In a new command's process: have the kernel ask it to end when the runner dies."""
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != self.me:
+            os._exit(1)
 
 
 def main(folder: Path) -> int:
     """Run the job in ``folder``; 0 when it was done."""
-    signal.signal(signal.SIGTERM, _cancel)
-    signal.signal(signal.SIGINT, _cancel)
     paths = JobPaths(folder)
-    request = JobRequest.from_json(read_json(paths.request))
-    status = {"state": "running", "started": _now()}
-    write_json(paths.status, status)
-    state, error = "done", ""
-    try:
-        for stage in request.stages:
-            write_json(paths.status, {**status, "stage": stage.title})
-            error = _run_stage(stage, request, paths)
-            if error:
-                state = "failed"
-                break
-    except _Cancelled:
-        state, error = "cancelled", "cancelled"
-    write_json(paths.status, {**status, "state": state, "error": error, "finished": _now()})
-    return 0 if state == "done" else 1
+    runner = _Runner(JobRequest.from_json(read_json(paths.request)), paths)
+    signal.signal(signal.SIGTERM, runner.ask_to_end)
+    signal.signal(signal.SIGINT, runner.ask_to_end)
+    # Orphans of a command come to this process, which so can end them too.
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    return runner.run()
 
 
-def _run_stage(stage: Stage, request: JobRequest, paths: JobPaths) -> str:
-    """Why the stage failed; empty when all its commands succeeded."""
-    waiting = deque(enumerate(stage.commands))
-    running: dict[int, subprocess.Popen[bytes]] = {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < request.parallel:
-                index, command = waiting.popleft()
-                running[index] = _start(command, request, paths.log(stage.title, index))
-            for index, process in list(running.items()):
-                code = process.poll()
-                if code is None:
-                    continue
-                del running[index]
-                if code != 0:
-                    return _reason(stage.title, index, code, paths.log(stage.title, index))
-            time.sleep(_POLL_S)
-    finally:
-        _end(running)
-    return ""
-
-
-def _start(command: tuple[str, ...], request: JobRequest, log: Path) -> subprocess.Popen[bytes]:
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **request.environment},
-            start_new_session=True,
-        )
-
-
-def _end(running: dict[int, subprocess.Popen[bytes]]) -> None:
+def _end(started: list[subprocess.Popen[bytes]]) -> None:
     """End what still runs, with all it started: first asked, then killed."""
-    for process in running.values():
-        _signal_group(process, signal.SIGTERM)
-    deadline = time.monotonic() + _GRACE_S
-    for process in running.values():
-        try:
-            process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            _signal_group(process, signal.SIGKILL)
-            process.wait()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + _GRACE_S
+        asked: set[int] = set()
+        while (left := _left(started)) and time.monotonic() < deadline:
+            for target in left - asked:
+                with suppress(ProcessLookupError):
+                    os.kill(target, number)
+            asked |= left
+            time.sleep(_POLL_S)
 
 
-def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
+def _left(started: list[subprocess.Popen[bytes]]) -> set[int]:
+    """What still runs, as os.kill takes it: groups of commands, and orphans of other groups."""
+    groups = {-process.pid for process in started if _group_runs(process)}
+    orphans = _children() - {process.pid for process in started}
+    return groups | {pid for pid in orphans if not _reap(pid)}
+
+
+def _group_runs(process: subprocess.Popen[bytes]) -> bool:
+    if process.poll() is None:
+        return True
+    while _reap(-process.pid):
+        pass
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _reap(target: int) -> bool:
+    """Take leave of an ended orphan (or one of a group); False where there is none."""
+    try:
+        return os.waitpid(target, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return False
+
+
+def _children() -> set[int]:
+    try:
+        text = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    except OSError:
+        return set()
+    return {int(pid) for pid in text.split()}
 
 
 def _reason(title: str, index: int, code: int, log: Path) -> str:
     """The command's own last error line, or its exit code."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    for line in reversed(lines):
+    for line in reversed(_last_lines(log)):
         _, marker, message = line.partition("error: ")
         if marker:
             return f"{message.strip()} ({title} {index}, log {log})"
@@ -110,8 +182,10 @@ def _reason(title: str, index: int, code: int, log: Path) -> str:
     return f"{title} {index} {how}; see {log}"
 
 
-def _cancel(_number: int, _frame: FrameType | None) -> None:
-    raise _Cancelled
+def _last_lines(log: Path) -> list[str]:
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _LOG_END_BYTES))
+        return file.read().decode("utf-8", errors="replace").splitlines()
 
 
 def _now() -> str:

@@ -1,6 +1,7 @@
 """Processes of this machine, told apart from later ones that reuse their number."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,8 @@ class ProcessId:
     def signal(self, number: int) -> None:
         """Send it a signal; nothing happens when it has ended."""
         if self.is_alive():
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
 
 def _start_ticks(pid: int) -> int:

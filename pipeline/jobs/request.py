@@ -68,6 +68,11 @@ class JobPaths:
         return self.folder / "status.json"
 
     @property
+    def cancel(self) -> Path:
+        """There when somebody asked the job to end."""
+        return self.folder / "cancel"
+
+    @property
     def logs(self) -> Path:
         """Output of each command."""
         return self.folder / "logs"

@@ -1,32 +1,42 @@
 """Copying a plan's files into the cache."""
 
-import os
 import shutil
-import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from itertools import islice
+from itertools import count, islice
+from pathlib import Path
 
 from catalog.errors import StorageError
+from pipeline.staging.parts import part_folder
 from pipeline.staging.plan import CopyItem, StagingPlan
 
 Progress = Callable[[int, int], None]
 """Called with files and bytes copied so far."""
 
 
-def copy_files(plan: StagingPlan, workers: int = 4, progress: Progress | None = None) -> None:
+def copy_files(
+    plan: StagingPlan, cache: Path, workers: int = 4, progress: Progress | None = None
+) -> None:
     """Copy every missing file of the plan, each aside and then renamed, several at once.
 
     Raises:
         StorageError: A file vanished, changed its size, or could not be written; what was copied
             before stays and need not be copied again.
     """
+    with part_folder(cache) as parts:
+        _copy_all(plan, parts, workers, progress)
+
+
+def _copy_all(plan: StagingPlan, parts: Path, workers: int, progress: Progress | None) -> None:
     files = copied = 0
     items = iter(plan.missing)
+    numbers = count()
+
+    def start(item: CopyItem) -> Future[None]:
+        return pool.submit(_copy, item, parts / f"{next(numbers)}.part")
+
     with ThreadPoolExecutor(workers, thread_name_prefix="stage") as pool:
-        pending: dict[Future[None], CopyItem] = {
-            pool.submit(_copy, item): item for item in islice(items, 4 * workers)
-        }
+        pending = {start(item): item for item in islice(items, 4 * workers)}
         try:
             while pending:
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
@@ -34,7 +44,7 @@ def copy_files(plan: StagingPlan, workers: int = 4, progress: Progress | None = 
                     item = pending.pop(future)
                     future.result()
                     files, copied = files + 1, copied + item.size
-                    pending.update({pool.submit(_copy, i): i for i in islice(items, 1)})
+                    pending.update({start(item): item for item in islice(items, 1)})
                 if progress is not None:
                     progress(files, copied)
         finally:
@@ -42,9 +52,7 @@ def copy_files(plan: StagingPlan, workers: int = 4, progress: Progress | None = 
                 future.cancel()
 
 
-def _copy(item: CopyItem) -> None:
-    # The name is this thread's own, so that two stagings of one file do not meet in it.
-    part = item.target.with_name(f"{item.target.name}.{os.getpid()}-{threading.get_ident()}.part")
+def _copy(item: CopyItem, part: Path) -> None:
     try:
         item.target.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -60,7 +68,12 @@ def _copy(item: CopyItem) -> None:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
+        if error.filename == str(item.source):
+            raise StorageError(
+                f"{item.source}: {error.strerror}; is the source mounted? If the file is gone, "
+                "ingest the source again and make the dataset anew",
+                str(item.source),
+            ) from error
         raise StorageError(
-            f"{error.filename or item.target}: {error.strerror} (copying {item.source})",
-            str(error.filename or item.target),
+            f"{item.target}: {error.strerror} (copying {item.source})", str(item.target)
         ) from error

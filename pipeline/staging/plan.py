@@ -1,9 +1,11 @@
 """Which files of a manifest must be copied where, and whether they fit."""
 
 import shutil
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from catalog.errors import BadFile, InvalidInput, StorageError
 from pipeline.manifest import Manifest
@@ -57,17 +59,17 @@ def check_space(plan: StagingPlan, cache: Path) -> None:
     Raises:
         StorageError: The folder cannot be made or written, or has too little space.
     """
-    probe = cache / ".writable"
+    probe = cache / f".writable-{uuid.uuid4().hex}"
     try:
         cache.mkdir(parents=True, exist_ok=True)
         probe.touch()
         probe.unlink()
+        free = shutil.disk_usage(cache).free
     except OSError as error:
         raise StorageError(
             f"cache {cache}: cannot be written: {error.strerror}; give another with --cache",
             str(cache),
         ) from error
-    free = shutil.disk_usage(cache).free
     if plan.missing_bytes > free:
         raise StorageError(
             f"cache {cache}: {_size(free)} free, but {_size(plan.missing_bytes)} are to be "
@@ -87,7 +89,7 @@ def _folders(manifest: Manifest) -> dict[str, str]:
         strict=True,
     ):
         if name not in folders:
-            folders[name] = fkey.removesuffix(image).rstrip(":").replace("/", "_")
+            folders[name] = quote(fkey.removesuffix(image).removesuffix(":"), safe=":@+ ")
     return folders
 
 

@@ -1,0 +1,57 @@
+"""The command line and the server as users have them: processes."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+FRAMESIFT = Path(sys.executable).with_name("framesift")
+
+
+def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment with no FRAMESIFT_ variable but these."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("FRAMESIFT_")}
+    return kept | {"FRAMESIFT_HOME": str(home)} | dict(more or {})
+
+
+def framesift(
+    home: Path,
+    *arguments: str | Path,
+    prefix: tuple[str, ...] = (),
+    stdin: str = "",
+    variables: Mapping[str, str] | None = None,
+) -> "subprocess.CompletedProcess[str]":
+    """Run the command line in a process."""
+    return subprocess.run(
+        [*prefix, str(FRAMESIFT), *map(str, arguments)],
+        env=environment(home, variables), input=stdin,
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+@contextmanager
+def serving(
+    home: Path, *arguments: str, variables: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """A server of the home on a free port: its URL and its process, ended at the block's end."""
+    process = subprocess.Popen(
+        [str(FRAMESIFT), "serve", "--port", "0", *arguments],
+        env=environment(home, variables),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    timer = threading.Timer(120, process.kill)
+    timer.start()
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"on (http://\S+)$", line.strip())
+        assert found, f"{line!r} {process.communicate()}"
+        yield found[1], process
+    finally:
+        timer.cancel()
+        process.terminate()
+        process.communicate(timeout=60)

@@ -1,0 +1,283 @@
+"""The REST API, asked over real sockets."""
+
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote_plus
+
+import httpx
+import pytest
+
+from tests.api.servers import framesift, serving
+from tests.pipeline.homes import FRAMES
+
+CURL = shutil.which("curl")
+BICYCLES = """select platform,datasource,filename from metaocean,t_front,t_center,t_bicycle where \
+t_front.fkey=metaocean.fkey and int(t_front.value)=1 and t_center.fkey=metaocean.fkey and \
+int(t_center.value)=1 and t_bicycle.fkey=metaocean.fkey and int(t_bicycle.value)>0"""
+ENDLESS = "select count(*) from " + ",".join(f"metaocean m{n}" for n in range(7))
+
+
+def post_sql(server: str, statement: str, **headers: str) -> httpx.Response:
+    """A statement as curl -d sends it."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    url = f"{server}/db2whrest/v1/sql_query"
+    return httpx.post(url, content=statement.encode(), headers=form | headers, timeout=60)
+
+
+@pytest.mark.skipif(CURL is None, reason="curl is not installed")
+def test_the_published_curl_line_works(server: str) -> None:
+    """Curl -d as printed in the redbook: CSV without header, the row's number first."""
+    run = subprocess.run(
+        ["curl", "-s", "-i", "-H", "Authorization: Bearer token",
+         f"{server}/db2whrest/v1/sql_query", "-X", "POST", "-d", BICYCLES],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    head, _, body = run.stdout.replace("\r\n", "\n").partition("\n\n")
+    assert head.startswith("HTTP/1.1 200")
+    assert "content-type: text/csv; charset=utf-8" in head.lower()
+    lines = body.splitlines()
+    assert lines
+    for number, line in enumerate(lines):
+        assert re.fullmatch(rf'{number},"IBM COS","a2d2","camera_lidar_semantic/.*\.png"', line)
+
+
+@pytest.mark.parametrize("text", ["100%25", "a+b", "a&b=c", "x;y", "%x+y&z%", "ä€", "it''s", "= "])
+def test_the_body_is_never_decoded_as_a_form(server: str, text: str) -> None:
+    """Percent signs, plus, ampersands and semicolons arrive as they were sent."""
+    answer = post_sql(server, f"select '{text}' from metaocean fetch first 1 rows only;")
+    assert (answer.status_code, answer.text) == (200, f'0,"{text.replace(chr(39) * 2, chr(39))}"\n')
+
+
+def test_the_query_string_is_the_statement(server: str) -> None:
+    """GET: the whole query string, encoded, without a parameter's name."""
+    statement = "select count(*) from metaocean where filename like '%+&%' or 1=1"
+    url = f"{server}/db2whrest/v1/sql_query?{quote_plus(statement)}"
+    everything = post_sql(server, "select count(*) from metaocean").text
+    assert httpx.get(url).text == everything
+
+
+def test_json_when_accept_asks_for_it(server: str) -> None:
+    """A JSON array of objects, with a blank after the colon as clients of the product grep it."""
+    statement = """select platform, int(t_car.value) as car from metaocean, t_car
+        where t_car.fkey = metaocean.fkey order by car desc"""
+    answer = post_sql(server, statement, Accept="application/json")
+    rows = answer.json()
+    assert len(rows) == FRAMES
+    assert answer.headers["content-type"] == "application/json"
+    assert [row["car"] for row in rows] == sorted((row["car"] for row in rows), reverse=True)
+    assert '{"platform": "IBM COS", "car": ' in answer.text
+
+
+def test_the_documented_error_body(server: str) -> None:
+    """An unknown column: 400, and the text of an ODBC exception inside a JSON object."""
+    answer = post_sql(server, "select ownerzzz from metaocean")
+    assert answer.status_code == 400
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.text == (
+        "{\"reason\": \"('42S22', '[42S22] [IBM][CLI Driver][DB2/LINUXX8664] SQL0206N  "
+        '\\"OWNERZZZ\\" is not valid in the context where it is used.  SQLSTATE=42703\\\\n\')",'
+        ' "status": "error"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("select * from nowhere", "SQL0204N"),
+        ("delete from metaocean", "SQL0142N"),
+        ("select 1 from metaocean; select 2 from metaocean", "SQL0142N"),
+        ("", "SQL0198N"),
+        ("select from where", "SQL0104N"),
+        ("select " + "1+" * 600_000 + "1 from metaocean", "SQL0101N"),
+        ("select * from read_csv('/etc/passwd')", "SQL"),
+        ("\udcff".encode("utf-8", "surrogatepass").decode("latin-1"), "SQL"),
+    ],
+    ids=["table", "delete", "two", "empty", "syntax", "long", "file", "bytes"],
+)
+def test_every_bad_statement_has_that_shape(server: str, statement: str, code: str) -> None:
+    """400, reason and status, a Db2 message number inside."""
+    answer = post_sql(server, statement)
+    assert answer.status_code == 400
+    body = answer.json()
+    assert set(body) == {"reason", "status"}
+    assert body["status"] == "error"
+    assert code in body["reason"]
+
+
+def test_classes(server: str) -> None:
+    """Every class with frames and share; the shares of all classes are at most 1."""
+    classes = httpx.get(f"{server}/v1/classes").json()["classes"]
+    car = next(found for found in classes if found["tag"] == "car")
+    assert car["name"] == "Car"
+    assert 0 < car["share"] <= car["share_where_present"] <= 1
+    assert sum(found["share"] for found in classes) <= 1 + 1e-9
+
+
+def test_selections(server: str) -> None:
+    """Ranges and cameras choose frames; the answer says of which snapshot."""
+    question = {"ranges": [{"tag": "car", "lowest": 10000}], "cameras": ["front_center"]}
+    answer = httpx.post(f"{server}/v1/selections", json=question).json()
+    assert answer["count"] == len(answer["frames"]) > 0
+    assert all(f["car"] >= 10000 and f["camera"] == "front_center" for f in answer["frames"])
+    assert answer["snapshot"] > 0
+    assert answer["question"] == {
+        "ranges": [{"tag": "car", "lowest": 10000}], "cameras": ["front_center"]
+    }  # fmt: skip
+    assert answer["class_pixels"]["car"] == sum(f["car"] for f in answer["frames"])
+
+
+def test_datasets(server: str) -> None:
+    """Made, listed, found by name and by version."""
+    wanted = {
+        "name": "val-bikes", "question": {"ranges": [{"tag": "bicycle", "lowest": 1}]},
+        "split": "a=0.5,b=0.5", "split_by": "frame",
+    }  # fmt: skip
+    made = httpx.post(f"{server}/v1/datasets", json=wanted)
+    assert made.status_code == 201
+    assert (made.json()["name"], made.json()["version"]) == ("val-bikes", 1)
+    assert set(made.json()["splits"]) == {"a", "b"}
+    assert Path(made.json()["manifest"], "manifest.json").is_file()
+    assert httpx.post(f"{server}/v1/datasets", json=wanted).json() == made.json()
+    assert made.json() in httpx.get(f"{server}/v1/datasets").json()["datasets"]
+    assert httpx.get(f"{server}/v1/datasets/val-bikes@1").json() == made.json()
+
+
+PROBLEMS = [
+    ("GET", "/nothing", None, 404, "Not Found"),
+    ("DELETE", "/v1/classes", None, 405, "Method Not Allowed"),
+    ("POST", "/v1/selections", b"{half", 422, "InvalidRequest"),
+    ("POST", "/v1/selections", b"[1]", 422, "InvalidRequest"),
+    ("POST", "/v1/selections", b'{"colour": 1}', 422, "InvalidRequest"),
+    ("POST", "/v1/selections", b'{"limit": 0}', 422, "InvalidRequest"),
+    ("POST", "/v1/selections", b'{"where": "\\ud800"}', 400, "SqlError"),
+    ("POST", "/v1/selections", b'{"ranges": [{"tag": "car"}]}', 422, "InvalidRequest"),
+    ("POST", "/v1/selections", b'{"ranges": [{"tag": "cra", "lowest": 1}]}', 400, "UnknownName"),
+    ("POST", "/v1/selections", b'{"cameras": ["nose"]}', 400, "UnknownName"),
+    ("POST", "/v1/selections", b'{"order": ["car sideways"]}', 400, "InvalidInput"),
+    ("POST", "/v1/selections", b'{"where": "car >"}', 400, "SqlError"),
+    ("POST", "/v1/datasets", b'{"name": "a/b", "question": {}}', 400, "InvalidInput"),
+    ("POST", "/v1/datasets", b'{"name": "a", "question": {}, "split": "x"}', 400, "InvalidInput"),
+    ("GET", "/v1/datasets/nobody", None, 404, "NotFound"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "title"), PROBLEMS)
+def test_every_error_is_a_problem_document(
+    server: str, method: str, path: str, body: bytes | None, status: int, title: str
+) -> None:
+    """RFC 9457: one content type and one shape for all errors of our own routes."""
+    headers = {"Content-Type": "application/json"}
+    answer = httpx.request(method, server + path, content=body, headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (
+        status, "application/problem+json",
+    )  # fmt: skip
+    found = answer.json()
+    assert (found["type"], found["title"], found["status"]) == ("about:blank", title, status)
+    assert found["detail"]
+    if title == "SqlError":
+        assert (found["sqlcode"], found["sqlstate"]) == (-104, "42601")
+    if title == "Method Not Allowed":
+        assert answer.headers["allow"] == "GET"
+    if b'"cra"' in (body or b""):
+        assert "car" in found["nearest"]
+
+
+def test_health(server: str) -> None:
+    """Alive, and ready with the newest snapshot."""
+    assert httpx.get(f"{server}/healthz").json() == {"status": "ok"}
+    ready = httpx.get(f"{server}/readyz").json()
+    assert ready["status"] == "ready"
+    assert ready["snapshot"] > 0
+
+
+def test_the_description_lists_every_route(server: str) -> None:
+    """/openapi.json says what there is."""
+    paths = httpx.get(f"{server}/openapi.json").json()["paths"]
+    assert {path: sorted(methods) for path, methods in paths.items()}.items() >= {
+        "/healthz": ["get"],
+        "/readyz": ["get"],
+        "/db2whrest/v1/sql_query": ["get", "post"],
+        "/v1/classes": ["get"],
+        "/v1/selections": ["post"],
+        "/v1/datasets": ["get", "post"],
+        "/v1/datasets/{name}": ["get"],
+    }.items()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
+def test_only_this_machine_may_ask(catalogued: Path, host: str) -> None:
+    """Without users and tokens another address is refused, in one line."""
+    run = framesift(catalogued, "serve", "--host", host, "--port", "0")
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr.startswith(f"error: host {host}: without users and tokens")
+    assert run.stderr.count("\n") == 1
+
+
+def test_a_port_in_use_is_one_line(catalogued: Path) -> None:
+    """The port is named, and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        run = framesift(catalogued, "serve", "--port", str(port))
+    assert run.returncode == 1
+    assert run.stderr.startswith(f"error: 127.0.0.1:{port}: Address already in use")
+    assert run.stderr.count("\n") == 1
+
+
+def test_a_home_that_cannot_be_used_is_said_at_the_start(tmp_path: Path) -> None:
+    """Not at the first request."""
+    (tmp_path / "file").touch()
+    run = framesift(tmp_path / "file", "serve", "--port", "0")
+    assert run.returncode == 1
+    assert run.stderr.startswith("error: ")
+    assert run.stderr.count("\n") == 1
+
+
+def test_others_are_answered_while_a_query_runs_and_sigterm_ends_both(home: Path) -> None:
+    """One long statement does not hold up another request, nor the end of the server."""
+    limit = {"FRAMESIFT_QUERY_TIMEOUT_S": "300"}
+    with serving(home, variables=limit) as (url, process):
+        long = threading.Thread(target=lambda: _ignore(url), daemon=True)
+        long.start()
+        time.sleep(1.0)
+        began = time.monotonic()
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        assert len(post_sql(url, "select fkey from metaocean").text.splitlines()) > FRAMES
+        assert time.monotonic() - began < 5
+        assert long.is_alive(), "the long statement was not long enough"
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        assert time.monotonic() - began < 15
+
+
+def _ignore(url: str) -> None:
+    with suppress(httpx.HTTPError):
+        post_sql(url, ENDLESS)
+
+
+def test_a_query_that_takes_too_long_is_given_up(home: Path) -> None:
+    """FRAMESIFT_QUERY_TIMEOUT_S: SQL0952N, and the server goes on."""
+    with serving(home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": "0.5"}) as (url, _):
+        answer = post_sql(url, ENDLESS)
+        assert answer.status_code == 400
+        assert "SQL0952N" in json.loads(answer.text)["reason"]
+        assert httpx.get(f"{url}/readyz").status_code == 200
+
+
+def test_sigterm_ends_an_idle_server_at_once(home: Path) -> None:
+    """Nothing on stderr, and within a few seconds."""
+    with serving(home) as (url, process):
+        assert httpx.get(f"{url}/readyz").status_code == 200
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=20)
+        assert time.monotonic() - began < 5
+        assert err == ""

@@ -1,0 +1,173 @@
+"""The client package: a server's frames from another program."""
+
+import inspect
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+import framesift
+from framesift import FramesiftServerError
+from tests.pipeline.homes import FRAMES, REPOSITORY
+
+
+@pytest.fixture
+def client(server: str) -> Iterator[framesift.Client]:
+    """A client of the server."""
+    with framesift.connect(server) as connected:
+        yield connected
+
+
+def test_the_public_names_are_these() -> None:
+    """What other programs may rely on; a change here is a change of the interface."""
+    assert framesift.__all__ == ["Client", "FramesiftServerError", "Selection", "connect"]
+    public = {
+        name: [n for n, _ in inspect.getmembers(getattr(framesift, name)) if n[0] != "_"]
+        for name in ("Client", "Selection")
+    }
+    assert public["Client"] == ["classes", "close", "select"]
+    assert public["Selection"] == ["save", "to_arrow", "to_pandas"]
+    assert list(inspect.signature(framesift.connect).parameters) == ["url", "token"]
+    assert list(inspect.signature(framesift.Client.select).parameters)[1:] == [
+        "where", "camera", "scene", "order", "limit", "sample", "seed", "ranges",
+    ]  # fmt: skip
+
+
+def test_it_imports_nothing_heavy() -> None:
+    """A program that only asks questions pays for httpx and nothing else."""
+    code = "import sys, framesift; print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    loaded = set(run.stdout.split())
+    assert "httpx" in loaded
+    for heavy in (
+        "duckdb", "pyarrow", "sqlalchemy", "fastapi", "pydantic", "numpy", "pandas",
+        "catalog", "query", "ingest", "pipeline", "api",
+    ):  # fmt: skip
+        assert heavy not in loaded
+
+
+def test_ranges_camera_and_where_choose(client: framesift.Client) -> None:
+    """Every condition holds for every frame; both ends of a range count."""
+    chosen = client.select(
+        car=(10_000, 40_000), bicycle=(None, 100_000), camera="front_center", where="car > 10001"
+    )
+    assert 0 < len(chosen) < FRAMES
+    for frame in chosen:
+        assert 10_001 < frame["car"] <= 40_000
+        assert frame["camera"] == "front_center"
+    assert chosen.snapshot > 0
+    assert [frame["fkey"] for frame in chosen] == [frame["fkey"] for frame in chosen.frames]
+    exact = client.select(car=chosen.frames[0]["car"], camera=["front_center", "front_left"])
+    assert chosen.frames[0]["fkey"] in [frame["fkey"] for frame in exact]
+
+
+def test_order_limit_sample_and_seed(client: framesift.Client) -> None:
+    """Falling order, a limit, and a sample that its seed decides."""
+    cars = [frame["car"] for frame in client.select(order="car desc", limit=5)]
+    assert cars == sorted(cars, reverse=True)
+    assert len(cars) == 5
+    samples = [[f["fkey"] for f in client.select(sample=6, seed=seed)] for seed in (1, 1, 2)]
+    assert samples[0] == samples[1] != samples[2]
+    assert len(client.select()) == FRAMES
+    scene = client.select().frames[0]["scene"]
+    assert {frame["scene"] for frame in client.select(scene=scene)} == {scene}
+
+
+def test_a_selection_is_saved_as_a_dataset(client: framesift.Client) -> None:
+    """The dataset holds the frames that were seen, divided as asked."""
+    chosen = client.select(car=(1, None))
+    saved = chosen.save("cars", split="train=0.75,validation=0.25", split_by="frame", seed=3)
+    assert (saved["name"], saved["version"], saved["frames"]) == ("cars", 1, len(chosen))
+    assert sum(saved["splits"].values()) == len(chosen)
+    assert Path(saved["manifest"], "manifest.json").is_file()
+    again = chosen.save("cars", split="train=0.75,validation=0.25", split_by="frame", seed=3)
+    assert again["id"] == saved["id"]
+
+
+def test_a_selection_as_a_table(client: framesift.Client) -> None:
+    """One row per frame, class tags as numbers."""
+    chosen = client.select(car=(1, None))
+    table = chosen.to_arrow()
+    assert table.num_rows == len(chosen)
+    assert table["car"].to_pylist() == [frame["car"] for frame in chosen]
+    assert client.select(car=(9_000_000, None)).to_arrow().num_rows == 0
+
+
+def test_classes(client: framesift.Client) -> None:
+    """Frames and share of every class."""
+    assert {found["tag"] for found in client.classes()} >= {"car", "bicycle", "pedestrian"}
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "message"),
+    [
+        ({"cra": (1, None)}, 400, "unknown class 'cra': did you mean car"),
+        ({"camera": "nose"}, 400, "unknown camera 'nose'"),
+        ({"where": "car >"}, 400, "SQL0104N"),
+        ({"car": (2, 1)}, 422, "lowest 2 is above highest 1"),
+        ({"car": (None, None)}, 422, "give a lowest or a highest"),
+        ({"limit": 0}, 422, "limit"),
+    ],
+)
+def test_errors_are_exceptions_with_a_status(
+    client: framesift.Client, question: dict[str, object], status: int, message: str
+) -> None:
+    """The server's own words, and its status for programs."""
+    with pytest.raises(FramesiftServerError, match=message) as caught:
+        client.select(**question)  # type: ignore[arg-type]
+    assert caught.value.status == status
+
+
+def test_a_bad_name_is_refused(client: framesift.Client) -> None:
+    """Saving raises as selecting does."""
+    with pytest.raises(FramesiftServerError, match="dataset name 'a/b'"):
+        client.select().save("a/b")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://nowhere.invalid", "", "gopher://x"])
+def test_no_server_is_one_exception(url: str) -> None:
+    """Nothing listens there, no such host, no URL at all: no status, and what to look at."""
+    with pytest.raises(FramesiftServerError, match="no answer") as caught:
+        framesift.connect(url).select()
+    assert caught.value.status is None
+
+
+def test_a_url_that_cannot_be_one_is_the_same_exception() -> None:
+    """Httpx's own error does not come through."""
+    with pytest.raises(FramesiftServerError, match="expected one such as"):
+        framesift.connect("http://127.0.0.1:port")
+
+
+class _Other(BaseHTTPRequestHandler):
+    answers = iter([(200, b"<html>"), (200, b"[]"), (502, b"Bad Gateway"), (404, b"{}")])
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        status, body = next(self.answers)
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+def test_another_programs_server_is_told_from_ours() -> None:
+    """HTML, a list, a proxy's error: an exception with the status, never a KeyError."""
+    other = HTTPServer(("127.0.0.1", 0), _Other)
+    thread = threading.Thread(target=other.serve_forever, daemon=True)
+    thread.start()
+    with framesift.connect(f"http://127.0.0.1:{other.server_port}") as client:
+        for status in (200, 200, 502, 404):
+            with pytest.raises(FramesiftServerError, match="no answer of a Framesift") as caught:
+                client.select()
+            assert caught.value.status == status
+    other.shutdown()
+    other.server_close()

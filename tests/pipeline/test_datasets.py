@@ -1,0 +1,287 @@
+"""A selection saved, versioned and never changed again."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from api.new_dataset import ask
+from api.workspace import Workspace
+from catalog.errors import BadFile, InvalidInput, NotFound, StorageError
+from catalog.tables import Dataset
+from ingest.scan import scan_source
+from ingest.sources import remove_source
+from pipeline.datasets import create_dataset
+from pipeline.manifest import Manifest
+from pipeline.split import parse_split
+from query.label_range import LabelRange
+from query.selection import Question
+from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, add_source, make_home, open_home
+
+SPLIT = "train=0.75,validation=0.25"
+
+
+def make(
+    workspace: Workspace,
+    name: str = "streets",
+    *ranges: str,
+    split: str | None = None,
+    split_by: str = "scene",
+    seed: int = 0,
+) -> Dataset:
+    """A dataset of the frames within the ranges."""
+    question = Question(ranges=tuple(LabelRange.parse(text) for text in ranges))
+    shares: dict[str, Fraction] | None = parse_split(split) if split else None
+    return create_dataset(
+        workspace.records,
+        workspace.datasets,
+        name,
+        ask(workspace, question),
+        shares=shares,
+        split_by=split_by,
+        seed=seed,
+    )
+
+
+def test_a_dataset_lies_on_disk_as_its_record_says(workspace: Workspace) -> None:
+    """Record and manifest agree, and the manifest's files are the source's, size for size."""
+    dataset = make(workspace, split=SPLIT)
+    manifest = Manifest.read(Path(dataset.manifest))
+    assert (dataset.name, dataset.version, dataset.frames) == ("streets", 1, FRAMES)
+    assert dataset.manifest == str(workspace.datasets / "streets" / "v1")
+    assert manifest.header.id == dataset.content_id
+    assert manifest.header.snapshot == dataset.snapshot == workspace.catalog.snapshot()
+    assert dict(manifest.header.splits) == dataset.splits
+    assert manifest.header.roots == {"a2d2": str(SAMPLE)}
+    assert not manifest.header.staged
+    sums = [
+        sum(pixels) for pixels in zip(*manifest.frames["class_pixels"].to_pylist(), strict=True)
+    ]
+    assert sums == list(dataset.class_pixels.values())
+    assert len(manifest.header.classes) == len(sums)
+    for paths, column in (
+        (manifest.image_paths(), "image_size"),
+        (manifest.label_paths(), "label_size"),
+    ):
+        assert [Path(p).stat().st_size for p in paths] == manifest.frames[column].to_pylist()
+
+
+def test_scenes_stay_on_one_side(workspace: Workspace) -> None:
+    """Divided by scene, no scene is in two splits; splits count what they hold."""
+    manifest = Manifest.read(Path(make(workspace, split=SPLIT).manifest))
+    sides: dict[str, set[str]] = {}
+    rows = zip(
+        manifest.frames["scene"].to_pylist(), manifest.frames["split"].to_pylist(), strict=True
+    )
+    for scene, split in rows:
+        sides.setdefault(scene, set()).add(split)
+    assert all(len(found) == 1 for found in sides.values())
+    for name, count in manifest.header.splits.items():
+        assert len(manifest.split(name)) == count > 0
+
+
+def test_the_same_question_is_the_same_dataset(workspace: Workspace) -> None:
+    """Asked again, the same version comes back; nothing is written and none is added."""
+    first = make(workspace, split=SPLIT)
+    before = (Path(first.manifest) / "manifest.json").stat().st_mtime_ns
+    again = make(workspace, split=SPLIT)
+    assert (again.id, again.content_id, again.version) == (first.id, first.content_id, 1)
+    assert len(workspace.records.datasets()) == 1
+    assert (Path(first.manifest) / "manifest.json").stat().st_mtime_ns == before
+
+
+def test_another_question_is_a_new_version_and_the_old_one_stays(workspace: Workspace) -> None:
+    """Version 1's files are byte for byte what they were after version 2 was made."""
+    first = make(workspace)
+    kept = {path.name: path.read_bytes() for path in Path(first.manifest).iterdir()}
+    second = make(workspace, "streets", "car=10000:")
+    assert (second.version, second.frames) != (1, FRAMES)
+    assert second.version == 2
+    assert second.content_id != first.content_id
+    assert {path.name: path.read_bytes() for path in Path(first.manifest).iterdir()} == kept
+    assert make(workspace).version == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"split": "train=0.5,validation=0.5"}, {"split_by": "frame"}, {"seed": 7}],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_changes_the_division_changes_the_id(
+    workspace: Workspace, change: dict[str, str]
+) -> None:
+    """Shares, grouping and seed are part of what a dataset is."""
+    first = make(workspace, split=SPLIT)
+    other = make(workspace, **({"split": SPLIT} | change))  # type: ignore[arg-type]
+    assert other.content_id != first.content_id
+    assert other.version == 2
+
+
+def test_a_new_scan_makes_a_new_version(own_source: Workspace) -> None:
+    """The snapshot is part of the id: a dataset of a changed catalog is another one."""
+    first = make(own_source)
+    source = own_source.records.source("a2d2")
+    (Path(source.uri) / "notes.txt").write_text("new")
+    scan_source(own_source.catalog, own_source.records, source)
+    second = make(own_source)
+    assert second.snapshot > first.snapshot
+    assert second.version == 2
+
+
+def test_the_id_depends_on_neither_machine_nor_time(tmp_path: Path) -> None:
+    """Two homes that catalogued the same files, at other places and times, agree on the id."""
+    ids = set()
+    for number in range(2):
+        root = tmp_path / f"mounted-{number}"
+        shutil.copytree(SAMPLE, root)
+        make_home(tmp_path / f"home-{number}", root)
+        ids.add(make(open_home(tmp_path / f"home-{number}"), split=SPLIT).content_id)
+    assert len(ids) == 1
+
+
+def test_a_name_that_cannot_be_a_folder_is_refused(workspace: Workspace) -> None:
+    """Names are folders on every system: nothing is written for another one."""
+    for name in ("", ".", "..", "a/b", "/a", "a b", "-a", ".a", "a@1", "ä", "a\n", "x" * 128):
+        with pytest.raises(InvalidInput, match="dataset name"):
+            make(workspace, name)
+    assert not workspace.datasets.exists()
+
+
+def test_a_dataset_without_frames_is_refused(workspace: Workspace) -> None:
+    """An empty answer is no dataset; the message says what to do."""
+    with pytest.raises(InvalidInput, match="no frames; widen its ranges"):
+        make(workspace, "streets", "car=9000000:")
+    assert workspace.records.datasets() == []
+
+
+def test_a_grouping_that_does_not_exist_is_refused(workspace: Workspace) -> None:
+    """Scene, camera and frame are the groupings."""
+    with pytest.raises(InvalidInput, match="expected one of scene, camera, frame"):
+        make(workspace, split=SPLIT, split_by="colour")
+
+
+def test_two_sources_with_one_class_list_make_one_dataset(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Each source has its own root; every frame finds its file."""
+    shutil.copytree(SAMPLE, tmp_path / "second")
+    add_source(workspace, "second", tmp_path / "second")
+    dataset = make(workspace)
+    manifest = Manifest.read(Path(dataset.manifest))
+    assert dataset.frames == 2 * FRAMES
+    assert set(manifest.header.roots) == {"a2d2", "second"}
+    assert all(Path(path).is_file() for path in manifest.image_paths() + manifest.label_paths())
+
+
+def test_sources_with_different_class_lists_are_refused(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """A colour that means two things cannot be trained on."""
+    root = tmp_path / "second"
+    shutil.copytree(SAMPLE, root)
+    listed = root / "camera_lidar_semantic" / "class_list.json"
+    classes = json.loads(listed.read_text())
+    classes["#010203"] = "Unicorn"
+    listed.write_text(json.dumps(classes))
+    add_source(workspace, "second", root)
+    with pytest.raises(InvalidInput, match="a2d2 and second have different class lists"):
+        make(workspace)
+    assert workspace.records.datasets() == []
+
+
+def test_a_removed_source_is_named(workspace: Workspace) -> None:
+    """A selection made before its source was removed says so instead of crashing."""
+    selection = ask(workspace, Question())
+    remove_source(workspace.catalog, workspace.records, "a2d2")
+    with pytest.raises(NotFound, match=r"no source named 'a2d2'.*it has been removed"):
+        create_dataset(workspace.records, workspace.datasets, "streets", selection)
+
+
+def test_a_file_uri_is_a_folder_to_jobs(workspace: Workspace) -> None:
+    """A source added as file:///... is a path in the manifest."""
+    with workspace.records.session() as session:
+        source = workspace.records.source("a2d2")
+        session.add(source)
+        source.uri = SAMPLE.as_uri()
+    manifest = Manifest.read(Path(make(workspace).manifest))
+    assert manifest.header.roots == {"a2d2": str(SAMPLE)}
+    assert Path(manifest.image_paths()[0]).is_file()
+
+
+def test_name_and_version_find_a_dataset(workspace: Workspace) -> None:
+    """NAME is the newest version, NAME@VERSION that one; others are not found."""
+    make(workspace)
+    make(workspace, "streets", "car=1:")
+    find = workspace.records.dataset
+    assert find("streets").version == 2
+    assert find("streets@1").version == 1
+    for name in ("streets@3", "streets@x", "streets@-1", "street", "@1"):
+        with pytest.raises(NotFound, match="known: streets"):
+            find(name)
+
+
+def test_a_damaged_manifest_is_refused_when_used(workspace: Workspace) -> None:
+    """What was changed behind Framesift's back is noticed."""
+    dataset = make(workspace)
+    frames = Path(dataset.manifest) / "frames.parquet"
+    frames.write_bytes(frames.read_bytes()[:-1] + b"x")
+    with pytest.raises(BadFile, match="does not belong to the manifest"):
+        Manifest.read(Path(dataset.manifest))
+
+
+def test_a_folder_that_cannot_be_written_leaves_no_record(workspace: Workspace) -> None:
+    """The record is committed after the manifest is on disk, or not at all."""
+    workspace.datasets.write_text("in the way")
+    with pytest.raises(StorageError, match="the manifest cannot be written: Not a directory"):
+        make(workspace)
+    assert workspace.records.datasets() == []
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+import pipeline.datasets
+from tests.pipeline.homes import open_home
+from tests.pipeline.test_datasets import make
+
+write = pipeline.datasets.Manifest.write
+def write_and_die(self, folder):
+    write(self, folder)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+pipeline.datasets.Manifest.write = write_and_die
+make(open_home(Path(sys.argv[1])))
+"""
+
+
+def test_a_creation_killed_before_its_record_leaves_nothing_in_the_way(
+    workspace: Workspace,
+) -> None:
+    """Killed between manifest and record: no dataset is listed, and the next creation works."""
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(workspace.home)],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert (workspace.datasets / "streets" / "v1" / "manifest.json").is_file()
+    assert workspace.records.datasets() == []
+    dataset = make(workspace, "streets", "car=10000:")
+    assert dataset.version == 1
+    assert Manifest.read(Path(dataset.manifest)).header.id == dataset.content_id
+
+
+def test_creations_at_once_get_versions_of_their_own(workspace: Workspace) -> None:
+    """Several at once on one name: as many versions as contents, each whole."""
+    texts = ["car=1:", "car=10000:", "bicycle=1:", "car=1:"]
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda text: make(workspace, "streets", text), texts))
+    assert sorted({dataset.version for dataset in made}) == [1, 2, 3]
+    assert made[0].version == made[3].version
+    for dataset in made:
+        assert Manifest.read(Path(dataset.manifest)).header.id == dataset.content_id

@@ -1,0 +1,293 @@
+"""Jobs on this machine: real runners, real commands, real signals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from catalog.errors import StorageError, UnknownName
+from pipeline.jobs.backend import JobStatus
+from pipeline.jobs.local import LocalBackend
+from pipeline.jobs.process import ProcessId
+from pipeline.jobs.registry import backend
+from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json
+from pipeline.jobs.state import FINISHED
+from tests.pipeline.homes import REPOSITORY
+
+LOCAL = LocalBackend()
+
+
+def shell(script: str) -> tuple[str, ...]:
+    """A command that runs a shell script."""
+    return ("/bin/sh", "-c", script)
+
+
+def submit(folder: Path, *stages: Stage, parallel: int = 2, **environment: str) -> str:
+    """Start a job in the folder; its handle."""
+    folder.mkdir(parents=True, exist_ok=True)
+    request = JobRequest("job", "train", stages, environment, parallel)
+    return LOCAL.submit(request, JobPaths(folder))
+
+
+def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Wait until it holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to hold"
+        time.sleep(0.02)
+
+
+def ended(handle: str, folder: Path) -> JobStatus:
+    """The status once the job has ended."""
+    eventually(lambda: LOCAL.status(handle, JobPaths(folder)).state in FINISHED)
+    return LOCAL.status(handle, JobPaths(folder))
+
+
+def runs(pid_file: Path) -> bool:
+    """Whether the process whose number a script wrote still runs."""
+    return ProcessId.of(int(pid_file.read_text())).start_ticks != 0
+
+
+def test_stages_run_in_order_and_commands_leave_logs(tmp_path: Path) -> None:
+    """The second stage sees what every command of the first left; output goes to logs."""
+    first = Stage(
+        "first", tuple(shell(f"sleep 0.1; echo made {n}; echo {n} > {tmp_path}/{n}") for n in "abc")
+    )
+    second = Stage("second", (shell(f"cat {tmp_path}/a {tmp_path}/b {tmp_path}/c; echo $WHO"),))
+    handle = submit(tmp_path / "job", first, second, WHO="me")
+    status = ended(handle, tmp_path / "job")
+    assert (status.state, status.error) == ("done", "")
+    assert status.started is not None
+    assert status.finished is not None
+    assert status.started <= status.finished
+    paths = JobPaths(tmp_path / "job")
+    assert paths.log("first", 1).read_text() == "made b\n"
+    assert paths.log("second", 0).read_text() == "a\nb\nc\nme\n"
+
+
+def test_so_many_commands_run_at_once_and_no_more(tmp_path: Path) -> None:
+    """With parallel=2, two of five run at any time."""
+    script = f"touch {tmp_path}/$$.on; ls {tmp_path}/*.on | wc -l; sleep 0.15; rm {tmp_path}/$$.on"
+    handle = submit(tmp_path / "job", Stage("many", (shell(script),) * 5), parallel=2)
+    assert ended(handle, tmp_path / "job").state == "done"
+    paths = JobPaths(tmp_path / "job")
+    seen = [int(paths.log("many", index).read_text()) for index in range(5)]
+    assert max(seen) == 2
+
+
+def test_a_failing_command_gives_its_own_error_and_ends_its_siblings(tmp_path: Path) -> None:
+    """The last `error:` line is the reason; nothing of the stage, or after it, runs on."""
+    bad = shell("sleep 0.3; echo 'working'; echo '[1]<stderr>:error: no such manifest' >&2; exit 1")
+    sibling = shell(f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    after = Stage("after", (shell(f"touch {tmp_path}/after"),))
+    handle = submit(tmp_path / "job", Stage("both", (sibling, bad)), after)
+    status = ended(handle, tmp_path / "job")
+    assert status.state == "failed"
+    log = JobPaths(tmp_path / "job").log("both", 1)
+    assert status.error == f"no such manifest (both 1, log {log})"
+    assert not runs(tmp_path / "pid")
+    assert not (tmp_path / "after").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [("exit 3", "only 0 ended with exit code 3; see "), ("kill -9 $$", "only 0 was killed")],
+)
+def test_a_command_that_says_nothing_is_described(tmp_path: Path, script: str, reason: str) -> None:
+    """Exit code or signal, and the log's place."""
+    status = ended(submit(tmp_path, Stage("only", (shell(script),))), tmp_path)
+    assert status.state == "failed"
+    assert status.error.startswith(reason)
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """A missing launcher is the job's error, not a traceback in the runner's log."""
+    handle = submit(tmp_path, Stage("train", (("/no/such/horovodrun", "-np", "2"),)))
+    status = ended(handle, tmp_path)
+    assert status.state == "failed"
+    assert status.error == "train: /no/such/horovodrun: No such file or directory"
+    assert (tmp_path / "logs" / "runner.log").read_text() == ""
+
+
+STUBBORN = """
+trap '' TERM
+echo $$ > {0}/parent
+sh -c 'trap "" TERM; echo $$ > {0}/child; while :; do sleep 0.1; done' &
+setsid sh -c 'echo $$ > {0}/stranger; while :; do sleep 0.1; done' &
+while [ ! -s {0}/stranger ] || [ ! -s {0}/child ]; do sleep 0.02; done
+echo ready > {0}/ready
+{1}
+"""
+
+
+@pytest.mark.parametrize("last", ["while :; do sleep 0.1; done", "exit 1", "exit 0"])
+def test_nothing_a_command_started_outlives_its_stage(tmp_path: Path, last: str) -> None:
+    """Cancelled, failed or done: children that ignore SIGTERM and sessions of their own end too."""
+    patient = "import pipeline.jobs.local_runner as r, sys; from pathlib import Path\n"
+    patient += "r._GRACE_S = 0.3; sys.exit(r.main(Path(sys.argv[1])))"
+    script = STUBBORN.format(tmp_path, last)
+    paths = JobPaths(tmp_path / "job")
+    paths.logs.mkdir(parents=True)
+    request = JobRequest("job", "train", (Stage("only", (shell(script),)),))
+    paths.request.write_text(json.dumps(request.to_json()))
+    runner = subprocess.Popen([sys.executable, "-c", patient, str(paths.folder)], cwd=REPOSITORY)
+    handle = str(ProcessId.of(runner.pid))
+    eventually((tmp_path / "ready").exists)
+    if last.startswith("while"):
+        LOCAL.cancel(handle, paths)
+    runner.wait(20)
+    state = LOCAL.status(handle, paths).state
+    assert state == {"exit 1": "failed", "exit 0": "done"}.get(last, "cancelled")
+    for name in ("parent", "child", "stranger"):
+        assert not runs(tmp_path / name), name
+
+
+def test_cancel_ends_the_job(tmp_path: Path) -> None:
+    """Running commands end, later stages do not begin, and a second cancel does nothing."""
+    stages = (
+        Stage("one", (shell(f"echo $$ > {tmp_path}/pid; exec sleep 60"),)),
+        Stage("two", (shell(f"touch {tmp_path}/two"),)),
+    )
+    handle = submit(tmp_path / "job", *stages)
+    eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    LOCAL.cancel(handle, JobPaths(tmp_path / "job"))
+    status = ended(handle, tmp_path / "job")
+    assert (status.state, status.error) == ("cancelled", "cancelled")
+    assert status.finished is not None
+    assert not runs(tmp_path / "pid")
+    assert not (tmp_path / "two").exists()
+    LOCAL.cancel(handle, JobPaths(tmp_path / "job"))
+    assert LOCAL.status(handle, JobPaths(tmp_path / "job")).state == "cancelled"
+
+
+def test_a_cancel_right_after_the_start_counts(tmp_path: Path) -> None:
+    """A runner that has only begun, and one that never got to read its request, are cancelled."""
+    handle = submit(tmp_path, Stage("only", (shell("sleep 60"),)))
+    LOCAL.cancel(handle, JobPaths(tmp_path))
+    assert ended(handle, tmp_path).state == "cancelled"
+
+
+def test_a_killed_runner_is_a_failed_job_and_its_commands_end(tmp_path: Path) -> None:
+    """SIGKILL of the runner: not running for ever, and its orphaned commands go with it."""
+    handle = submit(
+        tmp_path / "job",
+        Stage("only", (shell(f"echo $$ > {tmp_path}/pid; exec sleep 60"),)),
+    )
+    eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    assert LOCAL.status(handle, JobPaths(tmp_path / "job")).state == "running"
+    os.kill(ProcessId.parse(handle).pid, signal.SIGKILL)
+    status = ended(handle, tmp_path / "job")
+    assert status.state == "failed"
+    assert "ended without a word" in status.error
+    assert status.started is not None
+    eventually(lambda: not runs(tmp_path / "pid"))
+
+
+def test_the_job_outlives_its_submitter(tmp_path: Path) -> None:
+    """The submitting process ends at once, and its session with it; the job is done later."""
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from tests.pipeline.test_local_jobs import *\n"
+        "print(submit(Path(sys.argv[1]), Stage('only', (shell('sleep 0.5; echo late'),))))"
+    )
+    submitter = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True, start_new_session=True,
+    )  # fmt: skip
+    handle = submitter.stdout.strip()
+    assert LOCAL.status(handle, JobPaths(tmp_path)).state not in FINISHED
+    assert ended(handle, tmp_path).state == "done"
+    assert JobPaths(tmp_path).log("only", 0).read_text() == "late\n"
+
+
+def test_a_job_whose_handle_was_lost_is_still_found(tmp_path: Path) -> None:
+    """The runner says who it is, so that a submitter that died early does not lose it."""
+    handle = submit(tmp_path, Stage("only", (shell("sleep 60"),)))
+    eventually(lambda: read_json(JobPaths(tmp_path).status).get("state") == "running")
+    assert LOCAL.status("", JobPaths(tmp_path)).state == "running"
+    LOCAL.cancel("", JobPaths(tmp_path))
+    assert ended(handle, tmp_path).state == "cancelled"
+
+
+def test_status_json_is_never_half_written(tmp_path: Path) -> None:
+    """A reader that looks all the time sees whole documents only."""
+    bad: list[str] = []
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            text = (tmp_path / "status.json").read_text()
+            try:
+                json.loads(text)
+            except ValueError:
+                bad.append(text)
+
+    stages = [Stage(f"stage-{number}", (("/bin/true",),)) for number in range(12)]
+    handle = submit(tmp_path, *stages)
+    reader = threading.Thread(target=look)
+    reader.start()
+    assert ended(handle, tmp_path).state == "done"
+    done.set()
+    reader.join()
+    assert bad == []
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_the_users_own_folders_are_not_taken_for_ours(tmp_path: Path) -> None:
+    """A folder named pipeline where the user stands does not get in the way of the runner."""
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "pipeline" / "__init__.py").write_text("raise SystemExit('not ours')")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
+        "from pipeline.jobs.local import LocalBackend\n"
+        "from pipeline.jobs.request import JobPaths, JobRequest, Stage\n"
+        "request = JobRequest('j', 'train', (Stage('only', (('/bin/true',),)),))\n"
+        "print(LocalBackend().submit(request, JobPaths(Path(sys.argv[1]))))"
+    )
+    job = tmp_path / "job"
+    job.mkdir()
+    submitter = subprocess.run(
+        [sys.executable, "-P", "-c", code, str(job), str(REPOSITORY)],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert ended(submitter.stdout.strip(), job).state == "done"
+
+
+def test_a_number_used_again_is_another_process(tmp_path: Path) -> None:
+    """A process is its number and its start: another start is not it, and gets no signal."""
+    with subprocess.Popen(["/bin/sleep", "60"]) as process:
+        it = ProcessId.of(process.pid)
+        assert it.is_alive()
+        assert ProcessId.parse(str(it)) == it
+        later = ProcessId(it.pid, it.start_ticks + 1)
+        assert not later.is_alive()
+        later.signal(signal.SIGKILL)
+        time.sleep(0.05)
+        assert process.poll() is None
+        it.signal(signal.SIGKILL)
+        eventually(lambda: not it.is_alive())  # a zombie until it is waited for
+    assert ProcessId.of(process.pid).start_ticks == 0
+    it.signal(signal.SIGKILL)
+    assert not ProcessId.parse("").is_alive()
+    assert not ProcessId(0, 0).is_alive()
+
+
+def test_a_folder_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
+    """The folder is named; no process is left behind."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="the job cannot be started: Not a directory"):
+        LOCAL.submit(JobRequest("j", "train", ()), JobPaths(tmp_path / "file" / "job"))
+
+
+def test_an_unknown_backend_names_the_known_ones() -> None:
+    """Backends are found by name."""
+    assert backend("local").name == "local"
+    with pytest.raises(UnknownName, match="unknown backend 'lokal': did you mean local"):
+        backend("lokal")

@@ -1,0 +1,126 @@
+"""The main job through the command line, with TensorFlow and Horovod."""
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pipeline.jobs.process import ProcessId
+from pipeline.manifest import Manifest
+from tests.api.servers import framesift
+from tests.pipeline.homes import SAMPLE, open_home
+
+SCENES = 3
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a staged dataset of three scenes' frames."""
+    base = tmp_path_factory.mktemp("main-job")
+    below = base / "source" / "camera_lidar_semantic"
+    below.mkdir(parents=True)
+    shutil.copy(SAMPLE / "camera_lidar_semantic" / "class_list.json", below)
+    for scene in sorted(p for p in (SAMPLE / "camera_lidar_semantic").iterdir() if p.is_dir())[
+        :SCENES
+    ]:
+        shutil.copytree(scene, below / scene.name)
+    home = base / "home"
+    for command in (
+        ["source", "add", "a2d2", str(base / "source"), "--platform", "IBM COS"],
+        ["ingest", "a2d2"],
+        ["dataset", "create", "few", "--split", "train=0.6,validation=0.4"],
+        ["stage", "few", "--cache", str(base / "cache")],
+    ):
+        run = framesift(home, *command)
+        assert run.returncode == 0, run.stderr
+    return home
+
+
+def ask(home: Path, *command: str) -> Any:
+    """What a command says with --json."""
+    run = framesift(home, *command, "--json")
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.mark.training
+def test_from_source_to_report(home: Path) -> None:
+    """Two Horovod workers, two shards, and a report that accounts for every labelled pixel."""
+    size = ["--height", "64", "--width", "96"]
+    trained = ask(
+        home, "train", "few", "--workers", "2", "--max-steps", "3", "--batch-size", "2",
+        "--name", "t", *size,
+    )  # fmt: skip
+    shown = ask(home, "jobs", "show", "t")
+    assert shown == trained
+    assert (shown["state"], shown["error"], shown["kind"]) == ("done", "", "train")
+    assert shown["metrics"]["step"] == 3
+    assert shown["metrics"]["first_loss"] > 0
+    assert shown["metrics"]["loss"] > 0
+    assert (Path(shown["paths"]["model_dir"]) / "model.json").is_file()
+    assert "cache" in shown["paths"]["manifest"]
+
+    validated = ask(home, "validate", "t", "few", "--workers", "2", "--name", "v")
+    assert (validated["state"], validated["error"]) == ("done", "")
+    report = json.loads(Path(validated["paths"]["report"]).read_text())
+    for path in ("report", "page", "confusion_matrix"):
+        assert Path(validated["paths"][path]).is_file()
+    validation = Manifest.read(Path(validated["paths"]["manifest"])).split("validation")
+    matrix = np.array(report["confusion_matrix"])
+    classes = list(report["classes"])
+    assert classes == list(validation.header.classes)
+    assert matrix.shape == (len(classes), len(classes))
+    truth = np.array(validation.frames["class_pixels"].to_pylist()).sum(axis=0)
+    assert matrix.sum(axis=1).tolist() == truth.tolist()  # rows are the truth
+    pixels = sum(int(np.prod(Image.open(path).size)) for path in validation.label_paths())
+    assert int(matrix.sum()) + report.get("ignored_pixels", 0) == pixels
+    assert report["frames"] == len(validation)
+    assert 0 <= report["miou"] <= 1
+    assert report["per_class"]
+    logs = framesift(home, "jobs", "logs", "v").stdout
+    assert all(f"==> {name}.log <==" in logs for name in ("merge-0", "validate-0", "validate-1"))
+
+
+@pytest.mark.training
+@pytest.mark.parametrize("how", ["cancel", "kill"])
+def test_an_ended_training_leaves_no_worker(home: Path, how: str) -> None:
+    """Cancelled, or its runner killed: Horovod's launcher and every worker are gone."""
+    name = f"ended-{how}"
+    ask(home, "train", "few", "--workers", "2", "--max-steps", "100000", "--batch-size", "2",
+        "--height", "64", "--width", "96", "--name", name, "--detach")  # fmt: skip
+    deadline = time.monotonic() + 90
+    while not ask(home, "jobs", "show", name)["metrics"].get("step"):
+        assert time.monotonic() < deadline, framesift(home, "jobs", "logs", name).stdout
+        time.sleep(0.5)
+    workers = _processes_of(home / "jobs" / name)
+    assert len(workers) >= 3
+    if how == "cancel":
+        assert framesift(home, "jobs", "cancel", name).returncode == 0
+    else:
+        os.kill(ProcessId.parse(open_home(home).records.job(name).handle).pid, signal.SIGKILL)
+    deadline = time.monotonic() + 40
+    while _processes_of(home / "jobs" / name):
+        assert time.monotonic() < deadline, _processes_of(home / "jobs" / name)
+        time.sleep(0.2)
+    state = ask(home, "jobs", "show", name)["state"]
+    assert state == ("cancelled" if how == "cancel" else "failed")
+
+
+def _processes_of(folder: Path) -> list[str]:
+    """Command lines that name a job's folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            line = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        if str(folder).encode() in line:
+            found.append(line.replace(b"\0", b" ").decode(errors="replace"))
+    return found

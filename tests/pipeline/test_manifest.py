@@ -1,0 +1,218 @@
+"""A dataset as files on disk."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
+from pipeline.manifest import FRAMES_FILE, FRAMES_SCHEMA, HEADER_FILE, Manifest, ManifestHeader
+from tests.pipeline.homes import REPOSITORY
+
+
+def manifest(frames: int = 10, **changes: object) -> Manifest:
+    """A manifest of made-up frames, two thirds of them for training."""
+    splits = ["validation" if n % 3 == 2 else "train" for n in range(frames)]
+    rows = pa.table(
+        {
+            "fkey": [f"local:a2d2:image-{n}.png" for n in range(frames)],
+            "split": splits,
+            "scene": ["scene"] * frames,
+            "camera": ["front_center"] * frames,
+            "source": ["a2d2"] * frames,
+            "image": [f"image-{n}.png" for n in range(frames)],
+            "label": [f"label-{n}.png" for n in range(frames)],
+            "image_size": [100 + n for n in range(frames)],
+            "label_size": [10 + n for n in range(frames)],
+            "class_pixels": [[n, 0] for n in range(frames)],
+        },
+        schema=FRAMES_SCHEMA,
+    )
+    header = {
+        "name": "made-up",
+        "version": 1,
+        "id": "0" * 64,
+        "question": {"ranges": []},
+        "snapshot": 3,
+        "class_list": {"#ff0000": "Car 1", "#b6ff00": "Bicycle 1"},
+        "classes": ("Car", "Bicycle"),
+        "splits": {"train": splits.count("train"), "validation": splits.count("validation")},
+        "roots": {"a2d2": "/data/a2d2"},
+    }
+    return Manifest(ManifestHeader(**(header | changes)), rows)  # type: ignore[arg-type]
+
+
+def keys(part: Manifest) -> list[str]:
+    """Its frames, in order."""
+    found: list[str] = part.frames["fkey"].to_pylist()
+    return found
+
+
+def test_what_is_written_reads_back(tmp_path: Path) -> None:
+    """Header and rows survive the disk, from the folder's path and from the header file's."""
+    written = manifest().write(tmp_path / "deep" / "down")
+    for path in (tmp_path / "deep" / "down", tmp_path / "deep" / "down" / HEADER_FILE):
+        found = Manifest.read(path)
+        assert found.header == written.header
+        assert found.frames.equals(written.frames)
+        assert found.folder == tmp_path / "deep" / "down"
+
+
+def test_nothing_but_the_two_files_is_left(tmp_path: Path) -> None:
+    """Both files are written aside and renamed, and no part stays."""
+    manifest().write(tmp_path)
+    manifest(20).write(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [FRAMES_FILE, HEADER_FILE]
+    assert len(Manifest.read(tmp_path)) == 20
+
+
+@given(st.integers(0, 60), st.integers(1, 12))
+def test_shards_are_disjoint_and_cover_everything(frames: int, shards: int) -> None:
+    """Every frame is in exactly one shard, in order, and shards differ by one frame at most."""
+    whole = manifest(frames)
+    parts = [keys(whole.shard(index, shards)) for index in range(shards)]
+    assert sorted(key for part in parts for key in part) == sorted(keys(whole))
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    order = {key: place for place, key in enumerate(keys(whole))}
+    assert all(part == sorted(part, key=order.__getitem__) for part in parts)
+
+
+@pytest.mark.parametrize(("index", "of"), [(-1, 2), (2, 2), (0, 0), (0, -1)])
+def test_a_shard_that_cannot_be_is_refused(index: int, of: int) -> None:
+    """Only 0 <= index < of is a shard."""
+    with pytest.raises(InvalidInput, match="expected 0 <= shard < shards"):
+        manifest().shard(index, of)
+
+
+def test_splits_keep_the_order_and_divide_the_frames() -> None:
+    """split() gives a split's frames in the dataset's order, and all of them for None."""
+    whole = manifest()
+    train, validation = whole.split("train"), whole.split("validation")
+    assert len(train) == whole.header.splits["train"]
+    assert [k for k in keys(whole) if k in set(keys(train))] == keys(train)
+    assert not set(keys(train)) & set(keys(validation))
+    assert len(train) + len(validation) == len(whole)
+    assert whole.split(None) is whole
+
+
+def test_an_unknown_split_names_the_known_ones() -> None:
+    """A typing mistake is answered with what was meant."""
+    with pytest.raises(UnknownName, match="unknown split 'vaildation': did you mean validation"):
+        manifest().split("vaildation")
+
+
+def test_paths_lie_below_the_sources_root() -> None:
+    """Image and label paths are root and key, in order."""
+    part = manifest(2)
+    assert part.image_paths() == ["/data/a2d2/image-0.png", "/data/a2d2/image-1.png"]
+    assert part.label_paths() == ["/data/a2d2/label-0.png", "/data/a2d2/label-1.png"]
+
+
+def _drop_frames(folder: Path) -> None:
+    (folder / FRAMES_FILE).unlink()
+
+
+def _drop_header(folder: Path) -> None:
+    (folder / HEADER_FILE).unlink()
+
+
+def _cut_frames(folder: Path) -> None:
+    path = folder / FRAMES_FILE
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def _cut_header(folder: Path) -> None:
+    path = folder / HEADER_FILE
+    path.write_text(path.read_text()[:100])
+
+
+def _other_frames(folder: Path) -> None:
+    manifest(3).write(folder / "other")
+    (folder / "other" / FRAMES_FILE).replace(folder / FRAMES_FILE)
+
+
+def _change_header(folder: Path, **changes: object) -> None:
+    path = folder / HEADER_FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def _binary_header(folder: Path) -> None:
+    (folder / HEADER_FILE).write_bytes(b"\xff\xfe\x00")
+
+
+def _list_header(folder: Path) -> None:
+    (folder / HEADER_FILE).write_text("[]")
+
+
+def _later_format(folder: Path) -> None:
+    _change_header(folder, format=2)
+
+
+def _no_root(folder: Path) -> None:
+    _change_header(folder, roots={})
+
+
+def _no_split(folder: Path) -> None:
+    _change_header(folder, splits={"train": 10})
+
+
+def _odd_key(folder: Path) -> None:
+    _change_header(folder, surprise=1)
+
+
+def _other_columns(folder: Path) -> None:
+    path = folder / FRAMES_FILE
+    pq.write_table(pa.table({"x": [1]}), path)
+    import hashlib
+
+    _change_header(folder, frames_sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _drop_frames, _drop_header, _cut_frames, _cut_header, _other_frames, _binary_header,
+        _list_header, _later_format, _no_root, _no_split, _odd_key, _other_columns,
+    ],
+)  # fmt: skip
+def test_a_damaged_manifest_is_refused_on_one_line(tmp_path: Path, damage: object) -> None:
+    """Half, cut, mixed, foreign or later manifests are a BadFile, never a traceback."""
+    manifest().write(tmp_path)
+    assert callable(damage)
+    damage(tmp_path)
+    with pytest.raises(BadFile) as caught:
+        Manifest.read(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+    """No folder, an empty one and a file in its place say what a manifest is."""
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "nowhere", tmp_path, tmp_path / "file"):
+        with pytest.raises(BadFile, match="expected a manifest folder"):
+            Manifest.read(path)
+
+
+def test_a_place_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
+    """A file where the folder should be: one line, and nothing half-written."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="the manifest cannot be written: "):
+        manifest().write(tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_module_is_a_leaf() -> None:
+    """A training node needs pyarrow and nothing else: no database, no web framework."""
+    code = "import sys, pipeline.manifest; print(sorted(sys.modules))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    for heavy in ("duckdb", "sqlalchemy", "fastapi", "pydantic", "sqlglot", "typer", "httpx"):
+        assert f"'{heavy}'" not in run.stdout

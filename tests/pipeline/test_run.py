@@ -1,0 +1,386 @@
+"""Training and validation as jobs: what is submitted, what is recorded.
+
+The backend here only keeps what it is given; tests/pipeline/test_main_job.py runs the real thing.
+"""
+
+import json
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from api.workspace import Workspace
+from catalog.errors import (
+    AlreadyExists,
+    BadFile,
+    InvalidInput,
+    JobFailed,
+    NotFound,
+    StorageError,
+    UnknownName,
+)
+from catalog.tables import Dataset, Job, now
+from pipeline.jobs.backend import JobStatus
+from pipeline.jobs.registry import BACKENDS
+from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
+from pipeline.run import (
+    TrainSettings,
+    cancel,
+    refresh,
+    submit_training,
+    submit_validation,
+    wait,
+)
+from pipeline.stage import stage_dataset
+from tests.pipeline.homes import REPOSITORY, copy_home, open_home
+from tests.pipeline.test_datasets import make
+
+SPLIT = "train=0.75,validation=0.25"
+
+
+class Keeping:
+    """A backend that keeps the request, and whose status is what status.json says."""
+
+    name = "keeping"
+
+    def submit(self, request: JobRequest, paths: JobPaths) -> str:
+        """Keep it."""
+        write_json(paths.request, request.to_json())
+        return "kept"
+
+    def status(self, handle: str, paths: JobPaths) -> JobStatus:
+        """What a test wrote."""
+        found = read_json(paths.status)
+        return JobStatus(found.get("state", "running"), found.get("error", ""))
+
+    def cancel(self, handle: str, paths: JobPaths) -> None:
+        """Note it."""
+        write_json(paths.status, {"state": "cancelled", "error": "cancelled"})
+
+
+class Refusing(Keeping):
+    """A backend that takes no jobs."""
+
+    def submit(self, request: JobRequest, paths: JobPaths) -> str:
+        """Refuse it."""
+        raise JobFailed(request.name, "the queue is closed")
+
+
+@pytest.fixture
+def home(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A home with a divided dataset, and the backends above beside the real ones."""
+    monkeypatch.setitem(BACKENDS, "keeping", f"{__name__}:Keeping")
+    monkeypatch.setitem(BACKENDS, "refusing", f"{__name__}:Refusing")
+    make(workspace, split=SPLIT)
+    return workspace
+
+
+@pytest.fixture
+def streets(home: Workspace) -> Dataset:
+    """The dataset."""
+    return home.records.dataset("streets")
+
+
+def train(
+    home: Workspace, name: str | None = None, backend: str = "keeping", **settings: object
+) -> Job:
+    """Submit a training."""
+    return submit_training(
+        home.records,
+        home.jobs,
+        home.records.dataset("streets"),
+        replace(TrainSettings(), **settings),  # type: ignore[arg-type]
+        name=name,
+        backend_name=backend,
+    )
+
+
+def model_folder(folder: Path) -> Path:
+    """Something that looks like a finished model from here."""
+    folder.mkdir(parents=True)
+    (folder / "model.json").write_text("{}")
+    return folder
+
+
+def commands(job: Job, home: Workspace) -> list[list[str]]:
+    """The job's commands, one list per stage and command, with this machine's paths replaced."""
+    launcher = str(Path(sysconfig.get_path("scripts")) / "horovodrun")
+    places = {str(home.home): "HOME", sys.executable: "PYTHON", launcher: "HOROVODRUN"}
+    found = []
+    for stage in job.request["stages"]:
+        for command in stage["commands"]:
+            text = "\0".join(command)
+            for place, name in places.items():
+                text = text.replace(place, name)
+            found.append([stage["title"], *text.split("\0")])
+    return found
+
+
+MAIN = ["PYTHON", "-P", "-m", "training.main", "--manifest", "HOME/datasets/streets/v1"]
+
+
+def test_training_is_one_horovod_command(home: Workspace) -> None:
+    """The whole command line, as data."""
+    job = train(home, "first", workers=2, max_steps=7, height=64, width=96, learning_rate=0.01)
+    assert commands(job, home) == [
+        [
+            "train", "HOROVODRUN", "-np", "2", "-H", "localhost:2", "--gloo", *MAIN,
+            "--model_dir", "HOME/jobs/first/model", "--exec_mode", "train", "--split", "train",
+            "--threads", "1", "--batch_size", "4", "--max_steps", "7", "--seed", "0",
+            "--num_workers", "2", "--learning_rate", "0.01", "--height", "64", "--width", "96",
+        ]
+    ]  # fmt: skip
+    assert job.paths["model_dir"] == str(home.jobs / "first" / "model")
+    assert job.paths["manifest"] == home.records.dataset("streets").manifest
+    assert read_json(JobPaths(home.jobs / "first").request) == job.request
+    assert (job.state, job.handle, job.backend) == ("pending", "kept", "keeping")
+
+
+def test_one_worker_needs_no_launcher(home: Workspace) -> None:
+    """Without other workers the program is started itself."""
+    (command,) = commands(train(home, "single", workers=1), home)
+    assert command[1:3] == ["PYTHON", "-P"]
+    assert "--num_workers" in command
+
+
+def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> None:
+    """One command per worker, then the merge; all shards run at once."""
+    model = model_folder(home.home / "model")
+    job = submit_validation(
+        home.records, home.jobs, str(model), streets,
+        workers=2, name="check", backend_name="keeping",
+    )  # fmt: skip
+    shard = [
+        "validate", *MAIN, "--model_dir", "HOME/model", "--exec_mode", "evaluate",
+        "--split", "validation", "--batch_size", "4", "--threads", "1",
+        "--results_dir", "HOME/jobs/check/results", "--shard",
+    ]  # fmt: skip
+    assert commands(job, home) == [
+        [*shard, "0", "--shards", "2"],
+        [*shard, "1", "--shards", "2"],
+        [
+            "merge", "PYTHON", "-P", "-m", "training.merge_scores",
+            "--results_dir", "HOME/jobs/check/results", "--shards", "2",
+            "--out", "HOME/jobs/check/report",
+        ],
+    ]  # fmt: skip
+    assert job.request["parallel"] == 2
+    assert job.paths["report"] == str(home.jobs / "check" / "report" / "report.json")
+
+
+def test_a_staged_dataset_is_read_from_the_cache(
+    home: Workspace, streets: Dataset, tmp_path: Path
+) -> None:
+    """The newest staging's manifest is what the job gets."""
+    staging = stage_dataset(home.records, streets, tmp_path / "cache")
+    assert train(home).paths["manifest"] == staging.manifest
+
+
+def test_made_up_names_are_free(home: Workspace, streets: Dataset) -> None:
+    """Several submissions at once each get a name, and an asked-for one is stepped around."""
+    train(home, "train-streets-2")
+    with ThreadPoolExecutor(4) as pool:
+        names = [job.name for job in pool.map(lambda _: train(home), range(4))]
+    assert len({*names, "train-streets-2"}) == 5
+    assert all(name.startswith("train-streets-") for name in names)
+
+
+def test_a_taken_name_is_refused(home: Workspace) -> None:
+    """Neither a job's name nor the name of a folder left among the jobs is taken again."""
+    train(home, "first")
+    with pytest.raises(AlreadyExists, match="job 'first' already exists: give another --name"):
+        train(home, "first")
+    (home.jobs / "left-over").mkdir()
+    with pytest.raises(AlreadyExists):
+        train(home, "left-over")
+    assert [job.name for job in home.records.jobs()] == ["first"]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "../out", "/tmp/out", "a/b", "a b", ".hidden", "x" * 128, "a\n"]
+)
+def test_a_name_that_leaves_the_jobs_folder_is_refused(home: Workspace, name: str) -> None:
+    """A job's name is a folder's name and nothing more."""
+    with pytest.raises(InvalidInput, match="job name '"):
+        train(home, name)
+    assert home.records.jobs() == []
+
+
+def test_bad_settings_are_refused_before_anything_is_kept(
+    home: Workspace, streets: Dataset
+) -> None:
+    """Every setting that cannot be used; no job is recorded."""
+    for settings in (
+        {"workers": 0}, {"batch_size": 0}, {"max_steps": 0}, {"seed": -1}, {"height": 0},
+        {"width": -8}, {"learning_rate": 0.0}, {"learning_rate": float("nan")},
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match=r"expected|at least 1"):
+            train(home, **settings)
+    with pytest.raises(UnknownName, match="unknown split 'test'"):
+        train(home, split="test")
+    with pytest.raises(UnknownName, match="unknown backend"):
+        train(home, backend="nowhere")
+    model = str(model_folder(home.home / "model"))
+    with pytest.raises(InvalidInput, match="at least 1"):
+        submit_validation(home.records, home.jobs, model, streets, workers=0)
+    with pytest.raises(UnknownName, match="unknown split 'all'"):
+        submit_validation(home.records, home.jobs, model, streets, split="all")
+    assert home.records.jobs() == []
+    assert not home.jobs.exists()
+
+
+def test_a_model_that_is_none_is_refused(home: Workspace, streets: Dataset, tmp_path: Path) -> None:
+    """Neither a job nor a folder, a folder without model.json, a training without a model yet."""
+    train(home, "unfinished")
+    for model, kind, message in (
+        ("nobody", NotFound, "no model named 'nobody': expected the name of a training job or"),
+        (str(tmp_path), InvalidInput, "holds no trained model .model.json is missing"),
+        ("unfinished", InvalidInput, "holds no trained model .model.json is missing"),
+        ("a\0b", NotFound, "no model named"),
+    ):
+        with pytest.raises(kind, match=message):
+            submit_validation(home.records, home.jobs, model, streets)
+
+
+def test_a_job_goes_before_a_folder_of_its_name(
+    home: Workspace, streets: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies where the user happens to stand does not hide a training job."""
+    train(home, "demo-train")
+    model_folder(home.jobs / "demo-train" / "model")
+    (tmp_path / "here" / "demo-train").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    job = submit_validation(home.records, home.jobs, "demo-train", streets, backend_name="keeping")
+    assert job.paths["model_dir"] == str(home.jobs / "demo-train" / "model")
+
+
+def test_a_damaged_manifest_starts_nothing(home: Workspace, streets: Dataset) -> None:
+    """The manifest is read before a job is made of it."""
+    (Path(streets.manifest) / "frames.parquet").unlink()
+    with pytest.raises(BadFile):
+        train(home)
+    assert home.records.jobs() == []
+
+
+def test_a_refused_submission_is_a_failed_job(home: Workspace) -> None:
+    """The backend's reason is kept, and raised."""
+    with pytest.raises(JobFailed, match="the queue is closed"):
+        train(home, "first", backend="refusing")
+    job = home.records.job("first")
+    assert (job.state, job.error) == ("failed", "the queue is closed")
+    assert job.finished is not None
+
+
+def test_a_jobs_folder_that_cannot_be_made_is_a_storage_error(home: Workspace) -> None:
+    """One line; the record says that it failed."""
+    home.jobs.write_text("in the way")
+    with pytest.raises(StorageError, match="Not a directory"):
+        train(home, "first")
+    assert home.records.job("first").state == "failed"
+
+
+def test_metrics_show_up_in_the_record(home: Workspace) -> None:
+    """What the training program writes to metrics.json is in the job's record, from then on."""
+    job = train(home, "first")
+    assert refresh(home.records, job).metrics == {}
+    metrics = {"step": 3, "max_steps": 9, "first_loss": 2.5, "loss": 1.5}
+    model = JobPaths(home.jobs / "first").model
+    model.mkdir()
+    (model / "metrics.json").write_text(json.dumps(metrics))
+    assert refresh(home.records, job).metrics == metrics
+    (model / "metrics.json").write_text("{half")
+    assert refresh(home.records, job).metrics == metrics
+    assert home.records.job("first").metrics == metrics
+
+
+def test_waiting_ends_with_the_job(home: Workspace) -> None:
+    """wait() tells how things stand until the end; a failed job raises with its reason."""
+    job = train(home, "first")
+    seen: list[str] = []
+
+    def finish() -> None:
+        time.sleep(0.4)
+        write_json(JobPaths(home.jobs / "first").status, {"state": "done"})
+
+    threading.Thread(target=finish).start()
+    done = wait(home.records, job, lambda now: seen.append(now.state))
+    assert (done.state, seen[0], seen[-1]) == ("done", "running", "done")
+    assert done.finished is not None
+    assert wait(home.records, done).state == "done"
+    bad = train(home, "second")
+    write_json(JobPaths(home.jobs / "second").status, {"state": "failed", "error": "no GPU"})
+    with pytest.raises(JobFailed, match="job second failed: no GPU"):
+        wait(home.records, bad)
+    with pytest.raises(JobFailed, match="job second failed: no GPU"):
+        wait(home.records, home.records.job("second"))
+
+
+def test_a_finished_job_stays_as_it_was(home: Workspace) -> None:
+    """Cancel and refresh after the end change nothing, whatever lies on disk later."""
+    job = train(home, "first")
+    old = home.records.job("first")
+    write_json(JobPaths(home.jobs / "first").status, {"state": "done"})
+    done = refresh(home.records, job)
+    assert cancel(home.records, done).state == "done"
+    write_json(JobPaths(home.jobs / "first").status, {"state": "running"})
+    assert refresh(home.records, done).state == "done"
+    assert refresh(home.records, old).state == "done"
+    assert home.records.job("first").state == "done"
+
+
+def test_a_job_under_submission_is_not_taken_for_a_dead_one(home: Workspace) -> None:
+    """Somebody lists the jobs before the handle is kept: pending, and failed only much later."""
+    job = train(home, "first")
+    with home.records.session() as session:
+        kept = session.get_one(Job, job.id)
+        kept.handle, kept.backend = "", "local"
+    assert refresh(home.records, home.records.job("first")).state == "pending"
+    with home.records.session() as session:
+        session.get_one(Job, job.id).created = now() - timedelta(minutes=5)
+    found = refresh(home.records, home.records.job("first"))
+    assert found.state == "failed"
+    assert "ended without a word" in found.error
+
+
+_NOT_INSTALLED = """
+import importlib.util, sys
+from pathlib import Path
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *a: None if name == sys.argv[2] else found(name, *a)
+import pipeline.run as run
+from catalog.errors import InvalidInput
+from tests.pipeline.homes import open_home
+home = open_home(Path(sys.argv[1]))
+dataset = home.records.dataset("streets")
+try:
+    run.submit_training(home.records, home.jobs, dataset, run.TrainSettings())
+except InvalidInput as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("module", ["tensorflow", "horovod"])
+def test_a_node_without_the_training_programs_says_so(home: Workspace, module: str) -> None:
+    """In a process to which the package is not there: one line with what to install."""
+    run = subprocess.run(
+        [sys.executable, "-c", _NOT_INSTALLED, str(home.home), module],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert run.stdout == (
+        f"{module} is not installed here: install framesift with the extra 'train'\n"
+    )
+    assert home.records.jobs() == []
+
+
+def test_copies_of_a_home_are_independent(catalogued: Path, tmp_path: Path) -> None:
+    """What these tests rely on: a copy's jobs are not the template's."""
+    copied = open_home(copy_home(catalogued, tmp_path))
+    make(copied, split=SPLIT)
+    assert open_home(catalogued).records.datasets() == []

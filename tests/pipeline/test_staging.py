@@ -1,0 +1,360 @@
+"""Bringing a dataset's files into a cache."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from api.workspace import Workspace
+from catalog.errors import BadFile, InvalidInput, StorageError
+from catalog.tables import Dataset
+from pipeline.manifest import Manifest
+from pipeline.stage import newest_manifest, stage_dataset
+from pipeline.staging.plan import check_space, plan_staging
+from tests.pipeline.homes import FRAMES, REPOSITORY
+from tests.pipeline.test_datasets import make
+
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Every file, in order."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def copies(cache: Path) -> list[Path]:
+    """The copied files: without manifests and locks."""
+    hidden = {".manifests", ".parts"}
+    return [path for path in files_below(cache) if not hidden & set(path.relative_to(cache).parts)]
+
+
+def test_everything_is_copied_and_the_staged_manifest_finds_it(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Images and labels lie in the cache, byte for byte, where the staged manifest says."""
+    dataset = make(workspace)
+    staging = stage_dataset(workspace.records, dataset, tmp_path / "cache")
+    own, staged = Manifest.read(Path(dataset.manifest)), Manifest.read(Path(staging.manifest))
+    assert (staging.files, staging.files_copied) == (2 * FRAMES, 2 * FRAMES)
+    assert staging.bytes == staging.bytes_copied > 0
+    assert staged.header.staged
+    assert staged.header.id == own.header.id == dataset.content_id
+    assert staged.frames.equals(own.frames)
+    for here, there in zip(
+        own.image_paths() + own.label_paths(),
+        staged.image_paths() + staged.label_paths(),
+        strict=True,
+    ):
+        assert there.startswith(str(tmp_path / "cache"))
+        assert Path(there).read_bytes() == Path(here).read_bytes()
+    assert len(copies(tmp_path / "cache")) == 2 * FRAMES
+    assert newest_manifest(workspace.records, dataset) == Path(staging.manifest)
+
+
+def test_a_second_time_copies_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    """What is in the cache stays untouched."""
+    dataset = make(workspace)
+    stage_dataset(workspace.records, dataset, tmp_path / "cache")
+    before = {path: path.stat().st_mtime_ns for path in copies(tmp_path / "cache")}
+    again = stage_dataset(workspace.records, dataset, tmp_path / "cache")
+    assert (again.files_copied, again.bytes_copied) == (0, 0)
+    assert {path: path.stat().st_mtime_ns for path in copies(tmp_path / "cache")} == before
+
+
+def test_a_cut_copy_is_made_again(workspace: Workspace, tmp_path: Path) -> None:
+    """A file of another size in the cache is not taken for a copy."""
+    dataset = make(workspace)
+    stage_dataset(workspace.records, dataset, tmp_path / "cache")
+    victim = copies(tmp_path / "cache")[3]
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[:100])
+    again = stage_dataset(workspace.records, dataset, tmp_path / "cache")
+    assert again.files_copied == 1
+    assert victim.read_bytes() == whole
+
+
+def test_progress_is_told(workspace: Workspace, tmp_path: Path) -> None:
+    """Files and bytes rise to the plan's."""
+    told: list[tuple[int, int]] = []
+    staging = stage_dataset(
+        workspace.records,
+        make(workspace),
+        tmp_path / "cache",
+        progress=lambda files, size: told.append((files, size)),
+    )
+    assert told == sorted(told)
+    assert told[-1] == (staging.files, staging.bytes)
+
+
+def test_a_source_file_that_changed_is_refused(own_source: Workspace, tmp_path: Path) -> None:
+    """Another size than catalogued: the catalog's counts are not this file's."""
+    dataset = make(own_source)
+    image = Path(Manifest.read(Path(dataset.manifest)).image_paths()[5])
+    image.write_bytes(image.read_bytes() + b"more")
+    with pytest.raises(StorageError, match=r"the catalog says .* ingest the source again"):
+        stage_dataset(own_source.records, dataset, tmp_path / "cache")
+    assert not [path for path in copies(tmp_path / "cache") if path.name == image.name]
+    assert newest_manifest(own_source.records, dataset) == Path(dataset.manifest)
+
+
+def test_a_source_file_that_vanished_is_named(own_source: Workspace, tmp_path: Path) -> None:
+    """The message names the file and says what to do; no part is left."""
+    dataset = make(own_source)
+    image = Path(Manifest.read(Path(dataset.manifest)).image_paths()[5])
+    image.unlink()
+    with pytest.raises(StorageError, match=r"No such file.*is the source mounted") as caught:
+        stage_dataset(own_source.records, dataset, tmp_path / "cache")
+    assert caught.value.path == str(image)
+    assert not list((tmp_path / "cache").rglob("*.part"))
+    image.write_bytes(b"")
+    with pytest.raises(StorageError, match="has 0 bytes"):
+        stage_dataset(own_source.records, dataset, tmp_path / "cache")
+
+
+def test_a_key_that_leaves_the_root_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    """A manifest from elsewhere cannot have files copied from or to any place it likes."""
+    manifest = Manifest.read(Path(make(workspace).manifest))
+    for key in ("../../etc/passwd", "/etc/passwd", "a/../../b"):
+        column = manifest.frames.schema.get_field_index("image")
+        keys = [key, *manifest.frames["image"].to_pylist()[1:]]
+        field = manifest.frames.schema.field(column)
+        evil = manifest.frames.set_column(column, field, pa.array(keys))
+        with pytest.raises(BadFile, match="outside its source's root"):
+            plan_staging(replace(manifest, frames=evil), tmp_path / "cache")
+
+
+def test_a_source_that_is_no_folder_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    """A bucket cannot be staged by copying a folder."""
+    manifest = Manifest.read(Path(make(workspace).manifest))
+    header = replace(manifest.header, roots={"a2d2": "s3://bucket"})
+    with pytest.raises(InvalidInput, match="is not a folder"):
+        plan_staging(replace(manifest, header=header), tmp_path)
+
+
+def test_sources_whose_names_look_alike_do_not_share_a_folder(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Datasources a/b and a_b are two folders in the cache."""
+    manifest = Manifest.read(Path(make(workspace).manifest))
+    folders = set()
+    for datasource in ("a/b", "a_b", "a:b", "..", "a%2Fb"):
+        images = manifest.frames["image"].to_pylist()
+        column = manifest.frames.schema.get_field_index("fkey")
+        renamed = manifest.frames.set_column(
+            column,
+            manifest.frames.schema.field(column),
+            pa.array([f"local:{datasource}:{image}" for image in images]),
+        )
+        plan = plan_staging(replace(manifest, frames=renamed), tmp_path)
+        folder = Path(plan.roots["a2d2"])
+        assert folder.parent == tmp_path
+        folders.add(folder)
+    assert len(folders) == 5
+
+
+def test_a_cache_that_is_too_small_is_refused_before_anything_is_copied(
+    workspace: Workspace, small_disk: Path
+) -> None:
+    """On a disk of 1 MB: one line with both sizes, and an empty cache."""
+    dataset = make(workspace)
+    with pytest.raises(StorageError, match=r"free, but .* are to be copied") as caught:
+        stage_dataset(workspace.records, dataset, small_disk / "cache")
+    assert "\n" not in str(caught.value)
+    assert copies(small_disk) == []
+
+
+def test_a_disk_that_fills_up_on_the_way_is_one_line(
+    workspace: Workspace, small_disk: Path
+) -> None:
+    """Somebody else took the space after the check: an error, no parts, what is done stays."""
+    plan = plan_staging(Manifest.read(Path(make(workspace).manifest)), small_disk / "cache")
+    from pipeline.staging.copy import copy_files
+
+    with pytest.raises(StorageError, match="No space left on device"):
+        copy_files(plan, small_disk / "cache", 2)
+    assert not list(small_disk.rglob("*.part"))
+    sizes = {item.target: item.size for item in plan.missing}
+    assert all(path.stat().st_size == sizes[path] for path in copies(small_disk / "cache"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@needs_root
+def test_a_cache_without_permission_is_one_line(workspace: Workspace, tmp_path: Path) -> None:
+    """As another user: the cache is named, and what to do."""
+    manifest = Path(make(workspace).manifest)
+    readable(tmp_path)
+    (tmp_path / "cache").mkdir(mode=0o755)
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from catalog.errors import StorageError\n"
+        "from pipeline.manifest import Manifest\n"
+        "from pipeline.staging.plan import check_space, plan_staging\n"
+        "cache = Path(sys.argv[2])\n"
+        "try: check_space(plan_staging(Manifest.read(Path(sys.argv[1])), cache), cache)\n"
+        "except StorageError as error: print(error)\n"
+    )
+    run = subprocess.run(
+        [*as_nobody(), sys.executable, "-c", code, str(manifest), str(tmp_path / "cache")],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.stderr == ""
+    assert run.stdout == (
+        f"cache {tmp_path / 'cache'}: cannot be written: Permission denied; "
+        "give another with --cache\n"
+    )
+
+
+def readable(folder: Path) -> None:
+    """Let other users in, down to the folder."""
+    for above in (folder, *folder.parents):
+        if above.stat().st_uid == os.geteuid() and above != Path("/"):
+            above.chmod(above.stat().st_mode | 0o055)
+
+
+def as_nobody() -> list[str]:
+    """The beginning of a command that runs as another user."""
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+
+
+_SLOW = """
+import shutil, sys, time
+from pathlib import Path
+import pipeline.staging.copy
+from pipeline.stage import stage_dataset
+from tests.pipeline.homes import open_home
+
+def slow(source, part):
+    with open(source, "rb") as a, open(part, "wb") as b:
+        b.write(a.read(1000)); b.flush()
+        print(part, flush=True)
+        time.sleep(0.05 if FEW.pop(0) else 60)
+        b.write(a.read())
+
+FEW = [True] * 6 + [False] * 99
+pipeline.staging.copy.shutil.copyfile = slow
+workspace = open_home(Path(sys.argv[1]))
+stage_dataset(workspace.records, workspace.records.dataset("streets"), Path(sys.argv[2]))
+"""
+
+
+def test_a_killed_staging_leaves_parts_only_and_the_next_one_clears_them(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """SIGKILL in the middle: whole files and parts; the next staging copies the rest."""
+    dataset = make(workspace)
+    cache = tmp_path / "cache"
+    killed = subprocess.Popen(
+        [sys.executable, "-c", _SLOW, str(workspace.home), str(cache)],
+        cwd=REPOSITORY, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert killed.stdout is not None
+    for _ in range(8):
+        killed.stdout.readline()
+    time.sleep(0.3)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert list(cache.rglob("*.part")), "it was killed too late to prove anything"
+    sizes = {item.target: item.size for item in plan_staging(
+        Manifest.read(Path(dataset.manifest)), tmp_path / "other"
+    ).missing}  # fmt: skip
+    whole = copies(cache)
+    assert 0 < len(whole) < 2 * FRAMES
+    by_key = {target.relative_to(tmp_path / "other"): size for target, size in sizes.items()}
+    assert all(path.stat().st_size == by_key[path.relative_to(cache)] for path in whole)
+    assert newest_manifest(workspace.records, dataset) == Path(dataset.manifest)
+    staging = stage_dataset(workspace.records, dataset, cache)
+    assert staging.files_copied == 2 * FRAMES - len(whole)
+    assert not list(cache.rglob("*.part"))
+    assert [path.name for path in (cache / ".parts").iterdir()] == ["lock"]
+
+
+def test_the_parts_of_a_running_staging_are_left_alone(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Only a folder whose lock is free is cleared."""
+    running = tmp_path / "cache" / ".parts" / "running"
+    running.mkdir(parents=True)
+    (running / "7.part").write_bytes(b"half")
+    with (running / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stage_dataset(workspace.records, make(workspace), tmp_path / "cache")
+        assert (running / "7.part").exists()
+    stage_dataset(workspace.records, make(workspace), tmp_path / "cache")
+    assert not running.exists()
+
+
+def test_stagings_of_one_dataset_at_once_agree(workspace: Workspace, tmp_path: Path) -> None:
+    """Three at once into one cache: all succeed, and the cache is whole."""
+    dataset = make(workspace)
+
+    def stage(_: int) -> str:
+        return stage_dataset(workspace.records, dataset, tmp_path / "cache").manifest
+
+    with ThreadPoolExecutor(3) as pool:
+        manifests = set(pool.map(stage, range(3)))
+    assert len(manifests) == 1
+    staged = Manifest.read(Path(manifests.pop()))
+    assert all(Path(path).is_file() for path in staged.image_paths() + staged.label_paths())
+    assert len(copies(tmp_path / "cache")) == 2 * FRAMES
+    assert not list((tmp_path / "cache").rglob("*.part"))
+
+
+def test_two_homes_that_share_a_cache_do_not_mix_their_manifests(
+    workspace: Workspace, own_source_twin: Workspace, tmp_path: Path
+) -> None:
+    """Datasets of one name and version but other content are staged side by side."""
+    ours = make(workspace)
+    theirs = make(own_source_twin, "streets", "car=10000:")
+    first = stage_dataset(workspace.records, ours, tmp_path / "cache")
+    stage_dataset(own_source_twin.records, theirs, tmp_path / "cache")
+    assert Manifest.read(Path(first.manifest)).header.id == ours.content_id
+
+
+@pytest.fixture
+def own_source_twin(catalogued: Path, tmp_path: Path) -> Workspace:
+    """A second home."""
+    from tests.pipeline.homes import copy_home, open_home
+
+    return open_home(copy_home(catalogued, tmp_path / "twin"))
+
+
+def test_a_staged_manifest_that_is_gone_or_damaged_is_not_used(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Jobs go back to the dataset's own manifest when a cache was cleared."""
+    dataset: Dataset = make(workspace)
+    staging = stage_dataset(workspace.records, dataset, tmp_path / "cache")
+    (Path(staging.manifest) / "frames.parquet").unlink()
+    assert newest_manifest(workspace.records, dataset) == Path(dataset.manifest)
+
+
+def test_the_check_for_permission_leaves_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    """Many checks at once do not disturb each other, and leave the cache empty."""
+    plan = plan_staging(Manifest.read(Path(make(workspace).manifest)), tmp_path / "cache")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: check_space(plan, tmp_path / "cache"), range(100)))
+    assert list((tmp_path / "cache").iterdir()) == []
