@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import duckdb
 import pyarrow as pa
 
+from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput
 from catalog.lake_tables import (
     CLASS_PIXELS,
@@ -17,6 +18,7 @@ from catalog.lake_tables import (
     UNKNOWN_PIXELS,
 )
 from catalog.records import (
+    FKEY_CHARACTERS,
     OBJECT_PLATFORMS,
     CatalogInfo,
     ClassShare,
@@ -109,7 +111,7 @@ def remove_unseen(connection: duckdb.DuckDBPyConnection, source: SourceNames, sc
     """
     gone = f"SELECT fkey FROM {FILES} WHERE cluster = ? AND datasource = ? AND scangen <> ?"
     values = [source.cluster, source.datasource, scan]
-    for table in (CLASS_PIXELS, FRAME_TAGS):
+    for table in dict.fromkeys(column.table for column in tag_columns(connection)):
         connection.execute(f"DELETE FROM {table} WHERE fkey IN ({gone})", values)
     row = connection.execute(
         f"DELETE FROM {FILES} WHERE cluster = ? AND datasource = ? AND scangen <> ?", values
@@ -172,8 +174,10 @@ def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:
     folder, _, name = file.key.rpartition("/")
     now = datetime.now(UTC).replace(tzinfo=None)
     fkey = make_fkey(source.cluster, source.datasource, file.key)
-    if len(fkey) > 2048:
-        raise InvalidInput(f"{file.key}: its name is longer than the 2,048 characters of an fkey")
+    if len(fkey) > FKEY_CHARACTERS:
+        raise InvalidInput(
+            f"{file.key}: its name is longer than the {FKEY_CHARACTERS:,} characters of an fkey"
+        )
     return {
         "datasource": source.datasource,
         "operation": "INDEX",

@@ -12,7 +12,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 def upgrade(engine: Engine) -> None:
     """Run every migration that the database has not seen, in one transaction."""
     config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

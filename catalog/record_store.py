@@ -1,18 +1,20 @@
 """The records' database: opened, brought to the newest schema, and asked."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Engine, create_engine, event, inspect, select, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from catalog.errors import (
     AlreadyExists,
     CatalogBusy,
     CatalogDamaged,
+    FramesiftError,
     InvalidInput,
     NotFound,
     StorageError,
@@ -61,6 +63,8 @@ class RecordStore:
         if self._revision() == NEWEST:
             return
         # Alembic takes a third of a second to import, and is needed once per release.
+        from alembic.util import CommandError
+
         from catalog.migrate import upgrade
 
         with write_lock(self.path.with_suffix(".migrating"), lock_wait_s):
@@ -70,7 +74,13 @@ class RecordStore:
                     f"{self.path}: written by a later version of Framesift (schema {found}); "
                     "use that version"
                 )
-            upgrade(self.engine)
+            try:
+                upgrade(self.engine)
+            except CommandError as error:
+                raise CatalogDamaged(
+                    f"{self.path}: its schema {found} is none that Framesift ever wrote; "
+                    "restore it from a backup, or move it away and start anew"
+                ) from error
 
     def _revision(self) -> str | None:
         with self.engine.connect() as connection:
@@ -191,14 +201,18 @@ class RecordStore:
         base, _, version = name.partition("@")
         query = select(Dataset).where(Dataset.name == base)
         if version:
-            query = query.where(Dataset.version == (int(version) if version.isdigit() else -1))
+            # A number of more digits than SQLite holds is no version either.
+            known = version.isascii() and version.isdigit() and len(version) < 19
+            query = query.where(Dataset.version == (int(version) if known else -1))
         with self.session() as session:
             found = session.scalar(query.order_by(Dataset.version.desc()).limit(1))
             if found is None:
                 names = session.scalars(select(Dataset.name).distinct().order_by(Dataset.name))
-                known = ", ".join(names)
+                listed = ", ".join(names)
                 raise NotFound(
-                    "dataset", name, f"known: {known}" if known else "see framesift dataset create"
+                    "dataset",
+                    name,
+                    f"known: {listed}" if listed else "see framesift dataset create",
                 )
             return found
 
@@ -249,12 +263,28 @@ def _translated(path: Path) -> Iterator[None]:
     """Turn SQLAlchemy's errors about the database itself into ours."""
     try:
         yield
+    except IntegrityError as error:
+        raise InvalidInput(
+            f"{path}: the change contradicts what is recorded: {_one_line(error.orig)}"
+        ) from error
     except DBAPIError as error:
-        reason = " ".join(str(error.orig).split())
-        if "locked" in reason:
-            raise CatalogBusy(f"{path}: busy for over 30 s; try again") from error
-        if any(word in reason for word in ("full", "readonly", "unable to open")):
-            raise StorageError(f"{path}: cannot be written: {reason}", str(path)) from error
-        raise CatalogDamaged(f"{path}: {reason}") from error
+        raise _ours(path, _one_line(error.orig)) from error
+    except sqlite3.Error as error:  # while connecting, where SQLAlchemy does not wrap it
+        raise _ours(path, _one_line(error)) from error
     except SQLAlchemyError as error:
-        raise CatalogDamaged(f"{path}: {' '.join(str(error).split())}") from error
+        raise CatalogDamaged(f"{path}: {_one_line(error)}") from error
+
+
+def _ours(path: Path, reason: str) -> FramesiftError:
+    if "locked" in reason:
+        return CatalogBusy(f"{path}: busy for over 30 s; try again")
+    if any(word in reason for word in ("full", "readonly", "unable to open", "disk I/O")):
+        return StorageError(f"{path}: cannot be read or written: {reason}", str(path))
+    return CatalogDamaged(
+        f"{path}: the records cannot be used: {reason}; "
+        "restore them from a backup, or move the file away and start anew"
+    )
+
+
+def _one_line(error: BaseException | None) -> str:
+    return " ".join(str(error).split())

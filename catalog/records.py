@@ -13,6 +13,10 @@ FILE_PLATFORMS = ("NFS", "Spectrum Scale", "SMB/CIFS", "local")
 PLATFORMS = OBJECT_PLATFORMS + FILE_PLATFORMS
 
 
+FKEY_CHARACTERS = 2048
+"""Longest fkey, as Spectrum Discover has it."""
+
+
 def make_fkey(cluster: str, datasource: str, key: str) -> str:
     """The catalog's unique name of a file: stable wherever the source is mounted or copied."""
     return f"{cluster}:{datasource}:{key}"

@@ -1,22 +1,29 @@
 """The catalog's store: DuckLake tables in Parquet, read and written through DuckDB.
 
-The only file that knows DuckLake. Readers see one committed snapshot and are locked down: no file
-outside the data folder can be reached and no setting changed, whatever statement gets this far.
-Writers hold the write lock from BEGIN to COMMIT.
+The only file that knows DuckLake. Readers see one committed snapshot and are locked down: they run
+SELECT only, reach no file outside the data folder and change no setting, whatever statement gets
+this far. Writers hold the write lock from BEGIN to COMMIT.
 """
 
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 
 from catalog import discover_views
-from catalog.errors import CatalogDamaged, StorageError
+from catalog.errors import (
+    CatalogBusy,
+    CatalogDamaged,
+    FramesiftError,
+    InvalidInput,
+    StorageError,
+)
 from catalog.lake_tables import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
@@ -26,6 +33,7 @@ from catalog.lake_tables import (
     FRAME_TAGS,
     FRAME_TAGS_COLUMNS,
 )
+from catalog.select_only import SelectOnly
 from catalog.write_lock import write_lock
 
 LAKE = "lake"
@@ -38,6 +46,18 @@ _SAFE = {
     "allow_unsigned_extensions": "false",
     "allow_community_extensions": "false",
 }
+
+
+_SQLITE_NEEDS_BYTES = 2**20
+
+# What DuckDB raises when the store fails, and not the statement.
+_STORE_FAILS = (
+    duckdb.IOException,
+    duckdb.SerializationException,
+    duckdb.InternalException,
+    duckdb.FatalException,
+    duckdb.TransactionException,
+)
 
 
 @dataclass(frozen=True)
@@ -81,6 +101,7 @@ class CatalogStore:
             threads: Threads of one process's queries; all cores when None.
 
         Raises:
+            InvalidInput: A limit is none that DuckDB knows.
             StorageError: The folder cannot be made or written.
             CatalogBusy: Another process is making it and does not finish.
             CatalogDamaged: What lies there is no catalog, or one of a later version.
@@ -91,6 +112,7 @@ class CatalogStore:
         if threads is not None:
             self._limits["threads"] = str(threads)
         self._reader: duckdb.DuckDBPyConnection | None = None
+        self._writer: duckdb.DuckDBPyConnection | None = None
         self._reader_lock = threading.Lock()
         try:
             location.metadata.parent.mkdir(parents=True, exist_ok=True)
@@ -106,7 +128,14 @@ class CatalogStore:
 
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A locked-down cursor inside one read transaction: everything it sees is one snapshot."""
+        """A locked-down cursor inside one read transaction: everything it sees is one snapshot.
+
+        It executes SELECT and nothing else; see catalog.select_only.
+
+        Raises:
+            StorageError: The catalog's files cannot be read.
+            CatalogDamaged: They do not fit together.
+        """
         with self._reader_lock:
             if self._reader is None:
                 self._reader = self._open_reader()
@@ -115,7 +144,9 @@ class CatalogStore:
             with _translated(self.location):
                 cursor.execute(f"USE {LAKE}.{DISCOVER}")
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
-            yield cursor
+            with _translated(self.location, _STORE_FAILS):
+                # The cast: DuckDB's own class cannot be derived from.
+                yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))
         finally:
             cursor.close()
 
@@ -134,19 +165,22 @@ class CatalogStore:
             StorageError: The commit could not be written.
         """
         with write_lock(self.location.metadata.with_suffix(".lock"), self.lock_wait_s):
-            connection = self._connect()
+            # Kept for the next write: loading DuckDB's extensions takes longer than a commit. The
+            # lock keeps this store's other threads out, too.
+            connection, self._writer = self._writer or self._open_writer(), None
             try:
                 with _translated(self.location):
-                    self._attach(connection, self.location.metadata)
                     connection.execute(f"USE {LAKE}.main")
                     connection.execute("BEGIN TRANSACTION")
-                yield connection
+                with _translated(self.location, _STORE_FAILS):
+                    yield connection
                 with _translated(self.location):
                     connection.execute(f"CALL {LAKE}.set_commit_message(?, ?)", [author, reason])
                     connection.execute("COMMIT")
+                self._writer = connection
             finally:
-                # Closing without COMMIT rolls back.
-                connection.close()
+                if self._writer is None:
+                    connection.close()  # without COMMIT this rolls back
 
     def snapshot(self) -> int:
         """Number of the newest committed snapshot."""
@@ -154,14 +188,20 @@ class CatalogStore:
             return snapshot_of(cursor)
 
     def close(self) -> None:
-        """Close the readers; the store can be used again and opens new ones."""
+        """Close the files; the store can be used again and opens them anew."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
         with self._reader_lock:
             if self._reader is not None:
                 self._reader.close()
                 self._reader = None
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
-        connection = duckdb.connect(":memory:", config={**_SAFE, **self._limits})
+        try:
+            connection = duckdb.connect(":memory:", config={**_SAFE, **self._limits})
+        except duckdb.Error as error:
+            raise InvalidInput(f"catalog limits {self._limits}: {_one_line(error)}") from error
         for name in ("sqlite_scanner", "ducklake"):
             connection.execute(f"LOAD '{_extension(name)}'")
         return connection
@@ -171,11 +211,12 @@ class CatalogStore:
     ) -> None:
         # No data inlining: with schema changes it made queries on wide tables 13 times slower.
         # The data path is given anew each time, so that a catalog's folder can be moved.
+        # WAL: in SQLite's default journal mode a reader's open snapshot makes every commit fail.
+        mode = "READ_ONLY" if read_only else "META_JOURNAL_MODE 'WAL'"
         connection.execute(
             f"ATTACH 'ducklake:sqlite:{_quoted(metadata)}' AS {LAKE} "
             f"(DATA_PATH '{_quoted(self.location.data)}/', OVERRIDE_DATA_PATH true, "
-            f"DATA_INLINING_ROW_LIMIT 0"
-            f"{', READ_ONLY' if read_only else ''})"
+            f"DATA_INLINING_ROW_LIMIT 0, {mode})"
         )
 
     def _open_reader(self) -> duckdb.DuckDBPyConnection:
@@ -187,22 +228,36 @@ class CatalogStore:
             connection.execute("SET lock_configuration = true")
             return connection
 
+    def _open_writer(self) -> duckdb.DuckDBPyConnection:
+        with _translated(self.location):
+            connection = self._connect()
+            self._attach(connection, self.location.metadata)
+            return connection
+
     def _make_tables(self) -> None:
         with write_lock(self.location.metadata.with_suffix(".lock"), self.lock_wait_s):
             if self.location.metadata.exists():
                 return  # another process made it while this one waited
-            part = self.location.metadata.with_suffix(".part")
-            part.unlink(missing_ok=True)
-            connection = self._connect()
-            with _translated(self.location):
-                self._attach(connection, part)
-                connection.execute(f"USE {LAKE}.main")
-                connection.execute("BEGIN TRANSACTION")
-                _create_tables(connection)
-                connection.execute(
-                    f"CALL {LAKE}.set_commit_message('framesift', 'catalog created')"
+            if any((self.location.data / "main" / FILES).glob("*.parquet")):
+                raise CatalogDamaged(
+                    f"{self.location.metadata}: missing, but {self.location.data} holds the files "
+                    "of a catalog; restore it from a backup, or move the folder away"
                 )
-                connection.execute("COMMIT")
+            part = self.location.metadata.with_suffix(".part")
+            for left_over in part.parent.glob(f"{part.name}*"):
+                left_over.unlink(missing_ok=True)
+            connection = self._connect()
+            try:
+                with _translated(self.location):
+                    self._attach(connection, part)
+                    connection.execute(f"USE {LAKE}.main")
+                    connection.execute("BEGIN TRANSACTION")
+                    _create_tables(connection)
+                    connection.execute(
+                        f"CALL {LAKE}.set_commit_message('framesift', 'catalog created')"
+                    )
+                    connection.execute("COMMIT")
+            finally:
                 connection.close()
             part.rename(self.location.metadata)
 
@@ -257,16 +312,42 @@ def _quoted(path: Any) -> str:
 
 
 @contextmanager
-def _translated(location: CatalogLocation) -> Iterator[None]:
+def _translated(
+    location: CatalogLocation, kinds: tuple[type[duckdb.Error], ...] = (duckdb.Error,)
+) -> Iterator[None]:
     """Turn DuckDB's complaints about the store itself into ours."""
     try:
         yield
-    except duckdb.Error as error:
-        first_line = str(error).splitlines()[0]
-        if isinstance(error, duckdb.IOException) and "No space left" in str(error):
-            raise StorageError(
-                f"{location.data}: the disk is full; nothing of this change was kept. "
-                "Free some space and run it again",
-                str(location.data),
-            ) from error
-        raise CatalogDamaged(f"{location.metadata}: {first_line}") from error
+    except kinds as error:
+        raise _ours(location, _one_line(error)) from error
+
+
+def _ours(location: CatalogLocation, reason: str) -> FramesiftError:
+    if "No space left" in reason or "disk is full" in reason or _is_full(location, reason):
+        return StorageError(
+            f"{location.data}: the disk is full; nothing of this change was kept. "
+            "Free some space and run it again",
+            str(location.data),
+        )
+    if "database is locked" in reason:
+        return CatalogBusy(f"{location.metadata}: busy: {reason}. Try again")
+    refusals = ("ermission denied", "readonly database", "unable to open", "disk I/O error")
+    if any(words in reason for words in refusals):
+        return StorageError(
+            f"{location.metadata}: cannot be read or written: {reason}", str(location.metadata)
+        )
+    return CatalogDamaged(
+        f"{location.metadata}: the catalog cannot be used: {reason}. "
+        "Restore its folder from a backup, or move it away and ingest again"
+    )
+
+
+def _is_full(location: CatalogLocation, reason: str) -> bool:
+    """Whether SQLite's "disk I/O error" is one for lack of space: it does not say."""
+    if "disk I/O error" not in reason:
+        return False
+    return shutil.disk_usage(location.metadata.parent).free < _SQLITE_NEEDS_BYTES
+
+
+def _one_line(error: duckdb.Error) -> str:
+    return " ".join(str(error).split())[:400]

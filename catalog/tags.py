@@ -6,7 +6,7 @@ import duckdb
 
 from catalog import discover_views
 from catalog.errors import InvalidInput
-from catalog.lake_tables import CLASS_PIXELS, FILES_COLUMNS, VIEW_COLUMNS
+from catalog.lake_tables import CLASS_PIXELS, CLASS_PIXELS_COLUMNS, FILES_COLUMNS, VIEW_COLUMNS
 from catalog.store import CatalogStore
 
 
@@ -33,7 +33,8 @@ def _missing(cursor: duckdb.DuckDBPyConnection, tags: Sequence[str]) -> list[str
     for tag in tags:
         held = present.get(tag)
         other_family = held is not None and (held.table, held.type) != (CLASS_PIXELS, "INTEGER")
-        if other_family or tag in FILES_COLUMNS or tag in VIEW_COLUMNS:
+        taken = tag in CLASS_PIXELS_COLUMNS or tag in FILES_COLUMNS or tag in VIEW_COLUMNS
+        if other_family or taken:
             raise InvalidInput(
                 f"class tag '{tag}' would collide with a column of that name that the catalog "
                 "already has; rename the class in class_list.json"

@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,8 +21,15 @@ _POLL_S = 0.02
 
 
 @contextmanager
-def write_lock(path: Path, wait_s: float) -> Iterator[None]:
+def write_lock(
+    path: Path, wait_s: float, held: str = "the catalog is being written"
+) -> Iterator[None]:
     """Hold the lock file's exclusive lock for the block.
+
+    Args:
+        path: The lock file; made where there is none, never removed.
+        wait_s: How long to wait for another holder.
+        held: What another holder is doing, for the message.
 
     Raises:
         CatalogBusy: Another process held it for longer than ``wait_s``; the message names it.
@@ -33,20 +40,21 @@ def write_lock(path: Path, wait_s: float) -> Iterator[None]:
     except OSError as error:
         raise StorageError(f"{path}: cannot be opened: {error.strerror}", str(path)) from error
     try:
-        _acquire(handle, path, wait_s)
+        _acquire(handle, path, wait_s, held)
         holder = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(holder).encode(), 0)
+        with suppress(OSError):  # on a full disk the lock still holds, only unnamed
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps(holder).encode(), 0)
         yield
     finally:
         os.close(handle)
 
 
-def _acquire(handle: int, path: Path, wait_s: float) -> None:
+def _acquire(handle: int, path: Path, wait_s: float, held: str) -> None:
     deadline = time.monotonic() + wait_s
     while True:
         try:
@@ -54,7 +62,7 @@ def _acquire(handle: int, path: Path, wait_s: float) -> None:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise CatalogBusy(
-                    f"the catalog is being written by {_holder(handle)}; waited {wait_s:g} s. "
+                    f"{held} by {_holder(handle)}; waited {wait_s:g} s. "
                     f"Try again when it has finished (lock: {path})"
                 ) from None
             time.sleep(_POLL_S)

@@ -25,7 +25,7 @@ _FILE = re.compile(
     (?P<stamp>\d{14})_(?P=kind)_(?P<token>[a-z]+)_(?P<number>\d{9})
     \.(?P<extension>png|json|npz)
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII | re.DOTALL,
 )
 
 

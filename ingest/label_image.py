@@ -2,68 +2,73 @@
 
 import io
 import struct
-from dataclasses import dataclass
+import zlib
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from catalog.errors import BadFile
 from ingest.palette import Palette
-
-MAX_PIXELS = 100_000_000
-"""Images that claim more pixels are refused before a byte is inflated (decompression bombs)."""
-
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-HEADER_BYTES = 33
-"""Signature and IHDR chunk: what `read_header` needs of a file."""
-
-
-@dataclass(frozen=True)
-class PngHeader:
-    """Width and height [pixels], bit depth and colour type, as the IHDR chunk states them."""
-
-    width: int
-    height: int
-    bit_depth: int
-    colour_type: int
-
-
-def read_header(png: bytes) -> PngHeader:
-    """The header of a PNG, from its first 33 bytes.
-
-    Raises:
-        BadFile: Not a PNG, cut short, empty or absurdly large.
-    """
-    if not png:
-        raise BadFile("is empty (0 bytes), expected a PNG image")
-    if not png.startswith(_SIGNATURE):
-        raise BadFile(f"is not a PNG image: begins with {png[:8]!r}")
-    if len(png) < HEADER_BYTES or png[12:16] != b"IHDR":
-        raise BadFile(f"PNG is truncated: its header is incomplete after {len(png)} bytes")
-    width, height, bit_depth, colour_type = struct.unpack(">IIBB", png[16:26])
-    if not width or not height:
-        raise BadFile(f"PNG header is invalid: {width}x{height} pixels")
-    if width * height > MAX_PIXELS:
-        raise BadFile(f"PNG claims {width}x{height} pixels; at most {MAX_PIXELS:,} are read")
-    return PngHeader(width, height, bit_depth, colour_type)
+from ingest.png_chunks import PngChunks, take_apart
 
 
 def open_png(png: bytes) -> Image.Image:
     """The fully decoded image in mode RGB; an alpha channel is dropped, gamma is never applied.
 
+    Of 16-bit samples the high byte is kept.
+
     Raises:
         BadFile: Not a PNG, truncated or damaged.
     """
-    read_header(png)
+    chunks = take_apart(png)
+    header = chunks.header
     try:
-        with Image.open(io.BytesIO(png), formats=["PNG"]) as image:
+        with Image.open(io.BytesIO(chunks.bare()), formats=["PNG"]) as image:
             # load() first: convert() of a lazy image would hide a truncated file's error.
             image.load()
-            # To RGB from RGBA keeps the colour of transparent pixels, as wanted.
-            return image if image.mode == "RGB" else image.convert("RGB")
-    except (OSError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
+            _check_rows(image, chunks)
+            if header.colour_type == 3:
+                _check_indices(image, len(chunks.palette or b"") // 3)
+            return _to_rgb(image)
+    except UnidentifiedImageError as error:
+        raise BadFile(
+            f"PNG header is invalid: {header.bit_depth} bits of colour type {header.colour_type}"
+        ) from error
+    except (OSError, SyntaxError, ValueError, struct.error, zlib.error) as error:
         raise BadFile(f"PNG is truncated or damaged: {_one_line(error)}") from error
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode == "RGB":
+        return image
+    if image.mode.startswith("I"):
+        # Pillow cuts 16-bit grey off at 255 where it keeps the high byte of 16-bit colour.
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+    # To RGB from RGBA keeps the colour of transparent pixels, as wanted.
+    return image.convert("RGB")
+
+
+def _check_rows(image: Image.Image, chunks: PngChunks) -> None:
+    """Refuse a stream that ends properly but too early: Pillow leaves the missing rows zero."""
+    last_row = image.crop((0, image.height - 1, image.width, image.height))
+    if not chunks.header.interlaced and any(last_row.tobytes()):
+        return
+    inflate = zlib.decompressobj()
+    missing = chunks.header.inflated_bytes
+    rest = chunks.pixels
+    while missing > 0:
+        part = inflate.decompress(rest, 1 << 20)
+        rest = inflate.unconsumed_tail
+        if not part:
+            raise BadFile(f"PNG is truncated: {missing:,} bytes of its pixels are missing")
+        missing -= len(part)
+
+
+def _check_indices(image: Image.Image, colours: int) -> None:
+    largest = int(np.asarray(image).max())
+    if largest >= colours:
+        raise BadFile(f"PNG is damaged: uses colour {largest} of a palette of {colours}")
 
 
 def decode_image(png: bytes) -> npt.NDArray[np.uint8]:

@@ -41,6 +41,9 @@ class SceneFiles:
     problems: list[Problem] = field(default_factory=list)
 
 
+LOOSE_FILES = 1_000
+"""Files of no scene that are handed on together."""
+
 _PLACES = {
     ("camera", "png"): "image",
     ("camera", "json"): "camera_json",
@@ -53,20 +56,28 @@ def pair_frames(files: Iterable[File]) -> Iterator[SceneFiles]:
     """Group a listing by scene and pair the files of each frame.
 
     A scene's files must come together in the listing, as they do where folders are listed in
-    sorted order; only one scene is held at a time.
+    sorted order; only one scene is held at a time, and a handful of the files of no scene.
     """
     held: list[File] = []
+    loose: list[File] = []
     held_scene: tuple[str, str] | None = None
     for file in files:
         found = parse(file.key)
-        scene = (found.frame.prefix, found.frame.scene) if found else None
-        if scene is not None and held_scene is not None and scene != held_scene:
+        if found is None:
+            loose.append(file)
+            if len(loose) == LOOSE_FILES:
+                yield _pair(loose)
+                loose = []
+            continue
+        scene = (found.frame.prefix, found.frame.scene)
+        if held and scene != held_scene:
             yield _pair(held)
-            held, held_scene = [], None
-        held_scene = scene or held_scene
+            held = []
+        held_scene = scene
         held.append(file)
-    if held:
-        yield _pair(held)
+    for rest in (held, loose):
+        if rest:
+            yield _pair(rest)
 
 
 def _pair(files: list[File]) -> SceneFiles:

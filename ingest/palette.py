@@ -41,22 +41,22 @@ class Palette:
         """The palette of a parsed class_list.json, ``{"#ff0000": "Car 1", ...}``.
 
         Raises:
-            InvalidInput: An entry is no colour, the list is empty or holds over 255 classes, or
-                two classes would get the same tag name.
+            InvalidInput: An entry is no colour or is listed twice, the list is empty or holds over
+                255 classes, or two classes would get the same tag name.
         """
         if not isinstance(class_list, Mapping) or not class_list:
             raise InvalidInput('class list: expected an object like {"#ff0000": "Car 1", ...}')
         colours: list[int] = []
         names: list[str] = []
         for colour, name in class_list.items():
-            if not _COLOUR.fullmatch(colour):
+            if not isinstance(colour, str) or not _COLOUR.fullmatch(colour):
                 raise InvalidInput(f"class list: '{colour}' is not a colour like #ff8000")
             if not isinstance(name, str) or not name.strip():
                 raise InvalidInput(f"class list: {colour} has no class name")
+            if int(colour[1:], 16) in colours:
+                raise InvalidInput(f"class list: the colour {colour.lower()} is listed twice")
             colours.append(int(colour[1:], 16))
             names.append(_INSTANCE_NUMBER.sub("", name.strip()))
-        if len(set(colours)) < len(colours):
-            raise InvalidInput("class list: a colour is listed twice (in different letter case)")
         classes = tuple(dict.fromkeys(names))
         if len(classes) > UNKNOWN_CLASS:
             raise InvalidInput(f"class list: {len(classes)} classes; at most 255 are supported")

@@ -8,10 +8,10 @@ from catalog.errors import BadFile
 from catalog.lake_tables import POSITION_TAGS
 from catalog.records import Frame, Problem
 from ingest.frame_name import CAMERAS
-from ingest.label_image import HEADER_BYTES, read_header
 from ingest.pair_frames import FrameFiles
 from ingest.palette import Palette
 from ingest.pixel_count import PixelCounts, count_pixels
+from ingest.png_chunks import HEADER_BYTES, read_header
 from ingest.source_files import SourceFiles
 
 _T = TypeVar("_T")

@@ -8,17 +8,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from sqlalchemy import select
+
 from catalog import frames as catalog_frames
-from catalog.errors import BadFile, ClassListMissing, FramesiftError, InvalidInput
+from catalog.errors import BadFile, ClassListMissing, FramesiftError, InvalidInput, NotFound
 from catalog.frames import SourceNames
 from catalog.record_store import RecordStore
-from catalog.records import File, Frame, Problem
+from catalog.records import FKEY_CHARACTERS, File, Frame, Problem, make_fkey
 from catalog.store import CatalogStore
 from catalog.tables import Scan, ScanProblem, Source, now
 from catalog.tags import add_class_tags
 from ingest.pair_frames import FrameFiles, SceneFiles, pair_frames
 from ingest.palette import Palette
 from ingest.read_frame import FrameRead, read_frame
+from ingest.scan_lock import scan_lock
 from ingest.source_files import SourceFiles, open_source
 
 CLASS_LIST = "class_list.json"
@@ -88,20 +91,32 @@ def scan_source(
 
     Raises:
         ClassListMissing: The source has no class_list.json, and none was given.
-        InvalidInput: The class list cannot be used.
+        InvalidInput: The class list cannot be used, or there are no workers.
+        NotFound: The source was removed meanwhile.
+        CatalogBusy: Another process scans this source.
         StorageError: The source cannot be listed, or the catalog cannot be written.
     """
+    if workers < 1:
+        raise InvalidInput(f"workers: got {workers}, expected at least 1")
+    # Two scans of one source would each take the other's files for gone.
+    with scan_lock(store, source):
+        return _scan_locked(store, records, source, class_list, workers, progress)
+
+
+def _scan_locked(
+    store: CatalogStore,
+    records: RecordStore,
+    source: Source,
+    class_list: Path | None,
+    workers: int,
+    progress: Progress | None,
+) -> ScanResult:
     files = open_source(source.uri)
     listed_classes = read_class_list(files, class_list)
     palette = Palette.from_class_list(listed_classes)
     add_class_tags(store, palette.tags)
     records.define_class_tags(dict(zip(palette.tags, palette.classes, strict=True)))
-    with records.session() as session:
-        scan = Scan(source_id=source.id, state="running")
-        session.add(scan)
-        session.get_one(Source, source.id).class_list = listed_classes
-        session.flush()
-        number = scan.id
+    number = _begin(records, source, listed_classes)
     run = _Scan(store, records, _names(source, files), files, palette, number, progress)
     try:
         run.run(workers)
@@ -128,12 +143,23 @@ def read_class_list(files: SourceFiles, given: Path | None) -> dict[str, str]:
     else:
         name, text = _find_class_list(files)
     try:
-        parsed = json.loads(text)
-    except ValueError as error:
+        parsed = json.loads(text, object_pairs_hook=_each_once)
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{name}: not JSON: {error}") from error
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from error
     if not isinstance(parsed, dict):
         raise InvalidInput(f'{name}: expected an object like {{"#ff0000": "Car 1", ...}}')
     return parsed
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object's entries; json itself would silently keep the last of two."""
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise InvalidInput(f"'{key}' is listed {keys.count(key)} times; keep one")
+    return dict(pairs)
 
 
 def _find_class_list(files: SourceFiles) -> tuple[str, bytes]:
@@ -172,9 +198,28 @@ class _Scan:
     def run(self, workers: int) -> None:
         """Scan everything, then drop from the catalog what the source no longer has."""
         with ThreadPoolExecutor(workers, thread_name_prefix="count") as pool:
-            for scene in pair_frames(self.files.list()):
+            for scene in pair_frames(self._usable(self.files.list())):
                 self._add_scene(scene, pool, workers)
         self._commit(last=True)
+
+    def _usable(self, listed: Iterable[File]) -> Iterator[File]:
+        """The files that can be catalogued; the others are problems."""
+        for file in listed:
+            reason = self._unusable(file.key)
+            if reason:
+                printable = file.key.encode(errors="backslashreplace").decode()
+                self._note([Problem("bad_file", printable, reason)])
+            else:
+                yield file
+
+    def _unusable(self, key: str) -> str:
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            return "name is not UTF-8; rename the file"
+        if len(make_fkey(self.names.cluster, self.names.datasource, key)) > FKEY_CHARACTERS:
+            return f"name is longer than the {FKEY_CHARACTERS:,} characters of an fkey"
+        return ""
 
     def _add_scene(self, scene: SceneFiles, pool: ThreadPoolExecutor, workers: int) -> None:
         self._note(scene.problems)
@@ -252,6 +297,24 @@ def _in_order(
 
 def _names(source: Source, files: SourceFiles) -> SourceNames:
     return SourceNames(source.platform, source.cluster, source.datasource, files.root, source.site)
+
+
+def _begin(records: RecordStore, source: Source, listed_classes: dict[str, str]) -> int:
+    """Record a new scan, and the end of those that were killed; the new one's number."""
+    with records.session() as session:
+        current = session.get(Source, source.id)
+        if current is None:
+            raise NotFound("source", source.name, "it was removed meanwhile")
+        current.class_list = listed_classes
+        for killed in session.scalars(
+            select(Scan).where(Scan.source_id == source.id, Scan.state == "running")
+        ):
+            killed.state, killed.finished = "failed", now()
+            killed.error = "its process ended without finishing"
+        scan = Scan(source_id=source.id, state="running")
+        session.add(scan)
+        session.flush()
+        return scan.id
 
 
 def _finish(records: RecordStore, number: int, state: str, counts: ScanCounts, error: str) -> None:

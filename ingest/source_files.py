@@ -1,21 +1,26 @@
 """Where the files of a source come from: list them, read one, read a part of one."""
 
+import errno
 import grp
 import os
 import pwd
 import stat
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from catalog.errors import BadFile, InvalidInput, StorageError
 from catalog.records import File
+from ingest.source_options import NO_OPTIONS, SourceOptions
 
 MAX_FILE_BYTES = 256 * 2**20
 """Label files larger than this are refused unread: A2D2's have 30 to 105 kB."""
+
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
 
 
 class SourceFiles(Protocol):
@@ -62,28 +67,58 @@ class LocalFolder:
 
     def list(self) -> Iterator[File]:
         """Every regular file; links to files count, links to folders are not followed."""
-        yield from self._walk("")
+        root = self._root_identity()
+        yield from self._below_root()
+        # Unmounted meanwhile, what was left to list looked removed: that must not pass for a
+        # complete listing.
+        if self._root_identity() != root:
+            raise StorageError(
+                f"{self.folder}: was replaced or unmounted while it was listed; scan it again",
+                self.root,
+            )
 
-    def _walk(self, below: str) -> Iterator[File]:
+    def _root_identity(self) -> tuple[int, int]:
+        try:
+            status = self.folder.stat()
+        except OSError as error:
+            raise _cannot_list(self.folder, error) from error
+        return status.st_dev, status.st_ino
+
+    def _below_root(self) -> Iterator[File]:
+        # A stack, not recursion: folders may lie deeper than Python recurses.
+        open_folders = [self._entries("")]
+        while open_folders:
+            found = next(open_folders[-1], None)
+            if found is None:
+                open_folders.pop()
+                continue
+            key, entry = found
+            try:
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    open_folders.append(self._entries(key + "/"))
+                    continue
+                if stat.S_ISLNK(status.st_mode):
+                    status = entry.stat()
+            except OSError as error:
+                if error.errno == errno.ENOENT or entry.is_symlink():
+                    continue  # removed while we listed, or a link that leads nowhere
+                raise _cannot_list(self.folder / key, error) from error
+            if stat.S_ISREG(status.st_mode):
+                yield _file(key, status)
+
+    def _entries(self, below: str) -> "Iterator[tuple[str, os.DirEntry[str]]]":
         folder = self.folder / below
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
+        except FileNotFoundError as error:
+            if below:
+                return iter(())  # removed while we listed
+            raise _cannot_list(folder, error) from error
         except OSError as error:
-            raise StorageError(
-                f"{folder}: cannot be listed: {error.strerror}", str(folder)
-            ) from error
-        for entry in found:
-            key = f"{below}{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                yield from self._walk(key + "/")
-                continue
-            try:
-                status = entry.stat()
-            except FileNotFoundError:
-                continue  # removed while we listed, or a dangling link
-            if stat.S_ISREG(status.st_mode):
-                yield _file(key, status)
+            raise _cannot_list(folder, error) from error
+        return iter([(f"{below}{entry.name}", entry) for entry in found])
 
     def read(self, key: str) -> bytes:
         """A whole file; see SourceFiles."""
@@ -106,22 +141,61 @@ class LocalFolder:
             raise BadFile(f"cannot be read: {error.strerror}", key) from error
 
 
-def open_source(uri: str) -> SourceFiles:
-    """The files below a URI: a path or a file:// URI.
+def open_source(
+    uri: str, options: SourceOptions = NO_OPTIONS, index_folder: Path | None = None
+) -> SourceFiles:
+    """The files below a URI: a path, file:// or s3:// URI of a folder or of a .tar archive.
+
+    Args:
+        uri: Where they are.
+        options: How an object store is reached.
+        index_folder: Where the indexes of tar archives are kept; None keeps none.
 
     Raises:
-        InvalidInput: A scheme that is not supported.
-        StorageError: The folder is not there.
+        InvalidInput: No URI, one of another host, a scheme that is not supported, a compressed
+            archive, or options that do not fit.
+        BadFile: The archive is damaged or truncated.
+        StorageError: The folder, archive or bucket is not there or cannot be reached.
     """
-    parts = urlsplit(uri)
-    if parts.scheme == "file":
-        return LocalFolder(Path(unquote(parts.path)))
+    scheme, separator, rest = uri.partition(":")
+    if separator and scheme.lower() == "file" and rest.startswith("/"):
+        host, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
+        if host not in ("", "localhost"):
+            raise InvalidInput(
+                f"source {uri}: '{host}' is taken for another host; "
+                "expected three slashes, file:///folder"
+            )
+        return _open_path(unquote(slash + path), index_folder)
+    if uri.lower().startswith("s3://"):
+        return _open_s3(uri, options, index_folder)
     if "://" in uri:
         raise InvalidInput(
-            f"source {uri}: scheme '{parts.scheme}' is not supported; "
-            "expected a folder's path or file:///..."
+            f"source {uri}: scheme '{scheme}' is not supported; "
+            "expected a folder's path, file:///... or s3://bucket/prefix"
         )
-    return LocalFolder(Path(uri))
+    if not uri:
+        raise InvalidInput("the source's URI is empty; expected a folder's path or file:///...")
+    return _open_path(uri, index_folder)
+
+
+# Both import late: boto3 takes 0.3 s, and a folder needs neither.
+def _open_s3(uri: str, options: SourceOptions, index_folder: Path | None) -> SourceFiles:
+    from ingest.s3_source import S3Folder
+    from ingest.tar_source import is_tar, open_tar
+
+    return open_tar(uri, options, index_folder) if is_tar(uri) else S3Folder(uri, options)
+
+
+def _open_path(path: str, index_folder: Path | None) -> SourceFiles:
+    from ingest.tar_source import is_tar, open_tar
+
+    if not Path(path).is_dir() and is_tar(path):
+        return open_tar(path, index_folder=index_folder)
+    return LocalFolder(Path(path))
+
+
+def _cannot_list(path: Path, error: OSError) -> StorageError:
+    return StorageError(f"{path}: cannot be listed: {error.strerror}", str(path))
 
 
 def _file(key: str, status: os.stat_result) -> File:
@@ -131,7 +205,8 @@ def _file(key: str, status: os.stat_result) -> File:
         mtime=_utc(status.st_mtime_ns),
         atime=_utc(status.st_atime_ns),
         ctime=_utc(status.st_ctime_ns),
-        inode=status.st_ino,
+        # Some file systems number with all 64 bits; the catalog's BIGINT has a sign.
+        inode=status.st_ino - (status.st_ino >> 63 << 64),
         owner=_user(status.st_uid),
         group=_group(status.st_gid),
         uid=status.st_uid,
@@ -142,12 +217,14 @@ def _file(key: str, status: os.stat_result) -> File:
 
 
 def _utc(nanoseconds: int) -> datetime:
-    return datetime.fromtimestamp(nanoseconds // 1000 / 1e6, UTC).replace(tzinfo=None)
+    try:
+        return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+    except OverflowError:  # a clock gone wrong must not end the scan
+        return datetime.max if nanoseconds > 0 else datetime.min  # noqa: DTZ901 (naive UTC)
 
 
 @lru_cache
 def _user(uid: int) -> str:
-
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -156,7 +233,6 @@ def _user(uid: int) -> str:
 
 @lru_cache
 def _group(gid: int) -> str:
-
     try:
         return grp.getgrgid(gid).gr_name
     except KeyError:

@@ -4,6 +4,7 @@ from catalog.frames import SourceNames, remove_unseen
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import Source
+from ingest.scan_lock import scan_lock
 
 _NO_SCAN = -1
 
@@ -13,10 +14,16 @@ def remove_source(store: CatalogStore, records: RecordStore, name: str) -> int:
 
     Raises:
         NotFound: There is no such source.
+        CatalogBusy: It is being scanned.
     """
     source = records.source(name)
+    with scan_lock(store, source):
+        return _remove(store, records, source)
+
+
+def _remove(store: CatalogStore, records: RecordStore, source: Source) -> int:
     names = SourceNames(source.platform, source.cluster, source.datasource, source.uri)
-    with store.writing(f"source {name} removed") as connection:
+    with store.writing(f"source {source.name} removed") as connection:
         removed = remove_unseen(connection, names, _NO_SCAN)
     with records.session() as session:
         session.delete(session.get_one(Source, source.id))

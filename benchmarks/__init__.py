@@ -1,0 +1,1 @@
+"""Measurements: each prints a table with ratios for the machine that it runs on."""

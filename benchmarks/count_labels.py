@@ -1,0 +1,154 @@
+"""Counting the classes of A2D2-sized labels, against the plain ways and against the limit.
+
+    A2D2_ROOT=/path/to/a2d2 .venv/bin/python -m benchmarks.count_labels
+
+Real labels when A2D2_ROOT is set, else the committed sample frames. Every way runs on the same
+labels in one process; ways take turns, so that a slow moment of the machine hits all of them, and
+the least CPU time per label of several rounds counts. Counts are compared before anything is timed.
+"""
+
+import importlib
+import io
+import json
+import os
+import sys
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import deflate
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from ingest.palette import Palette
+from ingest.pixel_count import count_pixels
+from ingest.png_chunks import PngChunks, take_apart
+
+ROUNDS = 7
+Way = Callable[[bytes], Any]
+
+
+def main() -> None:
+    """Print the table."""
+    root = Path(os.environ.get("A2D2_ROOT") or Path(__file__).parent.parent / "sample_data/a2d2")
+    labels = [path.read_bytes() for path in sorted(root.rglob("*_label_*.png"))][:16]
+    if not labels:
+        sys.exit(f"{root}: no labels there; set A2D2_ROOT to a folder of A2D2 files")
+    class_list = next(root.rglob("class_list.json"))
+    palette = Palette.from_class_list(json.loads(class_list.read_text(encoding="utf-8")))
+    chunks = {png: take_apart(png) for png in labels}
+    ways = _ways(palette, chunks)
+    _compare_counts(labels, palette)
+    best = _measure(ways, labels)
+    _print(best, labels, chunks, root)
+
+
+def _ways(palette: Palette, chunks: dict[bytes, PngChunks]) -> dict[str, Way]:
+    """Every way by name; those whose package is missing are left out."""
+    ways: dict[str, Way] = {
+        "one mask per class": lambda png: _masks(png, palette),
+        "NumPy pack + unique": lambda png: np.unique(_packed(png), return_counts=True),
+        "NumPy table look-up": lambda png: np.bincount(
+            palette.lookup_table[_packed(png)].ravel(), minlength=256
+        ),
+        "Pillow decode + getcolors": lambda png: _image(png).getcolors(256),
+        "zlib inflate alone": lambda png: zlib.decompress(chunks[png].pixels),
+        "libdeflate inflate alone": lambda png: deflate.zlib_decompress(
+            chunks[png].pixels, chunks[png].header.inflated_bytes
+        ),
+        "Framesift count_pixels": lambda png: count_pixels(png, palette),
+    }
+    cv2, pyspng, isal = (_optional(name) for name in ("cv2", "pyspng", "isal.isal_zlib"))
+    if cv2 is not None:
+        ways["OpenCV decode alone"] = lambda png: cv2.imdecode(
+            np.frombuffer(png, np.uint8), cv2.IMREAD_COLOR
+        )
+    if pyspng is not None:
+        ways["libspng decode alone"] = pyspng.load
+    if isal is not None:
+        ways["ISA-L inflate alone"] = lambda png: isal.decompress(chunks[png].pixels)
+    return ways
+
+
+def _optional(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        return None
+
+
+def _image(png: bytes) -> Image.Image:
+    image = Image.open(io.BytesIO(png))
+    image.load()
+    return image
+
+
+def _packed(png: bytes) -> npt.NDArray[np.uint32]:
+    rgb = np.asarray(_image(png).convert("RGB")).astype(np.uint32)
+    packed: npt.NDArray[np.uint32] = rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]
+    return packed
+
+
+def _masks(png: bytes, palette: Palette) -> list[int]:
+    rgb = np.asarray(_image(png).convert("RGB"))
+    counts = [0] * len(palette)
+    for colour, class_id in palette.class_of_colour.items():
+        wanted = np.array([colour >> 16, colour >> 8 & 255, colour & 255], dtype=np.uint8)
+        counts[class_id] += int((rgb == wanted).all(axis=2).sum())
+    return counts
+
+
+def _compare_counts(labels: list[bytes], palette: Palette) -> None:
+    for png in labels:
+        if count_pixels(png, palette).counts.tolist() != _masks(png, palette):
+            sys.exit("counts differ from one mask per class: nothing is measured")
+
+
+def _measure(ways: dict[str, Way], labels: list[bytes]) -> dict[str, float]:
+    """CPU time per label [ms] of each way: the best round."""
+    best = dict.fromkeys(ways, float("inf"))
+    for way in ways.values():
+        way(labels[0])
+    for round_number in range(ROUNDS):
+        for name, way in ways.items():
+            slow = name == "one mask per class"
+            if slow and round_number:
+                continue
+            repeats = 1 if slow else 3
+            began = time.process_time()
+            for _ in range(repeats):
+                for png in labels:
+                    way(png)
+            spent = (time.process_time() - began) / (repeats * len(labels))
+            best[name] = min(best[name], 1e3 * spent)
+    return best
+
+
+def _print(
+    best: dict[str, float], labels: list[bytes], chunks: dict[bytes, PngChunks], root: Path
+) -> None:
+    ours = best["Framesift count_pixels"]
+    size = sum(map(len, labels)) / len(labels)
+    raw = sum(chunks[png].header.inflated_bytes for png in labels) / len(labels)
+    print(f"{len(labels)} labels of {root.name}: {size / 1e3:.0f} kB, {raw / 1e6:.1f} MB inflated")
+    print(f"{_processor()}, one core; CPU ms per label, best of {ROUNDS} rounds\n")
+    print(f"{'way':28}{'ms':>10}{'times ours':>12}")
+    for name, spent in sorted(best.items(), key=lambda item: -item[1]):
+        print(f"{name:28}{spent:10.2f}{spent / ours:12.2f}")
+    limit, plain = best["libdeflate inflate alone"], best["Pillow decode + getcolors"]
+    print(f"\nagainst Pillow decode + getcolors: {plain / ours:.1f} times as fast (target 14)")
+    print(f"against libdeflate inflate alone: {ours / limit:.2f} times its time (target 1.8)")
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown processor"
+
+
+if __name__ == "__main__":
+    main()

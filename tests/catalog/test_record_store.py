@@ -1,0 +1,214 @@
+"""The records' database: its schema, its rules, its errors."""
+
+import random
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, text
+
+from catalog.errors import (
+    AlreadyExists,
+    CatalogBusy,
+    CatalogDamaged,
+    InvalidInput,
+    NotFound,
+    StorageError,
+)
+from catalog.migrate import MIGRATIONS
+from catalog.record_store import NEWEST, RecordStore
+from catalog.records import Problem
+from catalog.tables import Base, Dataset, Job, Scan, ScanProblem, Source
+from catalog.write_lock import write_lock
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty database, made once."""
+    path = tmp_path_factory.mktemp("records") / "records.sqlite"
+    RecordStore(path).engine.dispose()
+    return path
+
+
+@pytest.fixture
+def records(made: Path, tmp_path: Path) -> Iterator[RecordStore]:
+    """An empty database of the test's own."""
+    store = RecordStore(Path(shutil.copy(made, tmp_path)))
+    yield store
+    store.engine.dispose()
+
+
+def source(name: str = "a", cluster: str = "c", datasource: str = "d") -> Source:
+    return Source(name=name, uri="/a", platform="NFS", cluster=cluster, datasource=datasource)
+
+
+def add_all(records: RecordStore, rows: Sequence[Base]) -> None:
+    with records.session() as session:
+        session.add_all(rows)
+
+
+def dataset(name: str = "val", version: int = 1) -> Dataset:
+    return Dataset(name=name, version=version, content_id="x", question={}, snapshot=1, frames=0,
+                   splits={}, class_pixels={}, manifest="/m")  # fmt: skip
+
+
+def test_the_newest_revision_is_alembic_s_head() -> None:
+    """NEWEST names the one head of the migrations, and revisions sort as they follow."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    script = ScriptDirectory.from_config(config)
+    assert script.get_heads() == [NEWEST]
+    revisions = [revision.revision for revision in script.walk_revisions()]
+    assert revisions == sorted(revisions, reverse=True)
+
+
+def test_the_models_are_the_migrated_schema(records: RecordStore) -> None:
+    """Alembic finds no difference between the models and a migrated database."""
+    with records.engine.connect() as connection:
+        assert connection.scalar(text("SELECT version_num FROM alembic_version")) == NEWEST
+        context = MigrationContext.configure(connection, opts={"compare_server_default": True})
+        assert compare_metadata(context, Base.metadata) == []
+        unique = inspect(connection).get_unique_constraints("sources")
+    assert sorted(rule["column_names"] for rule in unique) == [["cluster", "datasource"], ["name"]]
+
+
+def test_sources_are_unique(records: RecordStore) -> None:
+    """A name is taken once, and so is a cluster's datasource, because every fkey begins with it."""
+    records.add_source(source())
+    with pytest.raises(AlreadyExists, match="source 'a'"):
+        records.add_source(source(datasource="e"))
+    with pytest.raises(AlreadyExists, match="source a has it on cluster c"):
+        records.add_source(source("b"))
+    with pytest.raises(InvalidInput, match="unknown platform 'tape'"):
+        records.add_source(Source(name="t", uri="", platform="tape", cluster="c", datasource="t"))
+    records.add_source(source("b", datasource="e"))
+    assert [found.name for found in records.sources()] == ["a", "b"]
+    assert records.source("b").datasource == "e"
+
+
+def test_the_database_itself_refuses_doubles(records: RecordStore) -> None:
+    """Where no check stands before it, a unique rule is InvalidInput in one line, undone whole."""
+    doubled: list[list[Base]] = [
+        [source(), source("b")],
+        [dataset(), dataset("other"), dataset()],
+        [Job(name="j", kind="train", backend="local", state="done", request={}) for _ in "ab"],
+        [ScanProblem(scan_id=77, kind="orphan", key="k", reason="r")],
+    ]
+    for doubles in doubled:
+        with pytest.raises(InvalidInput, match="constraint failed") as error:
+            add_all(records, doubles)
+        assert "\n" not in str(error.value)
+    assert [*records.sources(), *records.datasets(), *records.jobs()] == []
+
+
+def test_datasets_by_name_and_version(records: RecordStore) -> None:
+    """A bare name is the newest version; versions that are none are not found, however written."""
+    with records.session() as session:
+        session.add_all([dataset(version=1), dataset(version=3), dataset("train", 2)])
+    assert records.dataset("val").version == records.dataset("val@").version == 3
+    assert records.dataset("val@1").version == 1
+    for name in ("val@2", "val@-1", "val@x", "val@²", "val@" + "9" * 30, "va", "", "@1"):
+        with pytest.raises(NotFound, match="known: train, val"):
+            records.dataset(name)
+
+
+def test_missing_names(records: RecordStore) -> None:
+    """What is not there is NotFound, saying what is known or what to do."""
+    with pytest.raises(NotFound, match="framesift source add"):
+        records.source("a")
+    records.add_source(source())
+    with pytest.raises(NotFound, match="no source named 'b': known: a"):
+        records.source("b")
+    with pytest.raises(NotFound, match="jobs list"):
+        records.job("j")
+
+
+def test_scans_and_problems_go_with_their_source(records: RecordStore) -> None:
+    """Problems come in the order they were met; removing a source removes its scans."""
+    held = records.add_source(source())
+    with records.session() as session:
+        scans = [Scan(source_id=held.id, state="done") for _ in range(2)]
+        session.add_all(scans)
+        session.flush()
+        for key in "zay":
+            session.add(ScanProblem(scan_id=scans[0].id, kind="orphan", key=key, reason="r"))
+            session.flush()
+    assert records.problems(scans[0].id) == [Problem("orphan", key, "r") for key in "zay"]
+    last = records.last_scan(held.id)
+    assert last is not None
+    assert last.id == scans[1].id
+    with records.session() as session:
+        session.delete(session.get_one(Source, held.id))
+    assert records.last_scan(held.id) is None
+    assert records.problems(scans[0].id) == []
+
+
+def test_class_tags_keep_their_place(records: RecordStore) -> None:
+    """A second source's classes come behind; a class that is known keeps its place."""
+    records.define_class_tags({"car": "Car", "sky": "Sky"})
+    records.define_class_tags({"truck": "Truck", "sky": "The sky", "car": "Car"})
+    assert records.class_names() == {"car": "Car", "sky": "The sky", "truck": "Truck"}
+    assert list(records.class_names()) == ["car", "sky", "truck"]
+
+
+def test_an_exception_undoes_the_session(records: RecordStore) -> None:
+    """A block that raises leaves nothing, and the next session works."""
+
+    def add_and_fail() -> None:
+        with records.session() as session:
+            session.add(source())
+            session.flush()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        add_and_fail()
+    records.add_source(source())
+
+
+@pytest.mark.parametrize(
+    ("revision", "words"),
+    [("0999", "written by a later version"), ("0000", "none that Framesift ever wrote")],
+)
+def test_other_schemas_are_refused(records: RecordStore, revision: str, words: str) -> None:
+    """A later schema, and one that never was, are CatalogDamaged saying what to do."""
+    with records.session() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = :r"), {"r": revision})
+    with pytest.raises(CatalogDamaged, match=words):
+        RecordStore(records.path)
+    with records.session() as session:
+        assert session.scalar(text("SELECT version_num FROM alembic_version")) == revision
+
+
+def test_a_damaged_file(made: Path, tmp_path: Path) -> None:
+    """Random bytes, and a file that is cut, are CatalogDamaged in one line."""
+    path = tmp_path / "records.sqlite"
+    whole = made.read_bytes()
+    for damaged in (
+        random.Random(1).randbytes(20_000),
+        b"text",
+        whole[: len(whole) // 2],
+        b"x" + whole[1:],
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(CatalogDamaged) as error:
+            RecordStore(path).sources()
+        assert str(error.value).startswith(str(path))
+        assert "\n" not in str(error.value)
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    """A folder where the file should be is StorageError."""
+    with pytest.raises(StorageError, match="cannot be"):
+        RecordStore(tmp_path)
+
+
+def test_migrating_waits_for_another_process(tmp_path: Path) -> None:
+    """While another process migrates, this one waits and then says who."""
+    with write_lock(tmp_path / "records.migrating", 0), pytest.raises(CatalogBusy, match="process"):
+        RecordStore(tmp_path / "records.sqlite", lock_wait_s=0.05)
+    assert RecordStore(tmp_path / "records.sqlite").sources() == []

@@ -1,0 +1,107 @@
+"""The lock that keeps writers apart."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from catalog.errors import CatalogBusy, StorageError
+from catalog.write_lock import write_lock
+
+REPOSITORY = Path(__file__).parent.parent.parent
+_HOLDER = """
+import sys
+from pathlib import Path
+from catalog.write_lock import write_lock
+with write_lock(Path(sys.argv[1]), 0):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def holder(lock: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock until its standard input has a line."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, str(lock)],
+        cwd=REPOSITORY,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_busy_names_the_holder_in_time(tmp_path: Path) -> None:
+    """The second process waits as long as it was told, then says who holds the lock."""
+    lock = tmp_path / "lock"
+    with holder(lock) as other:
+        began = time.monotonic()
+        with pytest.raises(CatalogBusy) as error, write_lock(lock, 0.3):
+            pass
+        assert 0.3 <= time.monotonic() - began < 2
+    assert f"process {other.pid} on {socket.gethostname()} since" in str(error.value)
+    assert "waited 0.3 s" in str(error.value)
+
+
+def test_a_wait_ends_when_the_holder_does(tmp_path: Path) -> None:
+    """A waiting writer goes on as soon as the other is done."""
+    lock = tmp_path / "lock"
+    with holder(lock) as other:
+        assert other.stdin is not None
+        threading.Timer(0.1, lambda: other.stdin and other.stdin.close()).start()
+        with write_lock(lock, 30):
+            assert other.wait(10) == 0
+
+
+def test_the_kernel_frees_the_lock_of_a_killed_process(tmp_path: Path) -> None:
+    """After SIGKILL the lock is free at once, though the note of its holder is still there."""
+    lock = tmp_path / "lock"
+    with holder(lock) as other:
+        other.send_signal(signal.SIGKILL)
+        other.wait(10)
+        assert str(other.pid) in lock.read_text()
+        with write_lock(lock, 0):
+            assert str(os.getpid()) in lock.read_text()
+
+
+def test_threads_exclude_each_other_and_errors_free_the_lock(tmp_path: Path) -> None:
+    """The lock holds within a process too, and is free after a block that raised."""
+    lock = tmp_path / "lock"
+    busy = pytest.raises(CatalogBusy, match=f"process {os.getpid()}")
+    with write_lock(lock, 0), busy, write_lock(lock, 0):
+        pass
+    with pytest.raises(ZeroDivisionError), write_lock(lock, 0):
+        raise ZeroDivisionError
+    with write_lock(lock, 0):
+        pass
+
+
+@pytest.mark.parametrize("note", [b"", b"\xff\xfe", b"[]", b'{"pid": 1}'])
+def test_an_unreadable_note_is_no_obstacle(tmp_path: Path, note: bytes) -> None:
+    """Where the note of the holder cannot be read, the message does without it."""
+    lock = tmp_path / "lock"
+    with write_lock(lock, 0):
+        lock.write_bytes(note)
+        with pytest.raises(CatalogBusy, match="another process"), write_lock(lock, 0):
+            pass
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """A lock file that cannot be opened is StorageError with its path."""
+    with pytest.raises(StorageError) as error, write_lock(tmp_path / "gone" / "lock", 0):
+        pass
+    assert error.value.path == str(tmp_path / "gone" / "lock")

@@ -1,0 +1,57 @@
+"""A program for tests: processes that make a home and write to it, all at once.
+
+    python -m tests.catalog.writers FOLDER WRITERS COMMITS
+
+The processes are forked before any database is open, which saves starting Python each time.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from catalog.frames import register
+from catalog.record_store import RecordStore
+from catalog.tables import Source
+from tests.catalog.some_rows import SHARED_KEY, open_store, source_names, two_frames
+
+
+def main(folder: str, writers: str, commits: str) -> int:
+    """How many of the writers failed."""
+    children = [_forked(Path(folder), f"w{number}", int(commits)) for number in range(int(writers))]
+    return sum(os.waitpid(child, 0)[1] != 0 for child in children)
+
+
+def _forked(folder: Path, name: str, commits: int) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        _write(folder, name, commits)
+        os._exit(0)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def _write(folder: Path, name: str, commits: int) -> None:
+    """Each commit adds files of the writer's own and rewrites one that all writers share."""
+    store = open_store(folder)
+    records = RecordStore(folder / "records.sqlite")
+    for number in range(commits):
+        files, frames = two_frames(f"{name}/{number}", SHARED_KEY)
+        with store.writing(f"commit {number}", author=name) as connection:
+            register(connection, source_names(), files, frames, number)
+        records.add_source(
+            Source(
+                name=f"{name}-{number}",
+                uri="/x",
+                platform="NFS",
+                cluster=name,
+                datasource=str(number),
+            )
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

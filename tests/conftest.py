@@ -1,0 +1,35 @@
+"""Fixtures that tests of several folders share."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ingest.palette import Palette
+
+_SAMPLE = Path(__file__).parent.parent / "sample_data"
+
+
+@pytest.fixture(scope="session")
+def sample_root() -> Path:
+    """The committed sample frames, in A2D2's layout."""
+    return _SAMPLE / "a2d2"
+
+
+@pytest.fixture(scope="session")
+def palette() -> Palette:
+    """A2D2's 55 colours and 38 classes."""
+    listed = _SAMPLE / "a2d2" / "camera_lidar_semantic" / "class_list.json"
+    return Palette.from_class_list(json.loads(listed.read_bytes()))
+
+
+@pytest.fixture(scope="session")
+def a2d2_root() -> Path:
+    """Real A2D2 frames, read where they are; the test skips where there are none."""
+    given = os.environ.get("A2D2_ROOT")
+    if not given:
+        pytest.skip("A2D2_ROOT is unset: no real A2D2 frames here")
+    if not Path(given).is_dir():
+        pytest.skip(f"A2D2_ROOT={given} is no folder: no real A2D2 frames here")
+    return Path(given)

@@ -1,0 +1,117 @@
+"""Pairing a listing's files into frames."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+import pytest
+
+from catalog.records import File, Problem
+from ingest.pair_frames import LOOSE_FILES, SceneFiles, pair_frames
+
+CENTER = "20180807_145028/{0}/cam_front_center/20180807145028_{0}_frontcenter_000000{1:03d}.{2}"
+
+
+WHEN = datetime(2020, 1, 1)  # noqa: DTZ001 (naive UTC)
+
+
+def key(kind: str, number: int = 1, extension: str = "png", scene: str = "20180807_145028") -> str:
+    return CENTER.format(kind, number, extension).replace("20180807_145028", scene)
+
+
+def paired(keys: Iterable[str]) -> list[SceneFiles]:
+    return list(pair_frames(File(key, 1, WHEN) for key in keys))
+
+
+def problems(keys: Iterable[str]) -> list[Problem]:
+    return [problem for scene in paired(keys) for problem in scene.problems]
+
+
+def test_the_four_files_of_a_frame_come_together() -> None:
+    """Image, label, lidar and camera JSON of one frame, whatever stands between them."""
+    keys = [
+        key("camera", extension="json"),
+        key("camera"),
+        key("camera", 2),
+        key("label"),
+        key("label", 2),
+        key("label3D", extension="json"),
+        key("lidar", extension="npz"),
+        "readme.txt",
+    ]
+    scene, loose = paired(keys)
+    first, second = scene.frames
+    assert [
+        file and file.key for file in (first.image, first.label, first.lidar, first.camera_json)
+    ] == [key("camera"), key("label"), key("lidar", 1, "npz"), key("camera", 1, "json")]
+    assert second.lidar is second.camera_json is None
+    assert scene.problems == loose.problems == []
+    assert sorted(file.key for file in [*scene.files, *loose.files]) == sorted(keys)
+
+
+def test_the_root_folder_may_be_called_as_the_kinds_are() -> None:
+    """camera_lidar_semantic above the scenes does not disturb the pairing."""
+    keys = [f"camera_lidar_semantic/{key(kind)}" for kind in ("camera", "label")]
+    (scene,) = paired(keys)
+    assert [frame.id.prefix for frame in scene.frames] == ["camera_lidar_semantic/"]
+
+
+@pytest.mark.parametrize(
+    ("only", "reason"),
+    [
+        (key("camera"), "camera image without label"),
+        (key("label"), "label without camera image"),
+        (key("lidar", extension="npz"), "neither camera image nor label beside it"),
+        (key("camera", extension="json"), "neither camera image nor label beside it"),
+    ],
+)
+def test_orphans(only: str, reason: str) -> None:
+    """A frame without image or label is reported, by the file that is there."""
+    assert problems([only]) == [Problem("orphan", only, reason)]
+
+
+def test_a_label_with_a_bad_name_is_a_bad_file() -> None:
+    """A PNG in a label folder whose name does not parse is reported, not passed over."""
+    bad = key("label").replace("frontcenter", "front.center ")
+    (problem,) = problems([bad])
+    assert (problem.kind, problem.key) == ("bad_file", bad)
+
+
+def test_prefixes_keep_scenes_of_the_same_name_apart() -> None:
+    """An image below one folder does not pair with a label below another."""
+    found = problems([f"a/{key('camera')}", f"b/{key('label')}"])
+    assert [problem.key for problem in found] == [f"a/{key('camera')}", f"b/{key('label')}"]
+    copies = [f"{place}/{key(kind)}" for place in "ab" for kind in ("camera", "label")]
+    assert [len(scene.frames) for scene in paired(copies)] == [1, 1]
+
+
+def test_cameras_and_stamps_are_not_mixed() -> None:
+    """The same number in another camera, or under another stamp, is another frame."""
+    left = key("label").replace("front_center", "front_left").replace("frontcenter", "frontleft")
+    other_stamp = key("label").replace("20180807145028", "20180807145029")
+    assert len(problems([key("camera"), left])) == 2
+    assert len(problems([key("camera"), other_stamp])) == 2
+
+
+def test_one_scene_is_held_at_a_time() -> None:
+    """A scene is handed on as soon as the next one begins."""
+    read: list[str] = []
+    scenes = ["20180807_145028", "20180810_142822", "20180925_101535"]
+
+    def listing() -> Iterator[File]:
+        for scene in scenes:
+            for kind in ("camera", "label"):
+                read.append(key(kind, scene=scene))
+                yield File(read[-1], 1, WHEN)
+
+    groups = pair_frames(listing())
+    assert next(groups).frames[0].id.scene == scenes[0]
+    assert len(read) == 3
+    assert [group.frames[0].id.scene for group in groups] == scenes[1:]
+
+
+def test_files_of_no_scene_are_not_collected_without_end() -> None:
+    """A source of a million other files is handed on in small groups, none lost."""
+    keys = [f"bus/{n:06d}.json" for n in range(2 * LOOSE_FILES + 5)]
+    groups = paired(keys)
+    assert [len(group.files) for group in groups] == [LOOSE_FILES, LOOSE_FILES, 5]
+    assert [file.key for group in groups for file in group.files] == keys

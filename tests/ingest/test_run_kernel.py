@@ -1,0 +1,45 @@
+"""Counting by runs, at every place where a run may begin, end or cross a block."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.palette import UNKNOWN_CLASS, Palette
+from ingest.pixel_count import count_pixels
+from tests.ingest.png_writer import Picture, encode
+
+COLOURS = (0xFF0000, 0x87CEFF, 0xFF00FF, 0x123456)
+
+
+def _rows(widths: list[tuple[int, int]], width: int) -> list[int]:
+    """A row of ``width`` pixels: runs of (length, colour index), the last one cut or stretched."""
+    row: list[int] = []
+    for length, colour in widths:
+        row += [COLOURS[colour]] * length
+    row = row[:width]
+    return row + [row[-1]] * (width - len(row))
+
+
+runs = st.lists(st.tuples(st.integers(1, 140), st.integers(0, 3)), min_size=1, max_size=12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    width=st.integers(1, 260),
+    rows=st.lists(st.tuples(st.integers(0, 1), runs), min_size=1, max_size=6),
+)
+def test_runs_of_any_length_are_counted(
+    palette: Palette, width: int, rows: list[tuple[int, list[tuple[int, int]]]]
+) -> None:
+    """Rows of filter None and Sub, runs longer and shorter than a block of 32 pixels."""
+    pixels = [_rows(found, width) for _, found in rows]
+    filters = tuple(filter_type for filter_type, _ in rows)
+    samples = [[(c >> 16, c >> 8 & 255, c & 255) for c in row] for row in pixels]
+    png = encode(Picture(samples, filters=filters))
+    wanted = np.zeros(256, dtype=np.int64)
+    for row in pixels:
+        for colour in row:
+            wanted[palette.class_of_colour.get(colour, UNKNOWN_CLASS)] += 1
+    counted = count_pixels(png, palette)
+    assert counted.counts.tolist() == wanted[: len(palette)].tolist()
+    assert counted.unknown == wanted[UNKNOWN_CLASS]
