@@ -6,13 +6,14 @@ LARGE_AGGREGATION=YES, the default of the Db2 warehouses that Spectrum Discover 
 """
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 from catalog.errors import SqlError
 
 MAX_PRECISION = 31
 
-Kind = Literal["INTEGER", "BIGINT", "DECIMAL", "DOUBLE", "TEXT", "OTHER"]
+Kind = Literal["SMALLINT", "INTEGER", "BIGINT", "DECIMAL", "DOUBLE", "TEXT", "OTHER"]
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class Db2Type:
     """A Db2 data type.
 
     Attributes:
-        kind: SMALLINT counts as INTEGER; DECFLOAT, REAL and DOUBLE as DOUBLE; OTHER is anything
-            without arithmetic, dates and times included.
+        kind: DECFLOAT, REAL and DOUBLE are DOUBLE; OTHER is anything without arithmetic, dates
+            and times included.
         precision: Digits of a DECIMAL.
         scale: Digits after the point of a DECIMAL.
     """
@@ -33,15 +34,17 @@ class Db2Type:
     @property
     def is_number(self) -> bool:
         """Whether arithmetic works on it without a conversion."""
-        return self.kind in ("INTEGER", "BIGINT", "DECIMAL", "DOUBLE")
+        return self.is_integer or self.kind in ("DECIMAL", "DOUBLE")
 
     @property
     def is_integer(self) -> bool:
         """Whether it is an integer type, where division truncates."""
-        return self.kind in ("INTEGER", "BIGINT")
+        return self.kind in ("SMALLINT", "INTEGER", "BIGINT")
 
     def as_decimal(self) -> "Db2Type":
         """The DECIMAL that an integer counts as beside a DECIMAL."""
+        if self.kind == "SMALLINT":
+            return decimal(5, 0)
         if self.kind == "INTEGER":
             return decimal(11, 0)
         if self.kind == "BIGINT":
@@ -49,6 +52,7 @@ class Db2Type:
         return self
 
 
+SMALLINT = Db2Type("SMALLINT")
 INTEGER = Db2Type("INTEGER")
 BIGINT = Db2Type("BIGINT")
 DOUBLE = Db2Type("DOUBLE")
@@ -65,22 +69,34 @@ COUNT = decimal(31, 0)
 
 
 def of_number(text: str) -> Db2Type:
-    """The type of a numeric constant.
+    """The type of a numeric constant; a decimal's leading zeros count.
 
     >>> of_number("1920").kind
     'INTEGER'
     >>> of_number("12.50")
     Db2Type(kind='DECIMAL', precision=4, scale=2)
+
+    Raises:
+        SqlError: SQL0405N, it has more than 31 digits or is beyond DOUBLE.
     """
     if "e" in text.lower():
-        return DOUBLE
+        return DOUBLE if isfinite(float(text)) else _too_large(text)
     whole, point, fraction = text.partition(".")
+    digits = len(whole if point else whole.lstrip("0")) + len(fraction)
+    if digits > MAX_PRECISION:
+        return _too_large(text)
     if point:
-        return decimal(len(whole.lstrip("0")) + len(fraction), len(fraction))
+        return decimal(digits, len(fraction))
     value = int(whole)
     if value < 2**31:
         return INTEGER
-    return BIGINT if value < 2**63 else decimal(len(whole), 0)
+    return BIGINT if value < 2**63 else decimal(digits, 0)
+
+
+def _too_large(text: str) -> Db2Type:
+    raise SqlError(
+        -405, "42820", f'The numeric literal "{text[:40]}" is not valid: its value is out of range.'
+    )
 
 
 def of_engine(name: str) -> Db2Type:
@@ -89,7 +105,9 @@ def of_engine(name: str) -> Db2Type:
     >>> of_engine("DECIMAL(26,0)")
     Db2Type(kind='DECIMAL', precision=26, scale=0)
     """
-    if name in ("TINYINT", "SMALLINT", "INTEGER"):
+    if name in ("TINYINT", "SMALLINT"):
+        return SMALLINT
+    if name == "INTEGER":
         return INTEGER
     if name == "BIGINT":
         return BIGINT
@@ -135,7 +153,7 @@ def of_arithmetic(operator: str, left: Db2Type, right: Db2Type) -> Db2Type:
 
 def of_sum(argument: Db2Type) -> Db2Type:
     """The type of SUM over a column of that type."""
-    if argument.kind == "INTEGER":
+    if argument.kind in ("SMALLINT", "INTEGER"):
         return BIGINT
     if argument.kind == "BIGINT":
         return decimal(31, 0)
@@ -148,18 +166,29 @@ def of_average(argument: Db2Type) -> Db2Type:
     """The type of AVG: integers stay integers, decimals gain all the digits there are."""
     if argument.kind == "DECIMAL":
         return decimal(31, MAX_PRECISION - argument.precision + argument.scale)
+    if argument.kind == "SMALLINT":
+        return INTEGER
     return argument if argument.is_integer else DOUBLE
 
 
 def common(types: list[Db2Type]) -> Db2Type:
-    """The type that holds all of them, as for CASE and COALESCE."""
-    known = [kind for kind in types if kind is not OTHER]
-    if not known:
-        return OTHER
-    result = known[0]
-    for kind in known[1:]:
-        if result.is_number and kind.is_number:
-            result = result if result == kind else of_arithmetic("+", result, kind)
-        elif result.kind != kind.kind:
-            return TEXT if "TEXT" in (result.kind, kind.kind) else OTHER
+    """The type that holds all of them, as for CASE, COALESCE and UNION: text yields to numbers."""
+    numbers = [kind for kind in types if kind.is_number]
+    if not numbers:
+        return TEXT if TEXT in types else OTHER
+    if TEXT in types:
+        return DOUBLE
+    result = numbers[0]
+    for kind in numbers[1:]:
+        result = result if result == kind else _wider(result, kind)
     return result
+
+
+def _wider(one: Db2Type, other: Db2Type) -> Db2Type:
+    for kind in (DOUBLE, BIGINT, INTEGER):
+        alone = kind is DOUBLE or (one.is_integer and other.is_integer)
+        if alone and kind in (one, other):
+            return kind
+    one, other = one.as_decimal(), other.as_decimal()
+    scale = max(one.scale, other.scale)
+    return decimal(max(one.precision - one.scale, other.precision - other.scale) + scale, scale)

@@ -6,7 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from catalog.errors import InvalidInput
 
-_RANGE = re.compile(r"(?P<tag>[^=]+)=(?P<low>\d*)(?P<colon>:?)(?P<high>\d*)")
+_RANGE = re.compile(
+    r"(?P<tag>.+)=(?P<low>[0-9]{0,18})(?P<colon>:?)(?P<high>[0-9]{0,18})", re.DOTALL
+)
 
 
 class LabelRange(BaseModel):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 import pyarrow as pa
@@ -37,9 +38,11 @@ def to_json(rows: pa.Table) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it: decimals as numbers, times as text."""
+    """A value as JSON can hold it: decimals as numbers, times as text, no number as null."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M:%S")
     if isinstance(value, date):

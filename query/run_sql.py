@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import SqlError
 from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
 from query import read_only
-from query.db2_semantics import DIVISION_BY_ZERO, to_duckdb
+from query.db2_errors import translated
+from query.db2_semantics import to_duckdb
 from query.read_only import Schema
 
 MAX_ROWS = 1_000_000
@@ -43,7 +43,7 @@ def run_sql(
     with store.reading() as cursor:
         schema = discover_schema(cursor)
         read_only.check(query, schema)
-        rewritten = to_duckdb(query, schema).sql(dialect="duckdb")
+        rewritten = to_duckdb(query, schema)
         # One row more than allowed tells whether there were more.
         table = execute(cursor, f"SELECT * FROM ({rewritten}) LIMIT {max_rows + 1}", timeout_s)
         table = table.rename_columns([_db2_name(name) for name in table.column_names])
@@ -85,27 +85,6 @@ def execute(
     try:
         return cursor.execute(statement, values).to_arrow_table()
     except duckdb.Error as error:
-        raise _translated(error, timeout_s) from error
+        raise translated(error, timeout_s) from error
     finally:
         timer.cancel()
-
-
-def _translated(error: duckdb.Error, timeout_s: float) -> SqlError:
-    """Db2's error for what DuckDB says of the data or the statement."""
-    text = str(error).splitlines()[0]
-    if DIVISION_BY_ZERO in text:
-        return SqlError(-801, "22012", "Division by zero was attempted.")
-    if isinstance(error, duckdb.ConversionException):
-        quoted = text.partition("'")[2].rpartition("'")[0][:100]
-        return SqlError(
-            -420, "22018", f'Invalid character found in a character string argument: "{quoted}".'
-        )
-    if isinstance(error, duckdb.OutOfRangeException):
-        return SqlError(-802, "22003", "Arithmetic overflow or other arithmetic exception.")
-    if isinstance(error, duckdb.InterruptException):
-        return SqlError(-952, "57014", f"Processing was cancelled after {timeout_s:g} s.")
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return SqlError(-955, "57011", "Sort memory cannot be allocated to process the statement.")
-    if isinstance(error, duckdb.BinderException):
-        return SqlError(-401, "42818", f"The operands are not compatible: {text}")
-    return SqlError(-901, "58004", f"The statement failed: {text}")

@@ -1,16 +1,11 @@
 """A question to a selection: one statement over the catalog's own tables."""
 
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
-
 from catalog.discover_views import tag_columns
-from catalog.errors import InvalidInput, SqlError, UnknownName
+from catalog.errors import InvalidInput, UnknownName
 from catalog.lake_tables import CLASS_PIXELS, FILES, FILES_COLUMNS, FRAME_TAGS
 from catalog.records import TagColumn
 from catalog.store import LAKE, CatalogStore, snapshot_of
 from query import read_only
-from query.db2_dialect import Db2
 from query.db2_semantics import to_duckdb
 from query.run_sql import discover_schema, execute
 from query.selection import Question, Selection
@@ -134,13 +129,9 @@ def _name_conditions(question: Question, cursor: object, values: list[object]) -
 
 
 def _where_condition(body: str, schema: read_only.Schema) -> str:
-    try:
-        condition = sqlglot.parse_one(body, dialect=Db2, into=exp.Condition)
-    except (ParseError, TokenError, RecursionError) as error:
-        raise SqlError(-104, "42601", f'The condition "{body[:200]}" is not valid.') from error
-    query = exp.select("fkey").from_("frames").where(condition, copy=False)
+    query = read_only.parse_condition(body)
     read_only.check(query, schema)
-    return f"fkey IN ({to_duckdb(query, schema).sql(dialect='duckdb')})"
+    return f"fkey IN ({to_duckdb(query, schema)})"
 
 
 def _order(item: str, schema: read_only.Schema) -> str:

@@ -27,8 +27,10 @@ class Question(BaseModel):
     order: tuple[str, ...] = Field(
         default=(), description="Tags or columns, each with ' desc' for falling order."
     )
-    limit: int | None = Field(default=None, ge=1, description="At most so many frames.")
-    sample: int | None = Field(default=None, ge=1, description="So many of them at random.")
+    limit: int | None = Field(default=None, ge=1, lt=2**63, description="At most so many frames.")
+    sample: int | None = Field(
+        default=None, ge=1, lt=2**63, description="So many of them at random."
+    )
     seed: int = Field(default=0, ge=0, description="Decides what a sample holds.")
 
 

@@ -1,0 +1,212 @@
+"""DuckDB expressions that compute what Db2 would: conversions, division, LIKE."""
+
+import re
+
+from sqlglot import exp, parse_one
+
+from catalog.errors import SqlError
+from query import db2_types
+from query.db2_dialect import Db2Cast
+from query.db2_types import DOUBLE, TEXT, Db2Type
+
+DIVISION_BY_ZERO = "SQL0801N"
+"""What the query raises in DuckDB on a division by zero."""
+
+NOT_A_NUMBER = "SQL0420N:"
+"""What the query raises in DuckDB on text that is no number, before the text itself."""
+
+_NUMERIC = "' *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)? *'"
+"""Db2's numeric constants; DuckDB would take 1_000, nan, 0x1A and white space of any kind."""
+
+_NOT_ZERO = f"CASE WHEN {{b}} = 0 THEN error('{DIVISION_BY_ZERO}') ELSE {{b}} END"
+_INTEGERS = ("SMALLINT", "INTEGER", "BIGINT")
+_NUMBER_KINDS = {
+    "SMALLINT": db2_types.SMALLINT,
+    "INTEGER": db2_types.INTEGER,
+    "BIGINT": db2_types.BIGINT,
+}
+Typed = tuple[exp.Expr, Db2Type]
+
+
+def fill(template: str, **parts: exp.Expr) -> exp.Expr:
+    """DuckDB SQL with each ``{name}`` filled by an expression, in parentheses."""
+    tree = parse_one(template.format(**{name: f"part_{name}" for name in parts}), dialect="duckdb")
+    copies = {f"part_{name}": part.copy() for name, part in parts.items()}
+
+    def filled(found: exp.Expr) -> exp.Expr:
+        part = copies.get(found.name) if isinstance(found, exp.Column) else None
+        return found if part is None else exp.paren(part.copy())
+
+    return exp.Paren(this=tree.transform(filled))
+
+
+def number(text: exp.Expr) -> exp.Expr:
+    """Text as a number, as Db2 converts it beside one; blanks around it do not count."""
+    return fill(_guarded("INTEGER", "CAST({x} AS DOUBLE)", "CAST(trim({x}) AS DOUBLE)"), x=text)
+
+
+def _guarded(kind: str, plain: str, other: str) -> str:
+    """``plain`` for text that is just digits, as it nearly always is; else check it first."""
+    return (
+        f"CASE WHEN CAST(TRY_CAST({{x}} AS {kind}) AS VARCHAR) = {{x}} THEN {plain}"
+        f" WHEN regexp_full_match({{x}}, {_NUMERIC}) THEN {other}"
+        f" WHEN {{x}} IS NOT NULL THEN error('{NOT_A_NUMBER}' || {{x}}) END"
+    )
+
+
+def not_zero(divisor: exp.Expr) -> exp.Expr:
+    """The divisor, or Db2's error where it is zero."""
+    return fill(_NOT_ZERO, b=divisor)
+
+
+def convert(cast: Db2Cast, argument: Db2Type) -> Typed:
+    """INT(x) and its family, and the type it gives.
+
+    Raises:
+        SqlError: SQL0171N, a length, precision or scale that is no fitting constant.
+    """
+    kind: str = cast.args["kind"]
+    if kind in _INTEGERS:
+        return _to_integer(cast.this, kind, argument), _NUMBER_KINDS[kind]
+    if kind == "DECIMAL":
+        return _to_decimal(cast, argument)
+    if kind == "VARCHAR":
+        return _to_text(cast), TEXT
+    template = f"CAST({{x}} AS {kind})"
+    if argument is TEXT:
+        return fill(_guarded(kind, template, f"CAST(trim({{x}}) AS {kind})"), x=cast.this), DOUBLE
+    return fill(template, x=cast.this), DOUBLE
+
+
+def _to_integer(value: exp.Expr, kind: str, argument: Db2Type) -> exp.Expr:
+    if argument is not TEXT:
+        return fill(f"CAST(trunc({{x}}) AS {kind})", x=value)
+    # Cut in the text, because DOUBLE and DECIMAL would round a long fraction up.
+    cut = "regexp_replace(trim({x}), '[.][0-9]*$', '.0')"
+    other = f"CAST(trunc(CAST({cut} AS DECIMAL(38, 6))) AS {kind})"
+    return fill(_guarded(kind, f"CAST({{x}} AS {kind})", other), x=value)
+
+
+def _to_decimal(cast: Db2Cast, argument: Db2Type) -> Typed:
+    precision = _constant(cast, "precision", 15, 1, db2_types.MAX_PRECISION)
+    scale = _constant(cast, "scale", 0, 0, precision)
+    wide = f"DECIMAL(38, {min(38 - precision + scale, 18)})"
+    result = f"CAST(trunc({{n}}, {scale}) AS DECIMAL({precision}, {scale}))"
+    plain = result.replace("{n}", f"CAST({{x}} AS {wide})")
+    if argument is TEXT:
+        plain = _guarded(wide, plain, result.replace("{n}", f"CAST(trim({{x}}) AS {wide})"))
+    return fill(plain, x=cast.this), db2_types.decimal(precision, scale)
+
+
+def _to_text(cast: Db2Cast) -> exp.Expr:
+    if cast.args.get("precision") is None:
+        return fill("CAST({x} AS VARCHAR)", x=cast.this)
+    length = _constant(cast, "precision", 0, 1, 32_672)
+    return fill(f"left(CAST({{x}} AS VARCHAR), {length})", x=cast.this)
+
+
+def _constant(cast: Db2Cast, name: str, default: int, lowest: int, highest: int) -> int:
+    """A length, precision or scale, which Db2 wants as a whole number written out."""
+    given = cast.args.get(name)
+    if given is None:
+        return default
+    text = given.name if isinstance(given, exp.Literal) and not given.is_string else ""
+    if not (text.isdecimal() and len(text) < 9 and lowest <= int(text) <= highest):
+        raise SqlError(
+            -171,
+            "42815",
+            f'The {name} "{given.sql()[:40]}" of {cast.args["kind"]} is not valid. '
+            f"Expected: a number from {lowest} to {highest}.",
+        )
+    return int(text)
+
+
+def divide(node: exp.Expr, left: Db2Type, right: Db2Type, result: Db2Type) -> exp.Expr:
+    """``left / right`` of numbers: integers truncate, decimals at Db2's scale."""
+    parts = {"a": node.args["this"], "b": node.args["expression"]}
+    if result.kind == "DOUBLE":
+        return fill(f"{{a}}::DOUBLE / {_NOT_ZERO}", **parts)
+    if result.is_integer:
+        return fill(f"{{a}} // {_NOT_ZERO}", **parts)
+    left, right = left.as_decimal(), right.as_decimal()
+    shift = 10 ** (result.scale - left.scale + right.scale)
+    divisor = _unscaled(_NOT_ZERO, right)
+    quotient = f"({_unscaled('{a}', left)} * {shift}::HUGEINT // {divisor})"
+    return fill(_scaled(quotient, result), **parts)
+
+
+def average(total: exp.Expr, count: exp.Expr, argument: Db2Type, result: Db2Type) -> exp.Expr:
+    """The mean of integers, truncated, or of decimals, truncated at Db2's scale."""
+    parts = {"a": total, "b": count}
+    if result.is_integer:
+        return fill(f"CAST({{a}} // {{b}} AS {result.kind})", **parts)
+    shift = 10 ** (result.scale - argument.scale)
+    summed = db2_types.decimal(db2_types.MAX_PRECISION, argument.scale)
+    quotient = f"({_unscaled('{a}', summed)} * {shift}::HUGEINT // NULLIF({{b}}, 0))"
+    return fill(_scaled(quotient, result), **parts)
+
+
+def _unscaled(template: str, kind: Db2Type) -> str:
+    """The DECIMAL as a whole number of its smallest unit."""
+    if not kind.scale:
+        return f"({template})::HUGEINT"
+    # Through text, because DuckDB's 38-digit DECIMAL has no room to shift a 31-digit one.
+    exact = f"CAST({template} AS DECIMAL(38, {kind.scale}))"
+    return f"CAST(replace(CAST({exact} AS VARCHAR), '.', '') AS HUGEINT)"
+
+
+def _scaled(units: str, kind: Db2Type) -> str:
+    """A whole number of smallest units as the DECIMAL."""
+    if not kind.scale:
+        return f"CAST({units} AS DECIMAL(31, 0))"
+    unit = f"{10**kind.scale}::HUGEINT"
+    text = (
+        f"CASE WHEN {units} < 0 THEN '-' ELSE '' END"
+        f" || (abs({units}) // {unit})::VARCHAR || '.'"
+        f" || lpad((abs({units}) % {unit})::VARCHAR, {kind.scale}, '0')"
+    )
+    return f"CAST({text} AS DECIMAL(31, {kind.scale}))"
+
+
+def exact(node: exp.Expr, result: Db2Type, scale: int) -> exp.Expr:
+    """Decimal + - * in Db2's type; ``scale`` is what DuckDB's result has."""
+    cut = f"trunc({{x}}, {result.scale})" if scale > result.scale else "{x}"
+    return fill(f"CAST({cut} AS DECIMAL({result.precision}, {result.scale}))", x=node)
+
+
+def like(node: exp.Like, escape: str) -> exp.Expr:
+    """LIKE with a constant pattern, in time that grows with the text and no faster.
+
+    DuckDB's own LIKE takes exponential time, and cannot be stopped, where % and _ are mixed.
+
+    Raises:
+        SqlError: SQL0132N, the pattern is no constant.
+    """
+    pattern = node.expression.unnest()
+    if not (isinstance(pattern, exp.Literal) and pattern.is_string):
+        raise SqlError(
+            -132, "42824", "The pattern of LIKE is not valid. Expected: a constant in quotes."
+        )
+    expression = _regular_expression(pattern.name, escape)
+    if not escape and ("_" not in pattern.name or pattern.name.count("%") <= 2):
+        return node
+    made = fill("regexp_full_match({x}, {p}, 's')", x=node.this, p=exp.Literal.string(expression))
+    return exp.Not(this=made) if node.args.get("negate") else made
+
+
+def _regular_expression(pattern: str, escape: str) -> str:
+    parts: list[str] = []
+    characters = iter(pattern)
+    for character in characters:
+        if escape and character == escape:
+            escaped = next(characters, "")
+            if escaped not in ("%", "_", escape) or not escaped:
+                raise SqlError(
+                    -130, "22025", f'The escape character "{escape}" is not followed by % or _.'
+                )
+            parts.append(re.escape(escaped))
+        elif character == "%":
+            parts.append(".*" if parts[-1:] != [".*"] else "")
+        else:
+            parts.append("." if character == "_" else re.escape(character))
+    return "".join(parts)

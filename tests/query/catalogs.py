@@ -1,0 +1,99 @@
+"""Catalogs for the tests of query/, and the same data as plain Python for comparison."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from catalog.record_store import RecordStore
+from catalog.store import CatalogLocation, CatalogStore
+from catalog.tables import Source
+from ingest.palette import tag_name
+from ingest.scan import scan_source
+from query.run_sql import run_sql
+from sample_data.regenerate import COMMITTED_COUNTS, COMMITTED_SET
+
+POSITIONS = ("front", "side", "rear", "center", "left_", "right_")
+
+
+def ingested(folder: Path, root: Path) -> CatalogStore:
+    """A catalog that holds the source at ``root`` as the bucket a2d2."""
+    store = CatalogStore(CatalogLocation.in_folder(folder), threads=2, memory_limit="1GB")
+    records = RecordStore(folder / "records.sqlite")
+    source = records.add_source(
+        Source(
+            name="a2d2",
+            uri=str(root),
+            platform="IBM COS",
+            cluster="local",
+            datasource="a2d2",
+        )
+    )
+    scan_source(store, records, source)
+    return store
+
+
+@dataclass(frozen=True)
+class DrawnFrame:
+    """What is known of a drawn frame without the catalog: its files and counts.json."""
+
+    key: str
+    label: str
+    camera: str
+    scene: str
+    tags: dict[str, int]
+
+    @property
+    def fkey(self) -> str:
+        """The catalog's name of the camera image."""
+        return f"local:a2d2:{self.key}"
+
+
+def class_names() -> dict[str, str]:
+    """Class name of each class tag, read off class_list.json."""
+    path = COMMITTED_SET / "camera_lidar_semantic" / "class_list.json"
+    listed: dict[str, str] = json.loads(path.read_text())
+    names = dict.fromkeys(name.rsplit(" ", 1)[0] if name[-1].isdigit() else name
+                          for name in listed.values())  # fmt: skip
+    return {tag_name(name): name for name in names}
+
+
+def drawn_frames() -> list[DrawnFrame]:
+    """The 24 drawn frames, from the files on disk and the generator's own counts."""
+    counts: dict[str, dict[str, int]] = json.loads(COMMITTED_COUNTS.read_text())["frames"]
+    frames = []
+    for path in sorted(COMMITTED_SET.rglob("*_label_*.png")):
+        label = path.relative_to(COMMITTED_SET).as_posix()
+        camera = path.parent.name.removeprefix("cam_")
+        tags = dict.fromkeys(class_names(), 0)
+        tags.update({tag_name(name): n for name, n in counts[path.name].items()})
+        words = camera.split("_")
+        tags.update({tag: int(tag.rstrip("_") in words) for tag in POSITIONS})
+        image = label.replace("/label/", "/camera/").replace("_label_", "_camera_")
+        frames.append(DrawnFrame(image, label, camera, path.parts[-4], tags))
+    return frames
+
+
+def listed_files() -> list[str]:
+    """Keys of every file of the drawn set that the catalog lists."""
+    return sorted(
+        path.relative_to(COMMITTED_SET).as_posix()
+        for path in COMMITTED_SET.rglob("*")
+        if path.is_file()
+    )
+
+
+def rows(store: CatalogStore, text: str) -> list[tuple[object, ...]]:
+    """The rows of a statement as tuples."""
+    return as_tuples(run_sql(store, text, timeout_s=30).rows)
+
+
+def as_tuples(table: pa.Table) -> list[tuple[object, ...]]:
+    """An Arrow table's rows."""
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def one(store: CatalogStore, expression: str) -> object:
+    """The value of an expression without a table."""
+    return rows(store, f"select {expression} as v from t_car fetch first 1 row only")[0][0]

@@ -1,0 +1,37 @@
+"""One catalog of the drawn frames for all tests of query/, and one of real A2D2 frames."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from catalog.store import CatalogStore
+from sample_data.regenerate import COMMITTED_SET
+from tests.query.catalogs import DrawnFrame, drawn_frames, ingested
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
+    """The catalog of the drawn frames."""
+    return ingested(tmp_path_factory.mktemp("drawn"), COMMITTED_SET)
+
+
+@pytest.fixture(scope="session")
+def frames() -> list[DrawnFrame]:
+    """The drawn frames as plain Python."""
+    return drawn_frames()
+
+
+@pytest.fixture(scope="session")
+def a2d2_root() -> Path:
+    """The folder of real A2D2 frames."""
+    root = os.environ.get("A2D2_ROOT", "")
+    if not root or not Path(root).is_dir():
+        pytest.skip("A2D2_ROOT names no folder: no real A2D2 frames to test with")
+    return Path(root)
+
+
+@pytest.fixture(scope="session")
+def real_store(a2d2_root: Path, tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
+    """The catalog of real A2D2 frames."""
+    return ingested(tmp_path_factory.mktemp("real"), a2d2_root)

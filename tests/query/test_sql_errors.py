@@ -1,0 +1,112 @@
+"""What a wrong statement is answered with: Db2's code and state, and the nearest name."""
+
+import re
+from contextlib import suppress
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from catalog.errors import InvalidInput, SqlError
+from catalog.store import CatalogStore
+from query.run_sql import run_sql
+from query.select_frames import select_frames
+from query.selection import Question
+from tests.query.catalogs import class_names
+
+FUZZ = settings(
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+SQL_WORDS = r"""
+select from where group by having order fetch first rows only with ur as and or not in is
+null like escape between exists case when then else end union all distinct join left on
+using cast int decimal sum count avg max coalesce over partition values value fkey size
+metaocean t_car t_front frames car * ( ) , . ; = < > <> ^= + - / % || ' " 'x' 1 1.5 1e3
+"group" -- /* */ ? :x [ ] { } :: -> for read update lateral unnest table current timestamp
+date interval limit offset natural window filter within pivot qualify recursive a b c
+"""
+WORDS = st.sampled_from(SQL_WORDS.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlcode", "sqlstate", "words"),
+    [
+        ("select * from t_carr", -204, "42704", '"T_CARR" is an undefined name.*"T_CAR"'),
+        ("select * from metaocen", -204, "42704", '"METAOCEN" .*"METAOCEAN"'),
+        ("select * from db2inst1.t_car", -204, "42704", '"DB2INST1.T_CAR"'),
+        ("select valu from t_car", -206, "42703", '"VALU" is not valid.*"VALUE"'),
+        ("select t_car.valu from t_car", -206, "42703", '"T_CAR.VALU".*"T_CAR.VALUE"'),
+        ("select x.value from t_car", -206, "42703", '"X.VALUE"'),
+        ("select 1 from t_car where v = 1", -206, "42703", '"V"'),
+        ("select value v from t_car where v = '1'", -206, "42703", '"V"'),
+        ("select value from t_car where value = \"x\"", -206, "42703", '"X"'),
+        ("select a.n from (select value v from t_car) a", -206, "42703", '"A.N"'),
+        ("select n from (select value from t_car) as a(m)", -206, "42703", '"N"'),
+        ("select fkey from t_car, t_front", -203, "42702", '"FKEY" is ambiguous'),
+        ("select countt(*) from t_car", -440, "42884", '"COUNTT"'),
+        ("select * from", -104, "42601", "unexpected token"),
+        ("selec * from t_car", -104, "42601", "unexpected token"),
+        ("select 'abc from t_car", -104, "42601", "unexpected token"),
+        ("select (1 from t_car", -104, "42601", "unexpected token"),
+        ("hello", -104, "42601", '"hello".*SELECT'),
+        ("", -198, "42617", "blank or empty"),
+        (" ; ;", -198, "42617", "blank or empty"),
+        ("-- x", -198, "42617", "blank or empty"),
+        ("select 1; select 2", -142, "42612", "several statements"),
+        ("delete from t_car", -142, "42612", "DELETE"),
+        ("select fkey, count(*) from t_car", -119, "42803", "GROUP BY"),
+        ("select max(count(*)) from t_car", -112, "42607", "aggregate"),
+        ("select 1 from t_car where count(*) > 1", -120, "42903", "aggregate"),
+        ("select fkey from t_car union select * from t_car", -421, "42826", "1 and 2"),
+        ("select fkey from t_car order by 7", -125, "42805", "7"),
+        ("select (select value from t_front) from t_car", -811, "21000", "more than one row"),
+        ("select 1 from metaocean where mtime > 'x'", -180, "22007", "date or time"),
+        ("select 1 from metaocean where mtime > 5", -401, "42818", "not compatible"),
+        ("select 1 from t_car where fkey like 'x!a' escape '!'", -130, "22025", "escape"),
+        ("select 1 from t_car where fkey like 'x' escape 'ab'", -130, "22025", "ESCAPE"),
+    ],
+)  # fmt: skip
+def test_code_state_and_words(
+    store: CatalogStore, text: str, sqlcode: int, sqlstate: str, words: str
+) -> None:
+    """The message is Db2's, on one line, and names the nearest name where there is one."""
+    with pytest.raises(SqlError) as error:
+        run_sql(store, text)
+    assert (error.value.sqlcode, error.value.sqlstate) == (sqlcode, sqlstate), error.value
+    assert re.search(words, error.value.text)
+    assert re.fullmatch(r"SQL\d{4}N  .*  SQLSTATE=\w{5}", str(error.value))
+
+
+def answered_or_refused(store: CatalogStore, text: str) -> None:
+    """Run a statement that may be anything."""
+    with suppress(SqlError, InvalidInput):
+        run_sql(store, text, max_rows=10, timeout_s=2)
+
+
+@FUZZ
+@given(text=st.text(max_size=80))
+def test_random_text(store: CatalogStore, text: str) -> None:
+    """Text of any characters gives SqlError and no other exception."""
+    answered_or_refused(store, text)
+    answered_or_refused(store, f"select {text} from t_car")
+
+
+@FUZZ
+@given(words=st.lists(WORDS, max_size=14))
+@example(words=["date", "(", "value", ")"])
+def test_random_words(store: CatalogStore, words: list[str]) -> None:
+    """SQL's words in any order give rows or SqlError and no other exception."""
+    text = " ".join(words)
+    answered_or_refused(store, text)
+    answered_or_refused(store, f"select value, {text} from t_car")
+    answered_or_refused(store, f"select value from t_car where {text}")
+
+
+@FUZZ
+@given(words=st.lists(WORDS, max_size=10))
+def test_random_where_bodies(store: CatalogStore, words: list[str]) -> None:
+    """The same of a selection's WHERE body."""
+    with suppress(SqlError, InvalidInput):
+        select_frames(store, Question(where=" ".join(words)), class_names(), timeout_s=2)
