@@ -9,11 +9,11 @@ A2D2 ?=
 
 UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/bin/uv)
 
-.PHONY: help setup demo test test-training check format lock clean
+.PHONY: help setup demo test test-training test-ceph check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
-	@echo "make test              every test"
+	@echo "make test              every test but those against Ceph (make test-ceph)"
 	@echo "make check             format, lint, types, imports, lock file"
 	@echo "make setup             build .venv only"
 
@@ -33,12 +33,18 @@ $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 demo: setup
 	@$(BIN)/framesift demo --folder demo $(if $(A2D2),--a2d2 "$(A2D2)")
 
+# Training last and by itself: each of its tests takes both cores.
 test: setup
-	$(BIN)/pytest -q -m "not training" -n 2
+	$(BIN)/pytest -q -m "not training and not ceph" -n 2
 	$(BIN)/pytest -q -m training
 
 test-training: setup
 	$(BIN)/pytest -q -m training
+
+# Against Ceph's S3 gateway; needs root and Debian's packages ceph-mon ceph-osd ceph-mgr radosgw
+# ceph-common, and skips where they are missing.
+test-ceph: setup
+	$(BIN)/pytest -q -m ceph
 
 check: setup
 	$(BIN)/ruff format --check .

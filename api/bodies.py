@@ -17,6 +17,7 @@ def of_source(source: Source) -> dict[str, Any]:
         "cluster": source.cluster,
         "datasource": source.datasource,
         "site": source.site,
+        "options": source.options,
     }
 
 

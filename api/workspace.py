@@ -37,6 +37,11 @@ class Workspace:
         return self.home / "datasets"
 
     @property
+    def indexes(self) -> Path:
+        """Folder of tar archives' indexes."""
+        return self.home / "indexes"
+
+    @property
     def jobs(self) -> Path:
         """Folder of jobs' files."""
         return self.home / "jobs"

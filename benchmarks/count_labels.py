@@ -88,8 +88,7 @@ def _image(png: bytes) -> Image.Image:
 
 def _packed(png: bytes) -> npt.NDArray[np.uint32]:
     rgb = np.asarray(_image(png).convert("RGB")).astype(np.uint32)
-    packed: npt.NDArray[np.uint32] = rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2]
-    return packed
+    return np.asarray(rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2], dtype=np.uint32)
 
 
 def _masks(png: bytes, palette: Palette) -> list[int]:

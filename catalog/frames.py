@@ -1,6 +1,6 @@
 """Files and frames: insert and fetch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,6 +15,7 @@ from catalog.lake_tables import (
     FILES_COLUMNS,
     FRAME_TAGS,
     FRAME_TAGS_COLUMNS,
+    INTERNAL_FILES_COLUMNS,
     UNKNOWN_PIXELS,
 )
 from catalog.records import (
@@ -24,9 +25,12 @@ from catalog.records import (
     ClassShare,
     File,
     Frame,
+    KnownFile,
     make_fkey,
 )
 from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
+
+_FETCHED_ROWS = 10_000
 
 _ARROW = {
     "VARCHAR": pa.string(),
@@ -83,7 +87,9 @@ def register(
     keys = [row["fkey"] for row in rows]
     if len(set(keys)) < len(keys):
         raise InvalidInput(f"source {source.datasource}: a key is listed twice")
-    file_table = _table(rows, FILES_COLUMNS)
+    file_table = _table(rows, FILES_COLUMNS | INTERNAL_FILES_COLUMNS)
+    if not rows:
+        return
     connection.register("new_files", file_table)
     for table in (FILES, CLASS_PIXELS, FRAME_TAGS):
         # Tags go too: a frame whose label became unreadable must not keep its old counts.
@@ -104,19 +110,49 @@ def register(
         connection.unregister("new_tags")
 
 
-def remove_unseen(connection: duckdb.DuckDBPyConnection, source: SourceNames, scan: int) -> int:
-    """Remove the source's files that the given scan did not see; how many there were.
+def known_files(cursor: duckdb.DuckDBPyConnection, source: SourceNames) -> Iterator[KnownFile]:
+    """A source's files as the cursor's snapshot has them, in byte order of the keys.
+
+    Streamed: the cursor must not be used for anything else meanwhile.
+    """
+    prefix = make_fkey(source.cluster, source.datasource, "")
+    cursor.execute(
+        f"SELECT substr(fkey, {len(prefix) + 1}), size, mtime, coalesce(etag, '') "
+        f"FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ? ORDER BY fkey",
+        [source.cluster, source.datasource],
+    )
+    while rows := cursor.fetchmany(_FETCHED_ROWS):
+        for key, size, mtime, etag in rows:
+            yield KnownFile(key, size, mtime, etag)
+
+
+def remove(connection: duckdb.DuckDBPyConnection, source: SourceNames, keys: Sequence[str]) -> None:
+    """Remove files with the tags of every family, inside the caller's transaction.
 
     They leave the current snapshot and stay in older ones.
     """
-    gone = f"SELECT fkey FROM {FILES} WHERE cluster = ? AND datasource = ? AND scangen <> ?"
-    values = [source.cluster, source.datasource, scan]
-    for table in dict.fromkeys(column.table for column in tag_columns(connection)):
-        connection.execute(f"DELETE FROM {table} WHERE fkey IN ({gone})", values)
-    row = connection.execute(
-        f"DELETE FROM {FILES} WHERE cluster = ? AND datasource = ? AND scangen <> ?", values
-    ).fetchone()
+    if not keys:
+        return
+    fkeys = [make_fkey(source.cluster, source.datasource, key) for key in keys]
+    connection.register("gone_files", pa.table({"fkey": pa.array(fkeys, pa.string())}))
+    for table in _tables_of_tags(connection):
+        connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM gone_files)")
+    connection.unregister("gone_files")
+
+
+def remove_source_files(connection: duckdb.DuckDBPyConnection, source: SourceNames) -> int:
+    """Remove every file of a source as `remove` does; how many there were."""
+    of_source = f"SELECT fkey FROM {FILES} WHERE cluster = ? AND datasource = ?"
+    values = [source.cluster, source.datasource]
+    row = connection.execute(f"SELECT count(*) FROM ({of_source})", values).fetchone()
+    for table in _tables_of_tags(connection):
+        connection.execute(f"DELETE FROM {table} WHERE fkey IN ({of_source})", values)
     return int(row[0]) if row else 0
+
+
+def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """The tables of every tag family, and last the files' own."""
+    return [*dict.fromkeys(column.table for column in tag_columns(connection)), FILES]
 
 
 def info(store: CatalogStore) -> CatalogInfo:
@@ -217,6 +253,7 @@ def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:
         "temperature": "",
         "duplicate": "",
         "sizeconsumed": file.size_consumed,
+        "etag": file.etag,
     }
 
 

@@ -57,6 +57,9 @@ FILES_COLUMNS: dict[str, str] = {
     "sizeconsumed": "BIGINT",
 }
 
+INTERNAL_FILES_COLUMNS: dict[str, str] = {"etag": "VARCHAR"}
+"""Columns of `files` that no view shows."""
+
 VIEW_COLUMNS = (
     "path", "filename", "filetype", "datasource", "owner", "group", "revision", "site",
     "platform", "cluster", "inode", "permissions", "fileset", "uid", "gid", "recordversion",

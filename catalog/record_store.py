@@ -1,11 +1,11 @@
 """The records' database: opened, brought to the newest schema, and asked."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Engine, create_engine, event, inspect, select, text
+from sqlalchemy import Engine, create_engine, delete, event, inspect, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -25,6 +25,8 @@ from catalog.write_lock import write_lock
 
 NEWEST = "0001"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
+
+_KEYS_PER_STATEMENT = 500
 
 
 class RecordStore:
@@ -144,13 +146,42 @@ class RecordStore:
 
     # Scans
 
-    def problems(self, scan_id: int) -> list[Problem]:
-        """What a scan met, in the order it met it."""
+    def problems(
+        self, *, scan_id: int | None = None, source_id: int | None = None
+    ) -> list[Problem]:
+        """What is wrong with a source's files now, or what a scan met; in the order it was met."""
+        query = select(ScanProblem).order_by(ScanProblem.id)
+        if scan_id is not None:
+            query = query.where(ScanProblem.scan_id == scan_id)
+        if source_id is not None:
+            query = query.where(ScanProblem.source_id == source_id)
         with self.session() as session:
-            rows = session.scalars(
-                select(ScanProblem).where(ScanProblem.scan_id == scan_id).order_by(ScanProblem.id)
+            return [Problem(row.kind, row.key, row.reason) for row in session.scalars(query)]
+
+    def replace_problems(
+        self, source_id: int, scan_id: int, examined: Sequence[str], problems: Sequence[Problem]
+    ) -> None:
+        """Forget what was wrong with the examined files, and keep what a scan found now."""
+        keys = list(dict.fromkeys([*examined, *(problem.key for problem in problems)]))
+        with self.session() as session:
+            for start in range(0, len(keys), _KEYS_PER_STATEMENT):
+                some = keys[start : start + _KEYS_PER_STATEMENT]
+                session.execute(
+                    delete(ScanProblem).where(
+                        ScanProblem.source_id == source_id, ScanProblem.key.in_(some)
+                    )
+                )
+            session.add_all(
+                ScanProblem(
+                    source_id=source_id, scan_id=scan_id, kind=p.kind, key=p.key, reason=p.reason
+                )
+                for p in problems
             )
-            return [Problem(row.kind, row.key, row.reason) for row in rows]
+
+    def set_class_list(self, source_id: int, class_list: dict[str, str]) -> None:
+        """Keep the class list that a source's labels were counted with."""
+        with self.session() as session:
+            session.get_one(Source, source_id).class_list = class_list
 
     def last_scan(self, source_id: int) -> Scan | None:
         """The newest scan of a source; None before the first."""

@@ -44,6 +44,7 @@ class File:
         gid: Number of the owning group; None where unknown.
         permissions: As ls -l prints them, such as "-rw-r--r--"; empty where unknown.
         size_consumed: Space it takes [bytes].
+        etag: The object store's mark of this content; empty where there is none.
     """
 
     key: str
@@ -58,6 +59,17 @@ class File:
     gid: int | None = None
     permissions: str = ""
     size_consumed: int = 0
+    etag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """What the catalog keeps of a file to tell whether it has changed: see File."""
+
+    key: str
+    size: int
+    mtime: datetime
+    etag: str
 
 
 @dataclass(frozen=True, slots=True)

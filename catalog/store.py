@@ -32,6 +32,7 @@ from catalog.lake_tables import (
     FORMAT,
     FRAME_TAGS,
     FRAME_TAGS_COLUMNS,
+    INTERNAL_FILES_COLUMNS,
 )
 from catalog.select_only import SelectOnly
 from catalog.write_lock import write_lock
@@ -280,7 +281,7 @@ def snapshot_of(cursor: duckdb.DuckDBPyConnection) -> int:
 
 def _create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     for table, columns in (
-        (FILES, FILES_COLUMNS),
+        (FILES, FILES_COLUMNS | INTERNAL_FILES_COLUMNS),
         (CLASS_PIXELS, CLASS_PIXELS_COLUMNS),
         (FRAME_TAGS, FRAME_TAGS_COLUMNS),
     ):

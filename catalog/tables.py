@@ -32,6 +32,8 @@ class Source(Base):
     cluster: Mapped[str] = mapped_column(String(64))
     datasource: Mapped[str] = mapped_column(String(1024))
     site: Mapped[str] = mapped_column(String(16), default="")
+    # How to reach it: endpoint, profile... never a secret (ingest.source_options).
+    options: Mapped[dict[str, Any]] = mapped_column(default=dict)
     # "#rrggbb" -> name, as read by the last scan; empty before the first.
     class_list: Mapped[dict[str, Any]] = mapped_column(default=dict)
     created: Mapped[datetime] = mapped_column(default=now)
@@ -47,7 +49,7 @@ class Scan(Base):
     state: Mapped[str] = mapped_column(String(16))
     started: Mapped[datetime] = mapped_column(default=now)
     finished: Mapped[datetime | None]
-    # files, frames, bytes_read, bad_files, orphans, unknown_pixels, removed
+    # What ingest.scan.ScanCounts holds.
     counts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     error: Mapped[str] = mapped_column(default="")
 
@@ -56,8 +58,11 @@ class ScanProblem(Base):
     """A file that a scan could not use, or that lacks its partner."""
 
     __tablename__ = "scan_problems"
+    __table_args__ = (Index("problems_by_file", "source_id", "key"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
+    source_id: Mapped[int] = mapped_column(ForeignKey("sources.id", ondelete="CASCADE"))
+    # The scan that met it; later ones do not look at the file again before it changes.
     scan_id: Mapped[int] = mapped_column(ForeignKey("scans.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str] = mapped_column(String(32))
     key: Mapped[str] = mapped_column(String(4096))

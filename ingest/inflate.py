@@ -22,7 +22,7 @@ _OK, _BAD_DATA, _SHORT_OUTPUT, _INSUFFICIENT_SPACE = range(4)
 
 _REASONS = {
     _BAD_DATA: "PNG is truncated or damaged: its pixels cannot be inflated",
-    _SHORT_OUTPUT: "PNG is truncated: it holds fewer pixels than its header says",
+    _SHORT_OUTPUT: "PNG is truncated: pixels that its header claims are missing",
     _INSUFFICIENT_SPACE: "PNG is damaged: it holds more pixels than its header says",
 }
 

@@ -1,25 +1,20 @@
 """The row of a file that has no inode, owner or permissions: an object, a tar's member."""
 
 import hashlib
-from dataclasses import fields
 from datetime import datetime
 
 from catalog.records import File
 
-# Until catalog.records.File has the field; then File(..., etag=etag).
-_FILE_HAS_ETAG = "etag" in {field.name for field in fields(File)}
-
 
 def object_file(key: str, size: int, modified: datetime, etag: str) -> File:
     """A File of what such a listing shows: size [bytes], last change (naive UTC), ETag."""
-    more = {"etag": etag} if _FILE_HAS_ETAG else {}
     return File(
         key=key,
         size=size,
         mtime=modified,
         inode=number_of(key),
         size_consumed=size,
-        **more,  # type: ignore[arg-type]
+        etag=etag,
     )
 
 

@@ -32,11 +32,13 @@ class SceneFiles:
 
     Attributes:
         files: All of them.
+        scene: Path of the scene folder; empty for files of no scene.
         frames: Frames that have both image and label, in order of camera and number.
         problems: Images without label, labels without image, names that do not parse.
     """
 
     files: list[File] = field(default_factory=list)
+    scene: str = ""
     frames: list[FrameFiles] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -60,7 +62,7 @@ def pair_frames(files: Iterable[File]) -> Iterator[SceneFiles]:
     """
     held: list[File] = []
     loose: list[File] = []
-    held_scene: tuple[str, str] | None = None
+    held_scene = ""
     for file in files:
         found = parse(file.key)
         if found is None:
@@ -69,19 +71,20 @@ def pair_frames(files: Iterable[File]) -> Iterator[SceneFiles]:
                 yield _pair(loose)
                 loose = []
             continue
-        scene = (found.frame.prefix, found.frame.scene)
+        scene = found.frame.prefix + found.frame.scene
         if held and scene != held_scene:
-            yield _pair(held)
+            yield _pair(held, held_scene)
             held = []
         held_scene = scene
         held.append(file)
-    for rest in (held, loose):
-        if rest:
-            yield _pair(rest)
+    if held:
+        yield _pair(held, held_scene)
+    if loose:
+        yield _pair(loose)
 
 
-def _pair(files: list[File]) -> SceneFiles:
-    scene = SceneFiles(files)
+def _pair(files: list[File], folder: str = "") -> SceneFiles:
+    scene = SceneFiles(files, folder)
     frames: dict[FrameId, FrameFiles] = {}
     for file in files:
         found = parse(file.key)

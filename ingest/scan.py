@@ -1,6 +1,5 @@
 """A scan: every file of a source listed, every label counted, all of it registered."""
 
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -11,20 +10,23 @@ from pathlib import Path
 from sqlalchemy import select
 
 from catalog import frames as catalog_frames
-from catalog.errors import BadFile, ClassListMissing, FramesiftError, InvalidInput, NotFound
+from catalog.errors import FramesiftError, InvalidInput, NotFound
 from catalog.frames import SourceNames
 from catalog.record_store import RecordStore
 from catalog.records import FKEY_CHARACTERS, File, Frame, Problem, make_fkey
 from catalog.store import CatalogStore
-from catalog.tables import Scan, ScanProblem, Source, now
+from catalog.tables import Scan, Source, now
 from catalog.tags import add_class_tags
+from ingest.class_list import read_class_list
+from ingest.frame_name import FrameId, parse
+from ingest.listing_diff import Compared, compare
 from ingest.pair_frames import FrameFiles, SceneFiles, pair_frames
 from ingest.palette import Palette
 from ingest.read_frame import FrameRead, read_frame
 from ingest.scan_lock import scan_lock
-from ingest.source_files import SourceFiles, open_source
+from ingest.source_files import SourceFiles
+from ingest.sources import open_recorded
 
-CLASS_LIST = "class_list.json"
 BATCH_FRAMES = 2_000
 """Frames of one commit. A killed scan loses at most so much work, and no acknowledged row."""
 
@@ -36,23 +38,29 @@ class ScanCounts:
     """What a scan has done so far.
 
     Attributes:
-        files: Files registered.
+        files: Files listed.
+        added: Files that are new.
+        changed: Files whose size, etag or time of last change differs, or all with ``full``.
+        unchanged: Files that are as they were; they are not read again.
+        removed: Files that were catalogued before and are gone from the source.
         frames: Frames whose labels were counted.
         bytes_read: Bytes read from the source.
         bad_files: Files that could not be used.
         orphans: Files without their partner.
         unknown_pixels: Pixels in colours that are no class.
-        removed: Files that were catalogued before and are gone from the source.
         seconds: Time since the scan began [s].
     """
 
     files: int = 0
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
     frames: int = 0
     bytes_read: int = 0
     bad_files: int = 0
     orphans: int = 0
     unknown_pixels: int = 0
-    removed: int = 0
     seconds: float = 0.0
 
 
@@ -73,20 +81,25 @@ def scan_source(
     source: Source,
     *,
     class_list: Path | None = None,
+    full: bool = False,
     workers: int = 2,
+    index_folder: Path | None = None,
     progress: Progress | None = None,
 ) -> ScanResult:
     """Catalog every file of a source and count the pixels of every label.
 
-    Bad files are recorded and skipped. Commits every BATCH_FRAMES frames: when it is killed, what
-    was committed stays, and the next scan starts over and ends in the same state.
+    A later scan reads only what is new or has changed. Bad files are recorded and skipped, and
+    tried again when they change. Commits every BATCH_FRAMES frames: when it is killed, what was
+    committed stays, and the next scan goes on from there and ends in the same state.
 
     Args:
         store: The catalog.
         records: The records.
         source: What to scan.
         class_list: A class list to use instead of the source's own.
+        full: Count every label again; a class list that has changed does the same.
         workers: Labels counted at once.
+        index_folder: Where the indexes of tar archives are kept; None keeps none.
         progress: Called after every frame or batch with the counts so far.
 
     Raises:
@@ -100,78 +113,35 @@ def scan_source(
         raise InvalidInput(f"workers: got {workers}, expected at least 1")
     # Two scans of one source would each take the other's files for gone.
     with scan_lock(store, source):
-        return _scan_locked(store, records, source, class_list, workers, progress)
+        files = open_recorded(source, index_folder)
+        return _scan_locked(store, records, source, files, class_list, full, workers, progress)
 
 
 def _scan_locked(
     store: CatalogStore,
     records: RecordStore,
     source: Source,
+    files: SourceFiles,
     class_list: Path | None,
+    full: bool,
     workers: int,
     progress: Progress | None,
 ) -> ScanResult:
-    files = open_source(source.uri)
     listed_classes = read_class_list(files, class_list)
     palette = Palette.from_class_list(listed_classes)
     add_class_tags(store, palette.tags)
     records.define_class_tags(dict(zip(palette.tags, palette.classes, strict=True)))
-    number = _begin(records, source, listed_classes)
-    run = _Scan(store, records, _names(source, files), files, palette, number, progress)
+    number, classes_changed = _begin(records, source, listed_classes)
+    run = _Scan(store, records, source, files, palette, number, progress)
     try:
-        run.run(workers)
+        run.run(workers, full or classes_changed)
     except BaseException as error:
         _finish(records, number, "failed", run.counts, _reason(error))
         raise
+    # Only now, so that a scan that is killed before is followed by another full one.
+    records.set_class_list(source.id, listed_classes)
     _finish(records, number, "done", run.counts, "")
     return ScanResult(number, run.counts)
-
-
-def read_class_list(files: SourceFiles, given: Path | None) -> dict[str, str]:
-    """The parsed class list: the given file's, or the source's own.
-
-    Raises:
-        ClassListMissing: Neither is there.
-        InvalidInput: It is not JSON.
-    """
-    if given is not None:
-        name = str(given)
-        try:
-            text = given.read_bytes()
-        except OSError as error:
-            raise ClassListMissing(f"{given}: {error.strerror}") from error
-    else:
-        name, text = _find_class_list(files)
-    try:
-        parsed = json.loads(text, object_pairs_hook=_each_once)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{name}: not JSON: {error}") from error
-    except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error}") from error
-    if not isinstance(parsed, dict):
-        raise InvalidInput(f'{name}: expected an object like {{"#ff0000": "Car 1", ...}}')
-    return parsed
-
-
-def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A JSON object's entries; json itself would silently keep the last of two."""
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise InvalidInput(f"'{key}' is listed {keys.count(key)} times; keep one")
-    return dict(pairs)
-
-
-def _find_class_list(files: SourceFiles) -> tuple[str, bytes]:
-    for key in (CLASS_LIST, f"camera_lidar_semantic/{CLASS_LIST}"):
-        try:
-            return f"{files.root}/{key}", files.read(key)
-        except BadFile:
-            continue
-    raise ClassListMissing(
-        f"{files.root}: no {CLASS_LIST} there or in camera_lidar_semantic/; it says which colour "
-        "is which class. Point the source at the folder that holds it, or give --class-list FILE"
-    )
 
 
 class _Scan:
@@ -181,26 +151,57 @@ class _Scan:
         self,
         store: CatalogStore,
         records: RecordStore,
-        names: SourceNames,
+        source: Source,
         files: SourceFiles,
         palette: Palette,
         number: int,
         progress: Progress | None,
     ) -> None:
-        self.store, self.records, self.names, self.files = store, records, names, files
+        self.store, self.records, self.source, self.files = store, records, source, files
+        self.names = _names(source, files)
         self.palette, self.number, self.progress = palette, number, progress
         self.counts = ScanCounts()
         self.began = time.monotonic()
+        # Of the scene that is being listed: keys that are new or changed, frames that lost a file.
+        self.fresh: set[str] = set()
+        self.bereft: set[FrameId] = set()
+        # The batch that is being filled.
         self.new_files: list[File] = []
         self.new_frames: list[Frame] = []
+        self.gone: list[str] = []
+        self.examined: list[str] = []
         self.new_problems: list[Problem] = []
 
-    def run(self, workers: int) -> None:
-        """Scan everything, then drop from the catalog what the source no longer has."""
-        with ThreadPoolExecutor(workers, thread_name_prefix="count") as pool:
-            for scene in pair_frames(self._usable(self.files.list())):
+    def run(self, workers: int, full: bool) -> None:
+        """Scan everything that is new or has changed, and drop what is gone."""
+        with (
+            self.store.reading() as cursor,
+            ThreadPoolExecutor(workers, thread_name_prefix="count") as pool,
+        ):
+            self._note(list(self.files.problems()))
+            known = catalog_frames.known_files(cursor, self.names)
+            listed = compare(self._usable(self.files.list()), known)
+            for scene in pair_frames(self._note_changes(listed, full)):
                 self._add_scene(scene, pool, workers)
-        self._commit(last=True)
+        self._commit()
+
+    def _note_changes(self, compared: Iterable[Compared], full: bool) -> Iterator[File]:
+        """The listed files, once it is noted what has become of them."""
+        for found in compared:
+            if found.file is None:
+                self.counts.removed += 1
+                self.gone.append(found.key)
+                parsed = parse(found.key)
+                if parsed is not None:
+                    self.bereft.add(parsed.frame)
+                continue
+            self.counts.files += 1
+            change = "changed" if full and found.change == "unchanged" else found.change
+            setattr(self.counts, change, getattr(self.counts, change) + 1)
+            if change != "unchanged":
+                self.fresh.add(found.key)
+            self._tell()
+            yield found.file
 
     def _usable(self, listed: Iterable[File]) -> Iterator[File]:
         """The files that can be catalogued; the others are problems."""
@@ -222,14 +223,19 @@ class _Scan:
         return ""
 
     def _add_scene(self, scene: SceneFiles, pool: ThreadPoolExecutor, workers: int) -> None:
-        self._note(scene.problems)
-        frame_keys = {
-            file.key for frame in scene.frames for file in (frame.image, frame.label) if file
-        }
+        touched = self._touched_frames(scene)
+        due = [frame for frame in scene.frames if frame.id in touched]
+        with_tags = {file.key for frame in due for file in (frame.image, frame.label) if file}
         for file in scene.files:
-            if file.key not in frame_keys:
+            parsed = parse(file.key)
+            is_touched = parsed is not None and parsed.frame in touched
+            if is_touched:
+                self.examined.append(file.key)
+            if (file.key in self.fresh or is_touched) and file.key not in with_tags:
                 self._add_files([file])
-        for frame, read in _in_order(pool, 4 * workers, self._read, scene.frames):
+        if touched or any(problem.key in self.fresh for problem in scene.problems):
+            self._note(scene.problems)
+        for frame, read in _in_order(pool, 4 * workers, self._read, due):
             self.counts.bytes_read += read.bytes_read
             self._note(read.problems)
             if read.frame is not None:
@@ -237,6 +243,14 @@ class _Scan:
                 self.counts.frames += 1
                 self.counts.unknown_pixels += read.frame.unknown_pixels
             self._add_files([file for file in (frame.image, frame.label) if file])
+        self.fresh.difference_update(file.key for file in scene.files)
+        # Scenes come in order: what was lost up to this one has been dealt with.
+        self.bereft = {frame for frame in self.bereft if frame.prefix + frame.scene > scene.scene}
+
+    def _touched_frames(self, scene: SceneFiles) -> set[FrameId]:
+        """Frames of the scene with a file that is new, changed or gone."""
+        parsed = (parse(file.key) for file in scene.files if file.key in self.fresh)
+        return {found.frame for found in parsed if found is not None} | self.bereft
 
     def _read(self, frame: FrameFiles) -> FrameRead:
         return read_frame(self.files, frame, self.palette)
@@ -244,8 +258,9 @@ class _Scan:
     def _add_files(self, files: list[File]) -> None:
         # A frame's image goes into the batch together with its tags: the caller adds it last.
         self.new_files += files
-        self.counts.files += len(files)
-        if len(self.new_frames) >= BATCH_FRAMES or len(self.new_files) >= BATCH_FILES:
+        self.examined += [file.key for file in files]
+        batch = len(self.new_files) + len(self.gone)
+        if len(self.new_frames) >= BATCH_FRAMES or batch >= BATCH_FILES:
             self._commit()
         self._tell()
 
@@ -254,22 +269,21 @@ class _Scan:
         self.counts.bad_files += sum(problem.kind == "bad_file" for problem in problems)
         self.counts.orphans += sum(problem.kind == "orphan" for problem in problems)
 
-    def _commit(self, *, last: bool = False) -> None:
-        reason = f"scan {self.number} of {self.names.datasource}"
-        with self.store.writing(reason, author="ingest") as connection:
-            catalog_frames.register(
-                connection, self.names, self.new_files, self.new_frames, self.number
-            )
-            if last:
-                self.counts.removed = catalog_frames.remove_unseen(
-                    connection, self.names, self.number
+    def _commit(self) -> None:
+        # Problems first: a file whose row is there is not looked at again, so that a problem that
+        # was not yet kept when the scan was killed would be lost.
+        self.records.replace_problems(
+            self.source.id, self.number, self.examined + self.gone, self.new_problems
+        )
+        if self.new_files or self.gone:
+            reason = f"scan {self.number} of {self.names.datasource}"
+            with self.store.writing(reason, author="ingest") as connection:
+                catalog_frames.remove(connection, self.names, self.gone)
+                catalog_frames.register(
+                    connection, self.names, self.new_files, self.new_frames, self.number
                 )
-        with self.records.session() as session:
-            session.add_all(
-                ScanProblem(scan_id=self.number, kind=p.kind, key=p.key, reason=p.reason)
-                for p in self.new_problems
-            )
         self.new_files, self.new_frames, self.new_problems = [], [], []
+        self.gone, self.examined = [], []
         self._tell()
 
     def _tell(self) -> None:
@@ -299,13 +313,22 @@ def _names(source: Source, files: SourceFiles) -> SourceNames:
     return SourceNames(source.platform, source.cluster, source.datasource, files.root, source.site)
 
 
-def _begin(records: RecordStore, source: Source, listed_classes: dict[str, str]) -> int:
-    """Record a new scan, and the end of those that were killed; the new one's number."""
+def _begin(
+    records: RecordStore, source: Source, listed_classes: dict[str, str]
+) -> tuple[int, bool]:
+    """Record a new scan, and the end of those that were killed.
+
+    Returns:
+        The scan's number, and whether the class list differs from the last scan's.
+    """
     with records.session() as session:
         current = session.get(Source, source.id)
         if current is None:
             raise NotFound("source", source.name, "it was removed meanwhile")
-        current.class_list = listed_classes
+        counted_with = current.class_list
+        classes_changed = list(counted_with.items()) != list(listed_classes.items())
+        if not counted_with:
+            current.class_list = listed_classes
         for killed in session.scalars(
             select(Scan).where(Scan.source_id == source.id, Scan.state == "running")
         ):
@@ -314,7 +337,7 @@ def _begin(records: RecordStore, source: Source, listed_classes: dict[str, str])
         scan = Scan(source_id=source.id, state="running")
         session.add(scan)
         session.flush()
-        return scan.id
+        return scan.id, classes_changed
 
 
 def _finish(records: RecordStore, number: int, state: str, counts: ScanCounts, error: str) -> None:

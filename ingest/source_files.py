@@ -5,7 +5,7 @@ import grp
 import os
 import pwd
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Protocol
 from urllib.parse import unquote
 
 from catalog.errors import BadFile, InvalidInput, StorageError
-from catalog.records import File
+from catalog.records import File, Problem
 from ingest.source_options import NO_OPTIONS, SourceOptions
 
 MAX_FILE_BYTES = 256 * 2**20
@@ -29,7 +29,7 @@ class SourceFiles(Protocol):
     root: str
 
     def list(self) -> Iterator[File]:
-        """Every file, folders in sorted order, so that a folder's files come together.
+        """Every file, in byte order of the keys, so that a scene's files come together.
 
         Raises:
             StorageError: A folder cannot be read.
@@ -50,6 +50,10 @@ class SourceFiles(Protocol):
         Raises:
             BadFile: It cannot be read or vanished.
         """
+        ...
+
+    def problems(self) -> Iterable[Problem]:
+        """What of the source cannot be listed as files, such as a tar archive's links."""
         ...
 
 
@@ -76,6 +80,10 @@ class LocalFolder:
                 f"{self.folder}: was replaced or unmounted while it was listed; scan it again",
                 self.root,
             )
+
+    def problems(self) -> Iterable[Problem]:
+        """None: every file of a folder can be named and read, or fails when it is read."""
+        return ()
 
     def _root_identity(self) -> tuple[int, int]:
         try:
@@ -111,7 +119,7 @@ class LocalFolder:
         folder = self.folder / below
         try:
             with os.scandir(folder) as entries:
-                found = sorted(entries, key=lambda entry: entry.name)
+                found = sorted(entries, key=_sort_key)
         except FileNotFoundError as error:
             if below:
                 return iter(())  # removed while we listed
@@ -180,7 +188,12 @@ def open_source(
 
 # Both import late: boto3 takes 0.3 s, and a folder needs neither.
 def _open_s3(uri: str, options: SourceOptions, index_folder: Path | None) -> SourceFiles:
-    from ingest.s3_source import S3Folder
+    try:
+        from ingest.s3_source import S3Folder
+    except ImportError as error:
+        raise InvalidInput(
+            f"source {uri}: {error.name} is not installed; install framesift with the extra 's3'"
+        ) from error
     from ingest.tar_source import is_tar, open_tar
 
     return open_tar(uri, options, index_folder) if is_tar(uri) else S3Folder(uri, options)
@@ -192,6 +205,11 @@ def _open_path(path: str, index_folder: Path | None) -> SourceFiles:
     if not Path(path).is_dir() and is_tar(path):
         return open_tar(path, index_folder=index_folder)
     return LocalFolder(Path(path))
+
+
+def _sort_key(entry: "os.DirEntry[str]") -> str:
+    """Puts a folder where its files' whole keys sort: with its slash."""
+    return entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name
 
 
 def _cannot_list(path: Path, error: OSError) -> StorageError:

@@ -1,12 +1,24 @@
-"""Removing a source with everything the catalog knows of its files."""
+"""A source as it is recorded: opening its files, removing all that is known of them."""
 
-from catalog.frames import SourceNames, remove_unseen
+from pathlib import Path
+
+from catalog.frames import SourceNames, remove_source_files
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import Source
 from ingest.scan_lock import scan_lock
+from ingest.source_files import SourceFiles, open_source
+from ingest.source_options import SourceOptions
 
-_NO_SCAN = -1
+
+def open_recorded(source: Source, index_folder: Path | None = None) -> SourceFiles:
+    """The files of a recorded source; see open_source for what it raises.
+
+    Args:
+        source: Its record.
+        index_folder: Where the indexes of tar archives are kept; None keeps none.
+    """
+    return open_source(source.uri, SourceOptions.from_json(source.options), index_folder)
 
 
 def remove_source(store: CatalogStore, records: RecordStore, name: str) -> int:
@@ -24,7 +36,7 @@ def remove_source(store: CatalogStore, records: RecordStore, name: str) -> int:
 def _remove(store: CatalogStore, records: RecordStore, source: Source) -> int:
     names = SourceNames(source.platform, source.cluster, source.datasource, source.uri)
     with store.writing(f"source {source.name} removed") as connection:
-        removed = remove_unseen(connection, names, _NO_SCAN)
+        removed = remove_source_files(connection, names)
     with records.session() as session:
         session.delete(session.get_one(Source, source.id))
     return removed

@@ -77,9 +77,11 @@ def of_number(text: str) -> Db2Type:
     Db2Type(kind='DECIMAL', precision=4, scale=2)
 
     Raises:
-        SqlError: SQL0405N, it has more than 31 digits or is beyond DOUBLE.
+        SqlError: SQL0103N, it is none; SQL0405N, it has more than 31 digits or is beyond DOUBLE.
     """
     if "e" in text.lower():
+        if not text[-1].isdigit():  # sqlglot takes "0E" for a number
+            raise SqlError(-103, "42604", f'The numeric literal "{text[:40]}" is not valid.')
         return DOUBLE if isfinite(float(text)) else _too_large(text)
     whole, point, fraction = text.partition(".")
     digits = len(whole if point else whole.lstrip("0")) + len(fraction)

@@ -27,15 +27,19 @@ def ingest(
     class_list: Annotated[
         Path | None, typer.Option(help="A class_list.json to use instead of the source's own.")
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Count every label again, changed or not.")
+    ] = False,
     workers: Annotated[int, typer.Option(min=1, help="Labels counted at once.")] = 2,
     errors: Annotated[
-        bool, typer.Option("--errors", help="List what the last scan met, and scan nothing.")
+        bool, typer.Option("--errors", help="List what is wrong with its files, and scan nothing.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Catalog a source's files and count the pixels of every class in every label.
 
-    Bad files are recorded and skipped: the scan goes on.
+    Only what is new or has changed is read. Bad files are recorded and skipped, and tried again
+    when they change.
     """
     workspace = open_workspace()
     found = workspace.records.source(source)
@@ -52,11 +56,13 @@ def ingest(
             workspace.records,
             found,
             class_list=class_list,
+            full=full,
             workers=workers,
+            index_folder=workspace.indexes,
             progress=show,
         )
     counts = result.counts
-    problems = workspace.records.problems(result.scan)
+    problems = workspace.records.problems(scan_id=result.scan)
     if as_json:
         emit_json(
             {"scan": result.scan, **asdict(counts), "problems": [asdict(p) for p in problems]}
@@ -64,13 +70,15 @@ def ingest(
         return
     rate = counts.frames / counts.seconds if counts.seconds else 0.0
     stdout.print(
-        f"ingested {source}: {counts.files:,} files, {counts.frames:,} frames, "
-        f"{size(counts.bytes_read)} read in {counts.seconds:.1f} s ({rate:.0f} frames/s)"
+        f"ingested {source}: {counts.files:,} files ({counts.added:,} added, "
+        f"{counts.changed:,} changed, {counts.removed:,} removed, {counts.unchanged:,} unchanged)"
     )
-    if not counts.frames:
+    stdout.print(
+        f"counted {counts.frames:,} frames, {size(counts.bytes_read)} read in "
+        f"{counts.seconds:.1f} s ({rate:.0f} frames/s)"
+    )
+    if not counts.frames and not counts.unchanged:
         stdout.print("no frames: no camera image with a label of the same name was found")
-    if counts.removed:
-        stdout.print(f"{counts.removed:,} files are gone from the source")
     if problems:
         stdout.print(
             f"{counts.bad_files:,} bad files, {counts.orphans:,} orphans, "
@@ -88,7 +96,7 @@ def _list_problems(source: Source, as_json: bool) -> None:
     scan = records.last_scan(source.id)
     if scan is None:
         raise NotFound("scan", source.name, f"ingest it first: framesift ingest {source.name}")
-    problems = records.problems(scan.id)
+    problems = records.problems(source_id=source.id)
     if as_json:
         emit_json({"scan": scan.id, "problems": [asdict(problem) for problem in problems]})
     else:

@@ -13,6 +13,7 @@ from catalog.frames import info as catalog_info
 from catalog.records import PLATFORMS
 from catalog.tables import Source
 from ingest.source_files import open_source
+from ingest.source_options import SourceOptions
 from ingest.sources import remove_source
 
 source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
@@ -27,13 +28,22 @@ def register(app: typer.Typer) -> None:
 @source_app.command("add")
 def add(
     name: Annotated[str, typer.Argument(help="What to call it.")],
-    uri: Annotated[str, typer.Argument(help="Folder, or file:///...; keys are relative to it.")],
+    uri: Annotated[
+        str, typer.Argument(help="Folder or .tar archive: a path, file:/// or s3:// URI.")
+    ],
     platform: Annotated[str, typer.Option(help=f"One of: {', '.join(PLATFORMS)}.")] = "local",
     datasource: Annotated[
         str | None, typer.Option(help="Bucket or export name; the source's name by default.")
     ] = None,
     cluster: Annotated[str, typer.Option(help="Cluster or host that serves it.")] = "local",
     site: Annotated[str, typer.Option(help="Free text.")] = "",
+    endpoint_url: Annotated[
+        str, typer.Option(help="Server that speaks S3, such as IBM COS; AWS by default.")
+    ] = "",
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Ask S3 unsigned.")] = False,
+    profile: Annotated[str, typer.Option(help="Profile of ~/.aws/config with the keys.")] = "",
+    region: Annotated[str, typer.Option(help="Region of the bucket.")] = "",
+    ca_bundle: Annotated[str, typer.Option(help="PEM file of authorities to trust.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
     """Add a source. Its rows read as objects for IBM COS and S3, as files otherwise."""
@@ -41,8 +51,10 @@ def add(
         uri = str(Path(uri).expanduser().absolute())
     if not name or "/" in name:
         raise InvalidInput(f"source name '{name}': expected some text without slashes")
-    open_source(uri)
-    source = open_workspace().records.add_source(
+    options = SourceOptions(endpoint_url, anonymous, profile, region, ca_bundle)
+    workspace = open_workspace()
+    open_source(uri, options, workspace.indexes)
+    source = workspace.records.add_source(
         Source(
             name=name,
             uri=uri,
@@ -50,6 +62,7 @@ def add(
             cluster=cluster,
             datasource=datasource or name,
             site=site,
+            options=options.to_json(),
         )
     )
     if as_json:

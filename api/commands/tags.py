@@ -20,6 +20,7 @@ from ingest.extractors.base import Extractor
 from ingest.extractors.registry import extractor_in_file, extractor_named, known_extractors
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
 from ingest.map_join import LATITUDE, LONGITUDE, import_map
+from ingest.sources import open_recorded
 from ingest.tag_import import Key, TagImport, import_tags, parse_types
 
 _SHOWN_PROBLEMS = 10
@@ -98,8 +99,15 @@ def _extract(
         def show(so_far: ExtractCounts) -> None:
             bar.show(so_far.read, so_far.to_read, f"{so_far.read:,} of {so_far.to_read:,} frames")
 
+        workspace = open_workspace()
         counts = run_extractor(
-            open_workspace().catalog, source, extractor, full=full, workers=workers, progress=show
+            workspace.catalog,
+            source,
+            extractor,
+            files=open_recorded(source, workspace.indexes),
+            full=full,
+            workers=workers,
+            progress=show,
         )
     if not as_json:
         rate = counts.read / counts.seconds if counts.seconds else 0.0

@@ -18,7 +18,8 @@ from tests.pipeline.test_staging import as_nobody, needs_root, readable
 
 COMMANDS = (
     "", "demo", "info", "source", "source add", "source list", "source remove", "ingest",
-    "sample-data", "sql", "select", "classes", "tags", "tags list", "dataset", "dataset create",
+    "sample-data", "sql", "select", "classes", "tags", "tags list", "tags extract",
+    "tags import", "tags import-map", "tags families", "tags drop", "dataset", "dataset create",
     "dataset list", "dataset show", "stage", "train", "validate", "jobs", "jobs list",
     "jobs show", "jobs logs", "jobs wait", "jobs cancel", "serve",
 )  # fmt: skip
@@ -98,7 +99,7 @@ BAD_INPUT = [
     (["ingest", "nobody"], ("no source named 'nobody'", "a2d2")),
     (["source", "remove", "nobody"], ("no source named 'nobody'",)),
     (["source", "add", "b", "/no/such/folder"], ("/no/such/folder", "no such folder")),
-    (["source", "add", "b", "s3://bucket"], ("scheme 's3' is not supported",)),
+    (["source", "add", "b", "gs://bucket"], ("scheme 'gs' is not supported",)),
     (["source", "add", "a2d2", "."], ("source 'a2d2' already exists",)),
     (["source", "add", "a/b", "."], ("source name 'a/b'",)),
     (["source", "add", "b", ".", "--platform", "Tape"], ("unknown platform 'Tape'", "IBM COS")),

@@ -97,7 +97,7 @@ def test_the_database_itself_refuses_doubles(records: RecordStore) -> None:
         [source(), source("b")],
         [dataset(), dataset("other"), dataset()],
         [Job(name="j", kind="train", backend="local", state="done", request={}) for _ in "ab"],
-        [ScanProblem(scan_id=77, kind="orphan", key="k", reason="r")],
+        [ScanProblem(source_id=77, scan_id=77, kind="orphan", key="k", reason="r")],
     ]
     for doubles in doubled:
         with pytest.raises(InvalidInput, match="constraint failed") as error:
@@ -135,17 +135,20 @@ def test_scans_and_problems_go_with_their_source(records: RecordStore) -> None:
         scans = [Scan(source_id=held.id, state="done") for _ in range(2)]
         session.add_all(scans)
         session.flush()
-        for key in "zay":
-            session.add(ScanProblem(scan_id=scans[0].id, kind="orphan", key=key, reason="r"))
-            session.flush()
-    assert records.problems(scans[0].id) == [Problem("orphan", key, "r") for key in "zay"]
+    met = [Problem("orphan", key, "r") for key in "zay"]
+    records.replace_problems(held.id, scans[0].id, [], met)
+    assert records.problems(scan_id=scans[0].id) == records.problems(source_id=held.id) == met
+    now = Problem("bad_file", "a", "worse")
+    records.replace_problems(held.id, scans[1].id, ["z"], [now])
+    assert records.problems(scan_id=scans[0].id) == [met[2]]
+    assert records.problems(source_id=held.id) == [met[2], now]
     last = records.last_scan(held.id)
     assert last is not None
     assert last.id == scans[1].id
     with records.session() as session:
         session.delete(session.get_one(Source, held.id))
     assert records.last_scan(held.id) is None
-    assert records.problems(scans[0].id) == []
+    assert records.problems(source_id=held.id) == []
 
 
 def test_class_tags_keep_their_place(records: RecordStore) -> None:

@@ -1,4 +1,4 @@
-"""Writes: all or nothing, and what register and remove_unseen keep true."""
+"""Writes: all or nothing, and what register and remove keep true."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from catalog import discover_views
 from catalog.errors import InvalidInput
-from catalog.frames import class_shares, info, register, remove_unseen
+from catalog.frames import class_shares, info, register, remove, remove_source_files
 from catalog.records import ClassShare, key_of, make_fkey
 from catalog.store import CatalogStore
 from catalog.tags import add_class_tags
@@ -73,20 +73,22 @@ def test_register_refuses_a_key_given_twice(store: CatalogStore) -> None:
     assert fkeys(store) == []
 
 
-def test_remove_unseen_takes_the_tags_of_every_family(store: CatalogStore) -> None:
-    """Files of older scans go with their tags, late families included; other sources stay."""
+def test_removing_files_takes_the_tags_of_every_family(store: CatalogStore) -> None:
+    """Removed files go with their tags, late families included; other sources stay."""
     with store.writing("r") as connection:
         register(connection, source_names(), [file("a"), file("b")], [frame("a"), frame("b")], 1)
         register(connection, source_names("d2"), [file("a")], [frame("a")], 1)
         connection.execute("CREATE TABLE tags_scores (fkey VARCHAR, loss DOUBLE)")
         connection.execute("INSERT INTO tags_scores SELECT fkey, 0.5 FROM files")
         discover_views.create(connection)
-        register(connection, source_names(), [file("b")], [frame("b")], 2)
-        assert remove_unseen(connection, source_names(), 2) == 1
-        assert remove_unseen(connection, source_names(), 2) == 0
+        remove(connection, source_names(), ["a", "never there"])
     expected = ["b", "c1:d2:a"]
     for table in ("metaocean", "t_front", "t_scene", "t_loss", "metaocean_view"):
         assert fkeys(store, table) == expected
+    with store.writing("r") as connection:
+        assert remove_source_files(connection, source_names()) == 1
+        assert remove_source_files(connection, source_names()) == 0
+    assert fkeys(store) == fkeys(store, "t_loss") == ["c1:d2:a"]
 
 
 def test_class_tags_are_added_once(store: CatalogStore) -> None:

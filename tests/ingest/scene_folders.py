@@ -74,4 +74,4 @@ class Home:
 
     def problems(self, scan: int) -> list[tuple[str, str]]:
         """Kind and key of a scan's problems."""
-        return [(problem.kind, problem.key) for problem in self.records.problems(scan)]
+        return [(problem.kind, problem.key) for problem in self.records.problems(scan_id=scan)]

@@ -101,14 +101,17 @@ def test_only_camera_images_carry_tags(home: Home, tmp_path: Path) -> None:
 
 
 def test_rescan_changes_nothing(home: Home, tmp_path: Path) -> None:
-    """A second scan leaves the same rows, each fkey once, and removes nothing."""
+    """A second scan reads nothing and writes nothing, not even a snapshot."""
     source = home.add(make_tree(tmp_path / "tree"))
     times = "atime, inserttime, updatedtime, requesttime"
     columns = f"SELECT * EXCLUDE ({times}, scangen) FROM metaocean"
     both = f"{columns} ORDER BY fkey", "SELECT * EXCLUDE (atime) FROM metaocean_view ORDER BY fkey"
     home.scan(source)
     before = [home.rows(statement) for statement in both]
-    assert home.scan(source).counts.removed == 0
+    snapshot = home.store.snapshot()
+    counts = home.scan(source).counts
+    assert (counts.files, counts.unchanged, counts.frames, counts.bytes_read) == (7, 7, 0, 0)
+    assert home.store.snapshot() == snapshot
     assert [home.rows(statement) for statement in both] == before
     assert home.rows("SELECT count(*) - count(DISTINCT fkey) FROM metaocean") == [(0,)]
 
@@ -136,7 +139,7 @@ def test_a_label_that_becomes_bad_loses_its_tags(home: Home, tmp_path: Path) -> 
     label = root / frame_key("label", 2)
     label.write_bytes(label.read_bytes()[:-20])
     result = home.scan(source)
-    assert (result.counts.bad_files, result.counts.frames) == (1, 2)
+    assert (result.counts.bad_files, result.counts.frames, result.counts.changed) == (1, 0, 1)
     assert home.problems(result.scan) == [("bad_file", frame_key("label", 2))]
     assert home.rows("SELECT value FROM t_car ORDER BY value") == [("1",), ("3",)]
     assert home.rows("SELECT count(*) FROM metaocean") == [(7,)]
@@ -169,7 +172,9 @@ def test_problems_are_recorded_and_the_scan_goes_on(home: Home, tmp_path: Path) 
         ("unknown_colours", frame_key("label", 26)),
     }
     assert sorted(home.problems(result.scan)) == sorted(expected)
-    reasons = {problem.key: problem.reason for problem in home.records.problems(result.scan)}
+    reasons = {
+        problem.key: problem.reason for problem in home.records.problems(scan_id=result.scan)
+    }
     assert reasons[frame_key("label", 24)] == "label is 2x1 pixels, its camera image 3x1"
     assert "#090909 1" in reasons[frame_key("label", 26)]
     assert not any("\n" in reason for reason in reasons.values())

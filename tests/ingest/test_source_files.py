@@ -246,7 +246,7 @@ def test_uris(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
-        ("s3://bucket/a", "'s3' is not supported"),
+        ("gs://bucket/a", "'gs' is not supported"),
         ("http://[broken/a", "'http' is not supported"),
         ("file://data/a2d2", "'data' is taken for another host"),
         ("", "empty"),

@@ -116,7 +116,7 @@ def test_rows_hold_what_a_job_needs(store: CatalogStore, frames: list[DrawnFrame
             and f.camera in ("front_center", "front_left"),
         ),
     ],
-    ids=str,
+    ids=lambda value: repr(value) if isinstance(value, dict) else "holds",
 )  # fmt: skip
 def test_conditions(
     store: CatalogStore,

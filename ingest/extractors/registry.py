@@ -1,0 +1,100 @@
+"""Extractors by name: the built-in ones, installed ones, and one in a file of the user's own."""
+
+import sys
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from catalog.errors import InvalidInput, UnknownName
+from ingest.extractors.base import Extractor
+
+ENTRY_POINTS = "framesift.extractors"
+"""Group of entry points by which an installed package offers extractors."""
+
+BUILT_IN = {
+    "boxes": "ingest.extractors.boxes:Boxes",
+    "bus": "ingest.extractors.bus:Bus",
+    "image": "ingest.extractors.image:Image",
+    "lidar": "ingest.extractors.lidar:Lidar",
+}
+
+
+def known_extractors() -> dict[str, str]:
+    """Name of every extractor -> "module:Class"; a built-in name cannot be taken over."""
+    installed = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    return {**installed, **BUILT_IN}
+
+
+def extractor_named(name: str) -> Extractor:
+    """A new extractor of that name.
+
+    Raises:
+        UnknownName: There is none.
+        InvalidInput: It cannot be imported, or is no extractor.
+    """
+    known = known_extractors()
+    if name not in known:
+        hint = "One in a file of your own: --extractor FILE.py:CLASS."
+        raise UnknownName("extractor", name, known, hint)
+    place = EntryPoint(name, known[name], ENTRY_POINTS)
+    try:
+        made = place.load() if name not in BUILT_IN else _built_in(known[name])
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput(f"extractor {name} ({known[name]}): {_one_line(error)}") from error
+    return _checked(made, f"extractor {name} ({known[name]})")
+
+
+def extractor_in_file(place: str) -> Extractor:
+    """A new extractor of a class in a Python file.
+
+    Args:
+        place: "path/to/file.py:ClassName".
+
+    Raises:
+        InvalidInput: The file or class is not there, fails, or is no extractor.
+    """
+    path, _, class_name = place.rpartition(":")
+    if not path.endswith(".py") or not class_name.isidentifier():
+        raise InvalidInput(f"extractor '{place}': expected FILE.py:CLASS")
+    if not Path(path).is_file():
+        raise InvalidInput(f"extractor '{place}': there is no file {path}")
+    name = f"framesift_extractor_{Path(path).stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InvalidInput(f"extractor '{place}': {path} cannot be imported")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever the user's file raises, it is one line for the user
+        kind = type(error).__name__
+        raise InvalidInput(
+            f"extractor '{place}': importing {path} failed: {kind}: {_one_line(error)}"
+        ) from error
+    if not hasattr(module, class_name):
+        raise InvalidInput(f"extractor '{place}': {path} has no class {class_name}")
+    return _checked(getattr(module, class_name), f"extractor '{place}'")
+
+
+def _built_in(place: str) -> object:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _checked(made: object, what: str) -> Extractor:
+    if not isinstance(made, type) or not issubclass(made, Extractor):
+        raise InvalidInput(
+            f"{what}: expected a class derived from ingest.extractors.base.Extractor"
+        )
+    for attribute in ("family", "columns"):
+        if not hasattr(made, attribute):
+            raise InvalidInput(f"{what}: its class does not set '{attribute}'")
+    try:
+        return made()
+    except Exception as error:  # an abstract class, or an __init__ that fails
+        raise InvalidInput(f"{what}: {type(error).__name__}: {_one_line(error)}") from error
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,217 @@
+"""A run of an extractor over the catalogued frames of a source."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from catalog import extractions
+from catalog.errors import BadFile, FramesiftError, InvalidInput
+from catalog.extractions import CataloguedFrame, Extracted, Extraction
+from catalog.families import table_of
+from catalog.store import CatalogStore
+from catalog.tables import Source
+from catalog.write_lock import write_lock
+from ingest.extractors.base import Extractor
+from ingest.source_files import SourceFiles, open_source
+
+BATCH_FRAMES = 2_000
+"""Frames of one commit. A killed run loses at most so much work, or what BATCH_S took."""
+
+BATCH_S = 30.0
+"""Longest time between two commits [s], if a frame was read meanwhile."""
+
+_INTEGER_BITS = {"INTEGER": 31, "BIGINT": 63}
+
+
+@dataclass
+class ExtractCounts:
+    """What a run has done so far.
+
+    Attributes:
+        frames: Labelled frames of the source.
+        without_file: Those that lack the file that the extractor reads.
+        to_read: Frames that this run is to read; the others were done before.
+        read: Frames read.
+        tagged: Those of them that got at least one value.
+        bad_files: Frames whose file cannot be used.
+        seconds: Time since the run began [s].
+    """
+
+    frames: int = 0
+    without_file: int = 0
+    to_read: int = 0
+    read: int = 0
+    tagged: int = 0
+    bad_files: int = 0
+    seconds: float = 0.0
+
+
+Progress = Callable[[ExtractCounts], None]
+
+
+def extraction_of(source: Source, extractor: Extractor) -> Extraction:
+    """What an extractor writes for a source."""
+    return Extraction(
+        cluster=source.cluster,
+        datasource=source.datasource,
+        family=extractor.family,
+        columns=extractor.columns,
+        reads=extractor.reads,
+        version=extractor.version,
+    )
+
+
+def run_extractor(
+    store: CatalogStore,
+    source: Source,
+    extractor: Extractor,
+    *,
+    full: bool = False,
+    workers: int = 2,
+    files: SourceFiles | None = None,
+    progress: Progress | None = None,
+) -> ExtractCounts:
+    """Read every frame that is new or changed since the extractor's last run, and keep its tags.
+
+    A bad file is recorded with its reason, passed over, and tried again when it changes. Commits
+    every BATCH_FRAMES frames or BATCH_S seconds: when it is killed, what was committed stays, and
+    the next run continues there.
+
+    Args:
+        store: The catalog.
+        source: Whose frames to read.
+        extractor: What reads them.
+        full: Read every frame, also those done before.
+        workers: Frames read at once, by threads.
+        files: The source's files; those of its URI when None.
+        progress: Called after every frame with the counts so far.
+
+    Raises:
+        InvalidInput: The extractor's tags or pattern cannot be used, it gives a tag that it does
+            not name, or there are no workers.
+        CatalogBusy: Another process runs this extractor on this source.
+        StorageError: The source or the catalog cannot be read or written.
+    """
+    if workers < 1:
+        raise InvalidInput(f"workers: got {workers}, expected at least 1")
+    extraction = extraction_of(source, extractor)
+    lock = f"extract-{source.id}-{extractor.family}.lock"
+    held = f"source {source.name} is being read for tag family {extractor.family}"
+    table_of(extractor.family)
+    with write_lock(store.location.metadata.with_name(lock), 0.0, held):
+        extractions.begin(store, extraction)
+        run = _Run(store, extraction, extractor, files or open_source(source.uri), progress)
+        run.run(full, workers)
+    return run.counts
+
+
+class _Run:
+    """A running extraction: a batch fills and is committed."""
+
+    def __init__(
+        self,
+        store: CatalogStore,
+        extraction: Extraction,
+        extractor: Extractor,
+        files: SourceFiles,
+        progress: Progress | None,
+    ) -> None:
+        self.store, self.extraction, self.extractor = store, extraction, extractor
+        self.files, self.progress = files, progress
+        self.counts = ExtractCounts()
+        self.done: list[Extracted] = []
+        self.began = self.committed = time.monotonic()
+
+    def run(self, full: bool, workers: int) -> None:
+        """Read what is to be read."""
+        covered = extractions.coverage(self.store, self.extraction, full=full)
+        self.counts.frames, self.counts.to_read = covered.frames, covered.pending
+        self.counts.without_file = covered.frames - covered.with_file
+        frames = extractions.pending_frames(self.store, self.extraction, full=full)
+        with ThreadPoolExecutor(workers, thread_name_prefix="extract") as pool:
+            for item in _in_order(pool, 4 * workers, self._read, frames):
+                self._add(item)
+                late = time.monotonic() - self.committed > BATCH_S
+                if len(self.done) >= BATCH_FRAMES or late:
+                    self._commit()
+        self._commit()
+
+    def _read(self, frame: CataloguedFrame) -> Extracted:
+        try:
+            values = self.extractor.extract(self.files, frame) or {}
+        except BadFile as error:
+            other = f"{error.file}: " if error.file not in ("", frame.file) else ""
+            return Extracted(frame, {}, other + error.reason)
+        except FramesiftError:
+            raise
+        except Exception as error:  # a user's own class: one frame must not end the run
+            return Extracted(frame, {}, f"{type(error).__name__}: {' '.join(str(error).split())}")
+        return _checked(frame, values, self.extractor)
+
+    def _add(self, item: Extracted) -> None:
+        self.done.append(item)
+        self.counts.read += 1
+        self.counts.bad_files += item.reason is not None
+        self.counts.tagged += any(value is not None for value in item.values.values())
+        self.counts.seconds = time.monotonic() - self.began
+        if self.progress is not None:
+            self.progress(self.counts)
+
+    def _commit(self) -> None:
+        if self.done:
+            extractions.commit(self.store, self.extraction, self.done)
+        self.done, self.committed = [], time.monotonic()
+        self.counts.seconds = time.monotonic() - self.began
+
+
+def _in_order(
+    pool: ThreadPoolExecutor,
+    window: int,
+    work: Callable[[CataloguedFrame], Extracted],
+    frames: Iterable[CataloguedFrame],
+) -> Iterator[Extracted]:
+    """Results in the order of the frames, with at most ``window`` of them under way."""
+    pending: deque[Future[Extracted]] = deque()
+    for frame in frames:
+        pending.append(pool.submit(work, frame))
+        if len(pending) >= window:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
+
+
+def _checked(
+    frame: CataloguedFrame, values: Mapping[str, object], extractor: Extractor
+) -> Extracted:
+    """The values as their columns hold them."""
+    checked: dict[str, object] = {}
+    for tag, value in values.items():
+        kind = extractor.columns.get(tag)
+        if kind is None:
+            known = ", ".join(extractor.columns)
+            raise InvalidInput(
+                f"extractor of family {extractor.family} gave tag '{tag}', which its columns do "
+                f"not name: {known}"
+            )
+        plain = value.item() if hasattr(value, "item") else value
+        if plain is not None and not _fits(plain, kind):
+            reason = f"extractor gave {plain!r} for tag {tag}, expected {kind}"
+            return Extracted(frame, {}, reason)
+        if isinstance(plain, float) and not math.isfinite(plain):
+            plain = None  # no number: unknown, as everywhere in the catalog
+        checked[tag] = plain
+    return Extracted(frame, checked)
+
+
+def _fits(value: object, kind: str) -> bool:
+    if kind in _INTEGER_BITS:
+        limit = 2 ** _INTEGER_BITS[kind]
+        return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
+    if kind == "DOUBLE":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    wanted = {"BOOLEAN": bool, "VARCHAR": str, "TIMESTAMP": datetime}[kind]
+    return isinstance(value, wanted)

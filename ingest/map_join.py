@@ -1,0 +1,261 @@
+"""Which frames were taken near features of a map: bridges, tunnels, crossings...
+
+Distances are taken in a plane around each hundredth of a degree of latitude, scaled by the radii
+of the WGS 84 ellipsoid there. Below 60 degrees of latitude they are within 0.2 % of the true ones
+up to 10 km, which is far less than a vehicle's position is off. Features and frames on both sides
+of the 180th meridian do not see each other.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from catalog.discover_views import tag_columns
+from catalog.errors import InvalidInput, StorageError, UnknownName
+from catalog.families import check_tag_name, table_of, write
+from catalog.store import LAKE, CatalogStore
+
+if TYPE_CHECKING:
+    from shapely import Geometry
+
+LATITUDE, LONGITUDE = "latitude_deg", "longitude_deg"
+"""Tags of a frame's position, as the extractor `bus` writes them."""
+
+MAX_WITHIN_M = 10_000.0
+
+_BAND_DEG = 0.01
+_SEMI_MAJOR_M, _ECCENTRICITY_2 = 6_378_137.0, 0.006_694_379_990_14
+
+_WGS_84 = {("OGC", "CRS84"), ("EPSG", "4326")}
+
+
+@dataclass(frozen=True)
+class MapJoin:
+    """What a join did.
+
+    Attributes:
+        features: Features of the map.
+        frames: Frames with a position, whose tags were written.
+        near: Those within the distance of a feature.
+        columns: The tags and their types.
+    """
+
+    features: int
+    frames: int
+    near: int
+    columns: dict[str, str]
+
+
+def import_map(
+    store: CatalogStore,
+    features: Path,
+    family: str,
+    within_m: float,
+    *,
+    tag: str | None = None,
+    latitude: str = LATITUDE,
+    longitude: str = LONGITUDE,
+) -> MapJoin:
+    """Tag every frame that has a position with near_<tag> (1 or 0) and <tag>_distance_m.
+
+    The distance [m] is that to the nearest feature (0 inside an area), unknown beyond
+    ``within_m``. Written in one commit; older values of these tags are replaced.
+
+    Args:
+        store: The catalog.
+        features: GeoJSON, or GeoParquet (.parquet), in WGS 84 longitude and latitude.
+        family: Family to write, made where there is none.
+        within_m: How near counts [m].
+        tag: Name within the tags; the family's when None.
+        latitude: Tag of a frame's latitude [degrees, north positive].
+        longitude: Tag of its longitude [degrees, east positive].
+
+    Raises:
+        InvalidInput: The map cannot be used, or a name or the distance.
+        UnknownName: There are no such position tags.
+        StorageError: The map cannot be read.
+    """
+    if not 0 < within_m <= MAX_WITHIN_M:
+        raise InvalidInput(f"within {within_m:g} m: expected more than 0, at most {MAX_WITHIN_M:g}")
+    table_of(family)
+    name = tag or family
+    columns = {f"near_{name}": "INTEGER", f"{name}_distance_m": "DOUBLE"}
+    for column in columns:
+        check_tag_name(column)
+    geometries = read_features(features)
+    positions = _positions(store, latitude, longitude)
+    points = np.column_stack(
+        [positions["longitude"].to_numpy(), positions["latitude"].to_numpy()]
+    ).astype(np.float64)
+    distances = nearest_distances(points, geometries, within_m)
+    near = np.isfinite(distances)
+    rows = pa.table(
+        {
+            "fkey": positions["fkey"],
+            f"near_{name}": pa.array(near.astype(np.int32)),
+            f"{name}_distance_m": pa.array(distances, mask=~near),
+        }
+    )
+    write(store, family, columns, rows, author="import-map")
+    return MapJoin(len(geometries), len(points), int(near.sum()), columns)
+
+
+def nearest_distances(
+    points: npt.NDArray[np.float64], geometries: "npt.NDArray[Any]", within_m: float
+) -> npt.NDArray[np.float64]:
+    """Distance [m] from each point to the nearest geometry; infinite beyond ``within_m``.
+
+    Args:
+        points: (N, 2) longitude and latitude [degrees].
+        geometries: (M,) shapely geometries in longitude and latitude [degrees].
+        within_m: How far to look [m].
+    """
+    import shapely
+
+    distances = np.full(len(points), np.inf)
+    if not len(geometries):
+        return distances
+    whole_map = shapely.STRtree(geometries)
+    for chosen, latitude in _bands(points):
+        scale = _metres_per_degree(latitude)
+        reach = 1.1 * within_m / scale + _BAND_DEG
+        low, high = points[chosen].min(axis=0) - reach, points[chosen].max(axis=0) + reach
+        candidates = geometries[whole_map.query(shapely.box(*low, *high))]
+        if not len(candidates):
+            continue
+        flat = shapely.STRtree(shapely.transform(candidates, partial(np.multiply, scale)))
+        (found, _), metres = flat.query_nearest(
+            shapely.points(points[chosen] * scale),
+            max_distance=within_m,
+            return_distance=True,
+            all_matches=False,
+        )
+        distances[chosen[found]] = metres
+    return distances
+
+
+def read_features(file: Path) -> "npt.NDArray[Any]":
+    """The geometries (M,) of a GeoJSON or GeoParquet file, empty ones left out.
+
+    Raises:
+        InvalidInput: It is neither, in another coordinate system, or its coordinates are no
+            degrees.
+        StorageError: It cannot be read.
+    """
+    try:
+        import shapely
+    except ImportError as error:
+        raise InvalidInput(
+            "joining a map needs shapely; install it with: pip install 'framesift[map]'"
+        ) from error
+    is_parquet = file.suffix.lower() in (".parquet", ".geoparquet", ".pq")
+    try:
+        found = _geoparquet(file) if is_parquet else _geojson(file)
+    except OSError as error:
+        reason = error.strerror or error
+        raise StorageError(f"{file}: cannot be read: {reason}", str(file)) from error
+    except (
+        ValueError, TypeError, KeyError, AttributeError, RecursionError,
+        shapely.errors.ShapelyError, pa.ArrowException,
+    ) as error:  # fmt: skip
+        reason = " ".join(str(error).split())[:200]
+        raise InvalidInput(
+            f"{file}: is no GeoJSON or GeoParquet file, or damaged: "
+            f"{type(error).__name__}: {reason}"
+        ) from error
+    geometries = np.array([each for each in found if each is not None], dtype=object)
+    geometries = geometries[~shapely.is_empty(geometries)] if len(geometries) else geometries
+    if len(geometries):
+        west, south, east, north = shapely.total_bounds(geometries)
+        if not (min(west + 180, 180 - east, south + 90, 90 - north) >= 0):
+            raise InvalidInput(
+                f"{file}: coordinates from {west:g}, {south:g} to {east:g}, {north:g} are no "
+                "degrees; expected WGS 84 longitude and latitude: ogr2ogr -t_srs EPSG:4326"
+            )
+    return geometries
+
+
+def _geojson(file: Path) -> "list[Geometry | None]":
+    from shapely.geometry import shape
+
+    parsed = json.loads(file.read_bytes())
+    kind = parsed["type"]
+    named = (parsed.get("crs") or {}).get("properties", {}).get("name", "CRS84")
+    if not str(named).endswith(("CRS84", "EPSG::4326", "EPSG:4326")):
+        raise InvalidInput(_other_system(file, named))
+    if kind == "FeatureCollection":
+        geometries = [feature["geometry"] for feature in parsed["features"]]
+    else:
+        geometries = [parsed["geometry"] if kind == "Feature" else parsed]
+    return [shape(geometry) if geometry is not None else None for geometry in geometries]
+
+
+def _geoparquet(file: Path) -> "list[Geometry | None]":
+    import pyarrow.parquet as pq
+    import shapely
+
+    metadata = pq.read_schema(file).metadata or {}
+    if b"geo" not in metadata:
+        raise InvalidInput(f"{file}: Parquet without GeoParquet's metadata 'geo'")
+    geo = json.loads(metadata[b"geo"])
+    name = geo["primary_column"]
+    column = geo["columns"][name]
+    if column["encoding"] != "WKB":
+        raise InvalidInput(f"{file}: geometries encoded as {column['encoding']}, expected WKB")
+    system = column.get("crs", {"id": {"authority": "OGC", "code": "CRS84"}})
+    known = (system or {}).get("id", {})
+    if (str(known.get("authority")), str(known.get("code"))) not in _WGS_84:
+        raise InvalidInput(_other_system(file, (system or {}).get("name", "none")))
+    texts = pq.read_table(file, columns=[name])[name].to_numpy(zero_copy_only=False)
+    return list(shapely.from_wkb(texts))
+
+
+def _other_system(file: Path, name: object) -> str:
+    return (
+        f"{file}: coordinate system {name}; expected WGS 84 longitude and latitude: "
+        "ogr2ogr -t_srs EPSG:4326"
+    )
+
+
+def _positions(store: CatalogStore, latitude: str, longitude: str) -> pa.Table:
+    """fkey, latitude and longitude [degrees] of every file that has both."""
+    with store.reading() as cursor:
+        tags = {column.tag: column.table for column in tag_columns(cursor)}
+        for name in (latitude, longitude):
+            if name not in tags:
+                hint = "Positions come from: framesift tags extract SOURCE bus."
+                raise UnknownName("position tag", name, tags, hint)
+        found: pa.Table = cursor.execute(
+            f'SELECT a.fkey, CAST(a."{latitude}" AS DOUBLE) AS latitude,'
+            f' CAST(b."{longitude}" AS DOUBLE) AS longitude FROM {LAKE}.main.{tags[latitude]} AS a'
+            f" JOIN {LAKE}.main.{tags[longitude]} AS b ON b.fkey = a.fkey"
+            f' WHERE a."{latitude}" BETWEEN -90 AND 90 AND b."{longitude}" BETWEEN -180 AND 180'
+        ).to_arrow_table()
+    return found
+
+
+def _bands(points: npt.NDArray[np.float64]) -> Iterator[tuple[npt.NDArray[np.int64], float]]:
+    """Indices of the points of each band of latitude that has some, and its middle [degrees]."""
+    band = np.floor(points[:, 1] / _BAND_DEG).astype(np.int64)
+    order = np.argsort(band, kind="stable")
+    edges = np.flatnonzero(np.diff(band[order])) + 1
+    for chosen in np.split(order, edges):
+        if chosen.size:
+            yield chosen, (float(band[chosen[0]]) + 0.5) * _BAND_DEG
+
+
+def _metres_per_degree(latitude: float) -> npt.NDArray[np.float64]:
+    """Length [m] of a degree of longitude and of one of latitude, on the ellipsoid."""
+    angle = np.radians(min(max(latitude, -89.9), 89.9))
+    bend = 1 - _ECCENTRICITY_2 * np.sin(angle) ** 2
+    east = _SEMI_MAJOR_M * np.cos(angle) / np.sqrt(bend)
+    north = _SEMI_MAJOR_M * (1 - _ECCENTRICITY_2) / bend**1.5
+    lengths: npt.NDArray[np.float64] = np.radians(np.array([east, north]))
+    return lengths

@@ -1,0 +1,86 @@
+"""How to reach a source that is not a local folder."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from catalog.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """Where an object store answers and who asks. Holds no secret: keys stay in their usual places.
+
+    Credentials come from boto3's chain: environment, ~/.aws/credentials and config (SSO, role,
+    process), container and instance metadata.
+
+    Attributes:
+        endpoint_url: Server that speaks S3 (IBM COS, Ceph, MinIO), such as
+            "https://s3.eu-de.cloud-object-storage.appdomain.cloud"; empty for AWS.
+        anonymous: Ask unsigned, as public buckets allow.
+        profile: Profile of ~/.aws/config; empty for the default one.
+        region: Region of the bucket; empty to take the profile's, or to ask AWS.
+        ca_bundle: PEM file of further authorities to trust; empty for the system's alone.
+        verify_tls: Check the server's certificate.
+        give_up_after: Longest time to retry a request that fails [s].
+    """
+
+    endpoint_url: str = ""
+    anonymous: bool = False
+    profile: str = ""
+    region: str = ""
+    ca_bundle: str = ""
+    verify_tls: bool = True
+    give_up_after: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            InvalidInput: The endpoint is no http or https URL or holds a password, or options
+                contradict each other.
+        """
+        endpoint = self.endpoint_url
+        if endpoint and not endpoint.lower().startswith(("https://", "http://")):
+            raise InvalidInput(f"endpoint {endpoint}: expected https://host[:port]")
+        if "@" in endpoint:
+            raise InvalidInput(
+                "the endpoint URL holds a user or password; expected https://host[:port], "
+                "and keys in a profile or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
+        if self.anonymous and self.profile:
+            raise InvalidInput(f"anonymous and profile '{self.profile}' exclude each other")
+        if not self.give_up_after > 0:
+            raise InvalidInput(f"give_up_after: got {self.give_up_after}, expected seconds above 0")
+
+    def to_json(self) -> dict[str, str | bool | float]:
+        """The options that differ from the default, ready for JSON."""
+        return {
+            field.name: value
+            for field in dataclasses.fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, object]) -> "SourceOptions":
+        """What to_json gave.
+
+        Raises:
+            InvalidInput: An option is unknown or of the wrong type.
+        """
+        known = {field.name: field for field in dataclasses.fields(cls)}
+        for name, value in stored.items():
+            if name not in known:
+                raise InvalidInput(
+                    f"source option '{name}' is unknown; expected: {', '.join(known)}"
+                )
+            wanted = type(known[name].default)
+            if type(value) is not wanted and not (wanted is float and type(value) is int):
+                raise InvalidInput(
+                    f"source option {name}: got {value!r}, expected a {wanted.__name__}"
+                )
+        return cls(**stored)  # type: ignore[arg-type]  # checked above
+
+
+NO_OPTIONS = SourceOptions()
+"""Local folders, and AWS with the default credentials."""

@@ -1,0 +1,172 @@
+"""framesift tags extract, import, import-map, families, drop: as users call them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from api.commands import query, tags
+from tests.api.servers import environment, framesift
+from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE
+
+_SEVERAL = """
+import contextlib, io, json, sys
+from api.command_line import main
+ended = []
+for arguments in json.loads(sys.argv[1]):
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    sys.argv = ["framesift", *arguments]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code or 0
+    ended.append([status, out.getvalue(), err.getvalue()])
+print(json.dumps(ended))
+"""
+
+IMAGES = sorted(path.name for path in SAMPLE.rglob("*_camera_*.png"))
+
+OWN = """
+from catalog.errors import BadFile
+from ingest.extractors.base import Extractor
+class Mine(Extractor):
+    family = "mine"
+    columns = {"parity": "INTEGER"}
+    def extract(self, source, frame):
+        if frame.number % 2:
+            raise BadFile("odd numbers are not liked")
+        return {"parity": 0}
+"""
+
+
+def several(home: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
+    """Exit code, stdout and stderr of commands that share a process, to start it once only."""
+    run = subprocess.run(
+        [sys.executable, "-c", _SEVERAL, json.dumps(commands)],
+        cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [(status, out, err) for status, out, err in json.loads(run.stdout)]
+
+
+def test_extract(home: Path, tmp_path: Path) -> None:
+    """Built-in and own extractors run, a second run reads nothing, tags are asked for at once."""
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
+    first, second, asked, bad, shown = several(
+        home,
+        ["tags", "extract", "a2d2", "image", "lidar", "--extractor", f"{own}:Mine", "--json"],
+        ["tags", "extract", "a2d2", "image"],
+        ["select", "--where", "image_brightness >= 0.5 and parity = 0", "--json"],
+        ["tags", "extract", "a2d2", "--extractor", f"{own}:Mine", "--errors", "--json"],
+        ["tags", "extract", "a2d2", "--extractor", f"{own}:Mine"],
+    )
+    image, lidar, mine = json.loads(first[1])
+    assert (image["read"], image["tagged"], image["bad_files"]) == (FRAMES, FRAMES, 0)
+    assert (lidar["read"], lidar["without_file"]) == (0, FRAMES)
+    odd = sum(int(name[-13:-4]) % 2 for name in IMAGES)
+    assert (mine["bad_files"], len(mine["problems"])) == (odd, odd)
+    assert second[1].startswith("tag family image of a2d2: 0 frames read")
+    assert 0 < len(json.loads(asked[1])["frames"]) <= FRAMES - odd
+    assert json.loads(bad[1])[0]["problems"] == mine["problems"]
+    assert "odd numbers are not liked" in shown[1]
+    assert {status for status, _, _ in (first, second, asked, bad, shown)} == {0}
+
+
+def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
+    """Rows land and are listed, the others are counted, shown and written; a family goes again."""
+    file, rejected = tmp_path / "tags.csv", tmp_path / "rejected.csv"
+    lines = ["filename,weather", f"{IMAGES[0]},rain\r", "gone.png,sun", *["gone.png,fog"] * 12]
+    file.write_text("\r\n".join(lines))
+    call = ["tags", "import", str(file), "--family", "weather"]
+    told, as_json, listed, families, value, dropped, again = several(
+        home,
+        [*call, "--rejected", str(rejected)],
+        [*call, "--json"],
+        ["tags", "list", "--json"],
+        ["tags", "families", "--json"],
+        ["sql", "select value from t_weather"],
+        ["tags", "drop", "weather"],
+        ["tags", "families", "--json"],
+    )
+    assert told[1].startswith("imported 1 of 14 rows into tag family weather: 1 tags; 13 rows name")
+    assert "line 3: gone.png: names no file of the catalog" in told[1]
+    assert "and 3 more: --rejected FILE" in told[1]
+    assert len(rejected.read_text().splitlines()) == 14
+    answer = json.loads(as_json[1])
+    assert (answer["imported"], answer["unmatched"], len(answer["problems"])) == (1, 13, 13)
+    assert {"tag": "weather", "family": "tags_weather", "type": "varchar", "title": ""} in (
+        json.loads(listed[1])
+    )
+    assert json.loads(families[1]) == [
+        {"name": "weather", "columns": {"weather": "VARCHAR"}, "rows": 1}
+    ]
+    assert "rain" in value[1]
+    assert dropped[1] == "dropped tag family weather: 1 rows\n"
+    assert json.loads(again[1]) == []
+
+
+def test_import_map(home: Path, tmp_path: Path) -> None:
+    """Positions from a table, bridges from a map: near_bridge can be asked for as a range."""
+    file, features = tmp_path / "places.csv", tmp_path / "bridges.geojson"
+    file.write_text(
+        "filename,latitude_deg,longitude_deg\n"
+        f"{IMAGES[0]},48.0,11.0\n{IMAGES[1]},48.0,11.001\n{IMAGES[2]},49.0,11.0\n"
+    )
+    features.write_text('{"type": "Point", "coordinates": [11.0, 48.0]}')
+    _, joined, found = several(
+        home,
+        ["tags", "import", str(file), "--family", "place"],
+        ["tags", "import-map", str(features), "--family", "bridge", "--within", "100"],
+        ["select", "--range", "near_bridge=1:1", "--json"],
+    )
+    assert joined[1] == (
+        "2 of 3 frames with a position lie within 100 m of one of 1 features: "
+        "tags near_bridge, bridge_distance_m\n"
+    )
+    assert len(json.loads(found[1])["frames"]) == 2
+
+
+def test_errors_are_one_line(home: Path, tmp_path: Path) -> None:
+    """Exit code 1, nothing on stdout, one line that names what was given."""
+    (tmp_path / "tags.csv").write_text("filename,car\nx,1\n")
+    features = tmp_path / "bridges.geojson"
+    features.write_text('{"type": "Point", "coordinates": [11.0, 48.0]}')
+    map_call = ["tags", "import-map", str(features), "--family", "b"]
+    commands = {
+        "did you mean image": ["tags", "extract", "a2d2", "imag"],
+        "no extractor given": ["tags", "extract", "a2d2"],
+        "no source named": ["tags", "extract", "nowhere", "image"],
+        "FILE.py:CLASS": ["tags", "extract", "a2d2", "--extractor", "image"],
+        "class_pixels": ["tags", "import", f"{tmp_path}/tags.csv", "--family", "mine"],
+        "none.csv": ["tags", "import", f"{tmp_path}/none.csv", "--family", "mine"],
+        "TAG=TYPE": ["tags", "import", "x.csv", "--family", "mine", "--type", "car"],
+        "no tag family named": ["tags", "drop", "mine"],
+        "position tag": [*map_call, "--within", "5"],
+        "within -5 m": [*map_call, "--within", "-5"],
+    }
+    for words, (status, out, err) in zip(commands, several(home, *commands.values()), strict=True):
+        assert (status, out) == (1, ""), words
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+        assert words in err
+
+
+def test_help_and_usage(home: Path) -> None:
+    """Every command has help; a wrong key is wrong usage, exit code 2."""
+    names = ("extract", "import", "import-map", "families", "drop", "list")
+    for (status, out, _), name in zip(
+        several(home, *(["tags", name, "--help"] for name in names)), names, strict=True
+    ):
+        assert status == 0
+        assert f"Usage: framesift tags {name}" in out.replace("root ", "framesift ")
+    run = framesift(home, "tags", "import", "x.csv", "--family", "f", "--key", "colour")
+    assert run.returncode == 2
+
+
+def test_registering_twice_adds_nothing() -> None:
+    """The hook may be called by every application that is built in one process."""
+    tags.register(query.tags_app)
+    before = len(query.tags_app.registered_commands)
+    tags.register(query.tags_app)
+    assert len(query.tags_app.registered_commands) == before

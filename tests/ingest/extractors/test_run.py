@@ -1,0 +1,295 @@
+"""Runs of extractors: what is read, what is kept, what survives."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from catalog.errors import BadFile, CatalogBusy, InvalidInput
+from catalog.extractions import coverage, pending_frames, problems
+from ingest.extractors import run as runs
+from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
+from ingest.extractors.run import extraction_of, run_extractor
+from tests.ingest.extractors.frames import tags_of
+from tests.ingest.scene_folders import SCENE, Home, frame_key, make_tree, put
+
+ROOT = Path(__file__).parents[3]
+
+
+class Notes(Extractor):
+    """The number in a text file beside each frame."""
+
+    family: ClassVar[str] = "notes"
+    columns: ClassVar[Mapping[str, str]] = {"note": "INTEGER", "half": "DOUBLE"}
+    reads: ClassVar[str] = "{stamp}_note_{camera}_{number:09}.txt"
+
+    def __init__(self) -> None:
+        self.read: list[int] = []
+
+    def extract(self, source: SourceFiles, frame: CataloguedFrame) -> Mapping[str, object] | None:
+        """The number; half of it."""
+        self.read.append(frame.number)
+        content = source.read(frame.file).decode()
+        if content == "bad":
+            raise BadFile("says bad")
+        if content == "none":
+            return None
+        return {"note": int(content), "half": int(content) / 2}
+
+
+def _note(root: Path, number: int, content: str) -> Path:
+    stamp = SCENE.replace("_", "")
+    key = f"notes/{stamp}_note_frontcenter_{number:09d}.txt"
+    return put(root, key, content.encode())
+
+
+def test_only_new_and_changed_frames_are_read(home: Home, tmp_path: Path) -> None:
+    """A second run reads nothing and commits nothing; then only what came or changed; --full all.
+
+    Frames whose file or whose image is gone lose their tags.
+    """
+    root = make_tree(tmp_path / "tree", frames=4)
+    for number in (1, 2, 3):
+        _note(root, number, str(10 * number))
+    source = home.add(root)
+    home.scan(source)
+    first, second, third, fourth, fifth = (Notes() for _ in range(5))
+    counts = run_extractor(home.store, source, first)
+    assert (counts.frames, counts.without_file, counts.to_read, counts.tagged) == (4, 1, 3, 3)
+    snapshot = home.store.snapshot()
+    run_extractor(home.store, source, second)
+    assert (second.read, home.store.snapshot()) == ([], snapshot)
+    _note(root, 2, "200")
+    _note(root, 4, "40")
+    home.scan(source)
+    run_extractor(home.store, source, third)
+    assert sorted(third.read) == [2, 4]
+    assert tags_of(home, "notes", "note", "half") == {
+        1: (10, 5.0), 2: (200, 100.0), 3: (30, 15.0), 4: (40, 20.0)
+    }  # fmt: skip
+    run_extractor(home.store, source, fourth, full=True)
+    assert sorted(fourth.read) == [1, 2, 3, 4]
+    next(root.rglob("*_note_*3.txt")).unlink()
+    (root / frame_key("camera", 1)).unlink()
+    home.scan(source)
+    run_extractor(home.store, source, fifth)
+    assert fifth.read == []
+    assert tags_of(home, "notes", "note") == {2: (200,), 4: (40,)}
+
+
+def test_bad_files_are_recorded_and_tried_again_when_they_change(
+    home: Home, tmp_path: Path
+) -> None:
+    """A bad file, or an extractor that fails on it, is a problem and no end; older tags go."""
+    root = make_tree(tmp_path / "tree", frames=4)
+    for number, content in enumerate(("1", "bad", "text", "none"), start=1):
+        _note(root, number, content)
+    source = home.add(root)
+    home.scan(source)
+    counts = run_extractor(home.store, source, Notes())
+    assert (counts.read, counts.tagged, counts.bad_files) == (4, 1, 2)
+    found = [(p.key[-5:-4], p.reason) for p in problems(home.store, extraction_of(source, Notes()))]
+    assert found[0] == ("2", "says bad")
+    assert found[1][0] == "3"
+    assert found[1][1].startswith("ValueError: invalid literal")
+    again = Notes()
+    assert run_extractor(home.store, source, again).read == 0
+    _note(root, 1, "bad")
+    _note(root, 2, "22")
+    home.scan(source)
+    run_extractor(home.store, source, again)
+    assert sorted(again.read) == [1, 2]
+    assert tags_of(home, "notes", "note") == {2: (22,), 4: (None,)}
+
+
+def test_versions_and_new_tags(home: Home, tmp_path: Path) -> None:
+    """Another version of the extractor reads every frame again and may bring new tags."""
+
+    class Newer(Notes):
+        columns: ClassVar[Mapping[str, str]] = {**Notes.columns, "third": "DOUBLE"}
+        version: ClassVar[int] = 2
+
+    root = make_tree(tmp_path / "tree", frames=2)
+    _note(root, 1, "6")
+    source = home.add(root)
+    home.scan(source)
+    run_extractor(home.store, source, Notes())
+    assert run_extractor(home.store, source, Newer()).read == 1
+    assert run_extractor(home.store, source, Newer()).read == 0
+    assert home.rows("SELECT note, third FROM metaocean_view WHERE note IS NOT NULL") == [
+        ("6", None)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"note": "7"}, "gave '7' for tag note, expected INTEGER"),
+        ({"note": 2**31}, "expected INTEGER"),
+        ({"note": True}, "expected INTEGER"),
+        ({"half": "x"}, "expected DOUBLE"),
+    ],
+)
+def test_values_of_another_type(
+    home: Home, tmp_path: Path, values: dict[str, object], reason: str
+) -> None:
+    """A value that its column cannot hold makes the frame's file a problem, with the value."""
+
+    class Odd(Notes):
+        def extract(self, source: SourceFiles, frame: CataloguedFrame) -> Mapping[str, object]:
+            return values
+
+    root = make_tree(tmp_path / "tree", frames=1)
+    _note(root, 1, "6")
+    source = home.add(root)
+    home.scan(source)
+    assert run_extractor(home.store, source, Odd()).bad_files == 1
+    assert reason in problems(home.store, extraction_of(source, Odd()))[0].reason
+
+
+def test_wrong_extractors(home: Home, tmp_path: Path) -> None:
+    """A tag beside the columns, a wrong pattern, a taken tag: one error, nothing written."""
+
+    class Extra(Notes):
+        def extract(self, source: SourceFiles, frame: CataloguedFrame) -> Mapping[str, object]:
+            return {"surprise": 1}
+
+    class Astray(Notes):
+        reads: ClassVar[str] = "{stamp}_{colour}.txt"
+
+    class Folder(Notes):
+        reads: ClassVar[str] = "notes/{stamp}.txt"
+
+    class Taken(Notes):
+        columns: ClassVar[Mapping[str, str]] = {"car": "INTEGER"}
+
+    root = make_tree(tmp_path / "tree", frames=1)
+    _note(root, 1, "6")
+    source = home.add(root)
+    home.scan(source)
+    for extractor, words in (
+        (Extra(), "surprise"),
+        (Astray(), "colour"),
+        (Folder(), "base name"),
+        (Taken(), "belongs to family class_pixels"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            run_extractor(home.store, source, extractor)
+    with pytest.raises(InvalidInput, match="workers"):
+        run_extractor(home.store, source, Notes(), workers=0)
+
+
+def test_pages_and_batches_do_not_matter(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small pages give every frame once; small batches end in the same rows."""
+    root = make_tree(tmp_path / "tree", frames=7)
+    for number in range(1, 8):
+        _note(root, number, str(number))
+    source = home.add(root)
+    home.scan(source)
+    monkeypatch.setattr(runs, "BATCH_FRAMES", 3)
+    before = home.store.snapshot()
+    run_extractor(home.store, source, Notes(), workers=3)
+    assert home.store.snapshot() == before + 1 + 3  # made ready, then 3 + 3 + 1 frames
+    assert tags_of(home, "notes", "note") == {n: (n,) for n in range(1, 8)}
+    extraction = extraction_of(source, Notes())
+    numbers = [f.number for f in pending_frames(home.store, extraction, full=True, page=2)]
+    assert numbers == list(range(1, 8))
+    assert coverage(home.store, extraction, full=False).pending == 0
+
+
+def test_two_sources_share_a_family(home: Home, tmp_path: Path) -> None:
+    """Each source has its own frames and files; one's run leaves the other's rows alone."""
+    sources = []
+    for name in ("one", "two"):
+        root = make_tree(tmp_path / name, frames=1)
+        _note(root, 1, str(len(name) + (name == "two")))
+        sources.append(home.add(root, name=name))
+        home.scan(sources[-1])
+    for source in sources:
+        assert run_extractor(home.store, source, Notes()).read == 1
+    assert home.rows("SELECT note FROM lake.main.tags_notes ORDER BY fkey") == [(3,), (4,)]
+
+
+def test_one_run_at_a_time(home: Home, tmp_path: Path) -> None:
+    """A second run of the same extractor on the same source is told who runs it."""
+    root = make_tree(tmp_path / "tree", frames=1)
+    _note(root, 1, "6")
+    source = home.add(root)
+    home.scan(source)
+    inside, leave = threading.Event(), threading.Event()
+
+    class Slow(Notes):
+        def extract(self, source: SourceFiles, frame: CataloguedFrame) -> None:
+            inside.set()
+            leave.wait(30)
+
+    running = threading.Thread(target=run_extractor, args=(home.store, source, Slow()))
+    running.start()
+    assert inside.wait(30)
+    with pytest.raises(CatalogBusy, match="tag family notes"):
+        run_extractor(home.store, source, Notes())
+    leave.set()
+    running.join()
+
+
+_KILLED = """
+import sys, time
+from pathlib import Path
+from ingest.extractors import run
+from tests.ingest.extractors.test_run import Notes
+from tests.ingest.scene_folders import Home
+
+run.BATCH_FRAMES = 5
+home = Home.at(Path(sys.argv[1]))
+class Slow(Notes):
+    def extract(self, source, frame):
+        time.sleep(0.02)
+        return super().extract(source, frame)
+run.run_extractor(home.store, home.records.source("a2d2"), Slow(), workers=1,
+                  progress=lambda counts: print(counts.read, flush=True))
+"""
+
+
+def test_killed_runs_leave_their_last_commit(home: Home, tmp_path: Path) -> None:
+    """SIGKILL at several points: whole batches stay, nothing else, and a rerun completes."""
+    frames = 40
+    root = make_tree(tmp_path / "tree", frames=frames)
+    for number in range(1, frames + 1):
+        _note(root, number, str(number))
+    source = home.add(root)
+    home.scan(source)
+    kept = 0
+    for stop_at in (2, 8, 13):
+        command = [sys.executable, "-c", _KILLED, str(tmp_path / "home")]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                if int(line) >= stop_at:
+                    process.send_signal(signal.SIGKILL)
+                    break
+        assert process.returncode == -signal.SIGKILL
+        held = tags_of(home, "notes", "note") if "tags_notes" in _tables(home) else {}
+        assert len(held) % 5 == 0
+        assert len(held) >= kept
+        kept = len(held)
+    assert 0 < kept < frames
+    last = Notes()
+    assert run_extractor(home.store, source, last).read == frames - kept
+    assert len(last.read) == frames - kept
+    assert tags_of(home, "notes", "note") == {n: (n,) for n in range(1, frames + 1)}
+    marks = "SELECT count(*), count(DISTINCT fkey) FROM lake.main.extracted"
+    assert home.rows(marks) == [(frames, frames)]
+
+
+def _tables(home: Home) -> set[object]:
+    return {row[0] for row in home.rows("SELECT table_name FROM duckdb_tables()")}

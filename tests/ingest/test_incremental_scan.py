@@ -1,0 +1,185 @@
+"""Scans after the first: what is read again, and that they end where a first scan would."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.errors import StorageError
+from catalog.records import File, KnownFile
+from catalog.tables import now
+from ingest.listing_diff import compare
+from ingest.source_files import LocalFolder
+from tests.ingest.png_writer import Picture, encode
+from tests.ingest.scene_folders import (
+    BICYCLE,
+    CAR,
+    CLASS_LIST,
+    SKY,
+    Home,
+    add_frame,
+    frame_key,
+    make_tree,
+    put,
+)
+from tests.ingest.test_killed_scan import state
+
+NOW = now()
+keys = st.lists(st.text("ab/.Z", min_size=1, max_size=4), unique=True, max_size=12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(old=keys, new=keys, marks=st.randoms(use_true_random=False))
+def test_every_key_is_told_once(old: list[str], new: list[str], marks: random.Random) -> None:
+    """The merge of two sorted streams says the same as sets do."""
+    sizes = {key: marks.randint(1, 2) for key in new}
+    listed = [File(key, sizes[key], NOW) for key in sorted(new)]
+    known = [KnownFile(key, 1, NOW, "") for key in sorted(old)]
+    told = {found.key: found.change for found in compare(listed, known)}
+    assert list(told) == sorted({*old, *new})
+    for key, change in told.items():
+        if key not in old:
+            assert change == "added"
+        elif key not in new:
+            assert change == "removed"
+        else:
+            assert change == ("unchanged" if sizes[key] == 1 else "changed")
+
+
+def test_a_listing_out_of_order_is_refused() -> None:
+    """Taken as sorted it would pass present files for removed."""
+    with pytest.raises(StorageError, match="not in order"):
+        list(compare([File("b", 1, NOW), File("a", 1, NOW)], []))
+
+
+@pytest.mark.parametrize(
+    ("etag", "mtime_differs", "change"),
+    [("e1", True, "unchanged"), ("e2", False, "changed"), ("", True, "changed")],
+)
+def test_an_etag_is_believed_before_a_time(etag: str, mtime_differs: bool, change: str) -> None:
+    """A copied object has a new time and the same content; a file system has no etag."""
+    before = KnownFile("a", 1, NOW, "e1" if etag else "")
+    listed = File("a", 1, NOW.replace(year=2000) if mtime_differs else NOW, etag=etag)
+    assert [found.change for found in compare([listed], [before])] == [change]
+
+
+def test_folders_are_listed_in_the_order_of_whole_keys(tmp_path: Path) -> None:
+    """A folder's files come where its name with the slash sorts: 'a.b' before 'a/b'."""
+    for key in ("a/b", "a.b", "a0", "a/c/d", "ab"):
+        put(tmp_path, key, b"x")
+    listed = [file.key for file in LocalFolder(tmp_path).list()]
+    assert listed == sorted(listed) == ["a.b", "a/b", "a/c/d", "a0", "ab"]
+
+
+def test_only_what_changed_is_read(home: Home, tmp_path: Path) -> None:
+    """One frame new, one label changed, one frame gone, the rest untouched."""
+    root = make_tree(tmp_path / "tree", frames=5)
+    source = home.add(root)
+    home.scan(source)
+    add_frame(root, 6, [SKY, SKY])
+    put(root, frame_key("label", 2), encode(Picture([[BICYCLE, BICYCLE, CAR, SKY]])))
+    for kind in ("camera", "label"):
+        (root / frame_key(kind, 3)).unlink()
+    counts = home.scan(source).counts
+    told = (counts.added, counts.changed, counts.removed, counts.unchanged, counts.frames)
+    assert told == (2, 1, 2, 8, 2)
+    assert home.rows("SELECT value FROM t_car ORDER BY fkey") == [(n,) for n in "11450"]
+    unchanged = "SELECT scangen, count(*) FROM metaocean GROUP BY 1 ORDER BY 1"
+    assert home.rows(unchanged) == [(1, 7), (2, 4)]
+
+
+def test_a_frame_that_loses_a_partner(home: Home, tmp_path: Path) -> None:
+    """Without its label it loses its tags and is an orphan; without its JSON it is counted on."""
+    root = make_tree(tmp_path / "tree")
+    for number in (1, 2):
+        put(root, frame_key("camera", number, "json"), b"{}")
+    source = home.add(root)
+    home.scan(source)
+    (root / frame_key("label", 1)).unlink()
+    (root / frame_key("camera", 2, "json")).unlink()
+    result = home.scan(source)
+    assert (result.counts.removed, result.counts.frames, result.counts.orphans) == (2, 1, 1)
+    assert home.problems(result.scan) == [("orphan", frame_key("camera", 1))]
+    assert home.rows("SELECT value FROM t_car ORDER BY value") == [("2",), ("3",)]
+    assert home.rows("SELECT * FROM t_camera_json_file") == []
+
+
+def test_problems_stand_until_their_file_changes(home: Home, tmp_path: Path) -> None:
+    """An unchanged bad file is not read again and still listed; mended, it is counted."""
+    root = make_tree(tmp_path / "tree")
+    source = home.add(root)
+    good = (root / frame_key("label", 2)).read_bytes()
+    put(root, frame_key("label", 2), good[:-20])
+    put(root, frame_key("camera", 9), good)
+    home.scan(source)
+    expected = {("bad_file", frame_key("label", 2)), ("orphan", frame_key("camera", 9))}
+
+    def standing() -> set[tuple[str, str]]:
+        return {(p.kind, p.key) for p in home.records.problems(source_id=source.id)}
+
+    assert standing() == expected
+    assert home.scan(source).counts.bytes_read == 0
+    assert standing() == expected
+    put(root, frame_key("label", 2), good)
+    put(root, frame_key("label", 9), good)
+    assert home.scan(source).counts.frames == 2
+    assert standing() == set()
+
+
+def test_full_counts_again(home: Home, tmp_path: Path) -> None:
+    """--full reads every label though nothing changed."""
+    source = home.add(make_tree(tmp_path / "tree"))
+    home.scan(source)
+    counts = home.scan(source, full=True).counts
+    assert (counts.changed, counts.unchanged, counts.frames) == (7, 0, 3)
+
+
+def test_another_class_list_counts_again(home: Home, tmp_path: Path) -> None:
+    """What was counted with other classes must not stand."""
+    root = make_tree(tmp_path / "tree")
+    source = home.add(root)
+    home.scan(source)
+    renamed = CLASS_LIST | {"#00ff00": "Tractor"}
+    put(root, "class_list.json", json.dumps(renamed).encode())
+    assert home.scan(home.records.source("a2d2")).counts.frames == 3
+    assert len(home.rows("SELECT * FROM t_tractor WHERE value = '1'")) == 3
+    assert home.rows("SELECT * FROM t_bicycle") == []
+    assert home.scan(home.records.source("a2d2")).counts.frames == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_history_ends_as_one_scan_would(home: Home, tmp_path: Path, seed: int) -> None:
+    """Random changes, a scan after each few: the catalog equals that of a first scan."""
+    rng = random.Random(seed)
+    root = make_tree(tmp_path / "tree", frames=6)
+    source = home.add(root)
+    for _ in range(6):
+        for _ in range(rng.randint(1, 5)):
+            _change_something(root, rng)
+        home.scan(source)
+    (tmp_path / "alone").mkdir()
+    alone = Home.at(tmp_path / "alone")
+    alone.scan(alone.add(root))
+    assert state(home) == state(alone)
+    problems = [
+        sorted((p.kind, p.key, p.reason) for p in h.records.problems(source_id=1))
+        for h in (home, alone)
+    ]
+    assert problems[0] == problems[1]
+
+
+def _change_something(root: Path, rng: random.Random) -> None:
+    number = rng.randint(1, 8)
+    kind, extension = rng.choice([("camera", "png"), ("camera", "json"), ("label", "png")])
+    path = root / frame_key(kind, number, extension)
+    match rng.randint(0, 3):
+        case 0:
+            path.unlink(missing_ok=True)
+        case 1:
+            put(root, frame_key(kind, number, extension), b"no png")
+        case _:
+            picture = Picture([[rng.choice([CAR, SKY, BICYCLE]) for _ in range(4)]])
+            put(root, frame_key(kind, number, extension), encode(picture))

@@ -1,0 +1,286 @@
+"""Tags imported from CSV and Parquet: matching, types, and every row accounted for."""
+
+import csv
+import io
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catalog import families
+from catalog.errors import InvalidInput, StorageError
+from catalog.records import make_fkey
+from ingest.tag_import import TagImport, import_tags, parse_types
+from tests.ingest.scene_folders import SCENE, Home, frame_key, make_tree
+
+
+def _name(number: int) -> str:
+    return frame_key("camera", number).rpartition("/")[2]
+
+
+def _fkey(number: int, source: str = "a2d2") -> str:
+    return make_fkey("host1", source, frame_key("camera", number))
+
+
+@pytest.fixture
+def cars(home: Home, tmp_path: Path) -> Home:
+    """A catalog with frames 1 to 4 of source a2d2."""
+    home.scan(home.add(make_tree(tmp_path / "tree", frames=4)))
+    return home
+
+
+def _csv(folder: Path, *lines: str, end: str = "\r\n") -> Path:
+    file = folder / "tags.csv"
+    file.write_bytes("".join(line + end for line in lines).encode())
+    return file
+
+
+def _problems(result: TagImport) -> list[tuple[int, str]]:
+    return [(row["line"], row["kind"]) for row in result.problems.to_pylist()]
+
+
+def test_a_labels_csv_as_the_proof_of_concept_wrote_it(cars: Home, tmp_path: Path) -> None:
+    r"""A2D2_labels.csv's ways: path columns, CRLF, values like "0\r", dirty names: all trimmed."""
+    file = _csv(
+        tmp_path,
+        "path,filename,datasource,platform,Bicycle ,rain_dirt\r",
+        f"a2d2/,{_name(1)},a2d2,IBM COS,931,0\r",
+        f"a2d2/,{_name(2)},a2d2,IBM COS, 12 ,3\r",
+    )
+    result = import_tags(cars.store, file, "daaa", prefix="daaa_")
+    assert (result.rows, result.imported, result.problems.num_rows) == (2, 2, 0)
+    assert result.columns == {"daaa_bicycle": "INTEGER", "daaa_rain_dirt": "INTEGER"}
+    assert result.ignored == ("path", "datasource", "platform")
+    rows = cars.rows("SELECT * FROM lake.main.tags_daaa ORDER BY fkey")
+    assert rows == [(_fkey(1), 931, 0), (_fkey(2), 12, 3)]
+    with pytest.raises(InvalidInput, match="tag 'bicycle' belongs to family class_pixels"):
+        import_tags(cars.store, file, "again")
+
+
+def test_every_row_is_accounted_for(cars: Home, tmp_path: Path) -> None:
+    """Rows that name nothing, a file again, no key, or are broken are reported by line."""
+    file = _csv(
+        tmp_path,
+        "filename,weather,rating",
+        f"{_name(1)},rain,1",
+        "nowhere.png,rain,2",
+        f"{_name(1)},snow,3",
+        ",rain,4",
+        f"{_name(2)},sun",
+        "",
+        f'{_name(3)},"clear, cold",7',
+        f"{_name(4)},fog,high",
+    )
+    result = import_tags(cars.store, file, "mine", types={"rating": "INTEGER"})
+    assert _problems(result) == [
+        (3, "unmatched"),
+        (4, "repeated"),
+        (5, "unmatched"),
+        (6, "unreadable"),
+        (7, "unmatched"),
+        (9, "unreadable"),
+    ]
+    assert (result.rows, result.imported, result.unmatched, result.repeated) == (8, 2, 3, 1)
+    reasons = result.problems["reason"].to_pylist()
+    assert reasons[1] == "names the file of line 2"
+    assert reasons[3] == "has 2 fields, expected 3"
+    assert reasons[5] == "value 'high' of rating is no INTEGER"
+    rows = cars.rows("SELECT fkey, weather, rating FROM lake.main.tags_mine ORDER BY fkey")
+    assert rows == [(_fkey(1), "rain", 1), (_fkey(3), "clear, cold", 7)]
+
+
+def test_names_that_fit_several_files(home: Home, tmp_path: Path) -> None:
+    """A name in two sources is ambiguous; its path, its fkey or the datasource settles it."""
+    for name in ("one", "two"):
+        home.scan(home.add(make_tree(tmp_path / name, frames=2), name=name))
+    file = _csv(tmp_path, "filename,good", f"{_name(1)},true")
+    result = import_tags(home.store, file, "mine")
+    assert (result.imported, _problems(result)) == (0, [(2, "ambiguous")])
+    assert "names 2 files, such as host1:one:" in result.problems["reason"][0].as_py()
+    assert families.families(home.store) == []
+    assert import_tags(home.store, file, "mine", datasource="two").imported == 1
+    whole = f"{tmp_path}/one/{frame_key('camera', 1)}"
+    by_path = _csv(tmp_path, "path,good", f"{whole},false", f"{_name(1)},false")
+    result = import_tags(home.store, by_path, "mine", key="path")
+    assert (result.imported, _problems(result)) == (1, [(3, "unmatched")])
+    folder, name = whole.rsplit("/", 1)
+    in_two = _csv(tmp_path, "filename,path,good", f"{name},{folder}/,true")
+    assert import_tags(home.store, in_two, "mine", key="path").imported == 1
+    by_fkey = _csv(tmp_path, "fkey,good", f"{_fkey(2, 'one')},true")
+    assert import_tags(home.store, by_fkey, "mine", key="fkey").imported == 1
+    assert home.rows("SELECT fkey, good FROM lake.main.tags_mine ORDER BY fkey") == [
+        (_fkey(1, "one"), True),
+        (_fkey(2, "one"), True),
+        (_fkey(1, "two"), True),
+    ]
+
+
+def test_the_end_of_a_path_names_a_file(cars: Home, tmp_path: Path) -> None:
+    """A key with folders fits where a file's path ends so at a slash, and nowhere else."""
+    ending = frame_key("camera", 1)
+    file = _csv(tmp_path, "filename,good", f"{ending},1", f"5028/{ending},1", f"x{_name(2)},1",
+                _name(2)[1:] + ",1")  # fmt: skip
+    result = import_tags(cars.store, file, "mine")
+    assert (result.imported, [line for line, _ in _problems(result)]) == (1, [3, 4, 5])
+
+
+def test_objects_are_matched_by_key_and_base_name(home: Home, tmp_path: Path) -> None:
+    """In an object store, where filename is the whole key, both the key and its end fit."""
+    home.scan(home.add(make_tree(tmp_path / "tree", frames=2), "IBM COS"))
+    file = _csv(tmp_path, "filename,good", f"{frame_key('camera', 1)},1", f"{_name(2)},0")
+    assert import_tags(home.store, file, "mine").imported == 2
+    file = _csv(tmp_path, "path,filename,good", f"a2d2/,{frame_key('camera', 1)},1")
+    assert import_tags(home.store, file, "mine", key="path").imported == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "first"),
+    [
+        (["1", "-2"], "INTEGER", 1),
+        (["1", ""], "INTEGER", 1),
+        (["1", str(2**31)], "BIGINT", 1),
+        (["1", "2.5"], "DOUBLE", 1.0),
+        (["1e3", ".5"], "DOUBLE", 1000.0),
+        (["true", "FALSE"], "BOOLEAN", True),
+        (["2026-11-21 08:00:00", "2026-11-22"], "TIMESTAMP", datetime(2026, 11, 21, 8)),  # noqa: DTZ001
+        (["007", "8"], "VARCHAR", "007"),
+        (["1", "many"], "VARCHAR", "1"),
+        (["nan", "1"], "VARCHAR", "nan"),
+        (["", " "], "VARCHAR", None),
+        (["2026-13-45", "2026-01-01"], "VARCHAR", "2026-13-45"),
+        (["1" * 25, "2"], "DOUBLE", float("1" * 25)),
+    ],
+)
+def test_inferred_types(
+    cars: Home, tmp_path: Path, values: list[str], kind: str, first: object
+) -> None:
+    """The narrowest type that fits every value; codes with leading zeros stay text."""
+    file = _csv(tmp_path, "filename,mine", *(f"{_name(n)},{v}" for n, v in enumerate(values, 1)))
+    result = import_tags(cars.store, file, "mine")
+    assert result.columns == {"mine": kind}
+    assert cars.rows("SELECT mine FROM lake.main.tags_mine ORDER BY fkey")[0] == (first,)
+
+
+def test_a_familys_own_types_hold(cars: Home, tmp_path: Path) -> None:
+    """A second import keeps the family's type, where its own values would suggest another."""
+    import_tags(cars.store, _csv(tmp_path, "filename,score", f"{_name(1)},0.5"), "mine")
+    result = import_tags(cars.store, _csv(tmp_path, "filename,score", f"{_name(2)},1"), "mine")
+    assert result.columns == {"score": "DOUBLE"}
+    result = import_tags(cars.store, _csv(tmp_path, "filename,score", f"{_name(3)},best"), "mine")
+    assert (result.imported, _problems(result)) == (0, [(2, "unreadable")])
+    with pytest.raises(InvalidInput, match="is DOUBLE, got INTEGER"):
+        import_tags(
+            cars.store,
+            _csv(tmp_path, "filename,score", f"{_name(2)},1"),
+            "mine",
+            types={"score": "INTEGER"},
+        )
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_other_csv_forms(cars: Home, tmp_path: Path, delimiter: str) -> None:
+    """Semicolons and tabs, a byte-order mark, LF or CR alone as line end."""
+    lines = [delimiter.join(("filename", "mine")), delimiter.join((_name(1), "7"))]
+    for end in ("\n", "\r", "\r\n"):
+        file = tmp_path / "tags.csv"
+        file.write_bytes(b"\xef\xbb\xbf" + end.join(lines).encode())
+        assert import_tags(cars.store, file, "mine").imported == 1
+
+
+def test_parquet(cars: Home, tmp_path: Path) -> None:
+    """Parquet's types are kept; texts are trimmed; a given type converts; lines are its rows."""
+    file = tmp_path / "tags.parquet"
+    columns = {
+        "fkey": [_fkey(1), _fkey(2), "gone"],
+        "score": pa.array([0.5, None, 1.0], pa.float32()),
+        "number": pa.array([1, 2, 3], pa.int16()),
+        "unsigned": pa.array([1, 2**32 - 1, 3], pa.uint32()),
+        "flag": [True, None, False],
+        "text": ["0\r", "", " x "],
+        "whole": pa.array([1.0, 2.0, 3.0]),
+    }
+    pq.write_table(pa.table(columns), file)
+    result = import_tags(cars.store, file, "mine", key="fkey", types={"whole": "INTEGER"})
+    assert result.columns == {"score": "DOUBLE", "number": "INTEGER", "unsigned": "BIGINT",
+                              "flag": "BOOLEAN", "text": "VARCHAR", "whole": "INTEGER"}  # fmt: skip
+    assert _problems(result) == [(4, "unmatched")]
+    rows = cars.rows("SELECT * EXCLUDE (fkey) FROM lake.main.tags_mine ORDER BY fkey")
+    assert rows == [(0.5, 1, 1, True, "0", 1), (None, 2, 2**32 - 1, None, None, 2)]
+
+
+def test_refused_files(cars: Home, tmp_path: Path) -> None:
+    """What is no table, names a column twice or has no tag is refused with one line."""
+    binary = tmp_path / "binary.csv"
+    binary.write_bytes(b"filename,a\n\xff\xfe,1\n")
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"PAR1")
+    lists = tmp_path / "lists.parquet"
+    pq.write_table(pa.table({"fkey": ["x"], "many": [[1, 2]]}), lists)
+    for file, words in (
+        (_csv(tmp_path, ""), "is empty"),
+        (binary, "cannot be read"),
+        (broken, "cannot be read"),
+        (lists, "many"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            import_tags(cars.store, file, "mine")
+    for lines, words in (
+        (("filename,a,A", "x,1,2"), "'a' is there 2 times"),
+        (("filename,path", "x,y"), "no column beside"),
+        (("filename,my tag", "x,y"), "tag 'my tag'"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            import_tags(cars.store, _csv(tmp_path, *lines), "mine")
+    good = _csv(tmp_path, "filename,a", f"{_name(1)},1")
+    with pytest.raises(InvalidInput, match="no column 'other'"):
+        import_tags(cars.store, good, "mine", key_column="other")
+    with pytest.raises(InvalidInput, match="type of 'b'"):
+        import_tags(cars.store, good, "mine", types={"b": "INTEGER"})
+    with pytest.raises(InvalidInput, match="expected TAG=TYPE"):
+        parse_types(["a:INTEGER"])
+    with pytest.raises(StorageError, match="cannot be read"):
+        import_tags(cars.store, tmp_path / "none.csv", "mine")
+    assert parse_types(["a=double"]) == {"a": "DOUBLE"}
+    assert families.families(cars.store) == []
+
+
+_field = st.text(st.sampled_from('ab",;\r \t1é'), max_size=4)
+_row = st.tuples(st.sampled_from([1, 2, 3, 4, None]), _field)
+
+
+@settings(max_examples=12, deadline=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@given(st.lists(_row, min_size=1, max_size=8))
+def test_any_table_equals_reading_it_slowly(
+    cars: Home, tmp_path: Path, rows: list[tuple[int | None, str]]
+) -> None:
+    """Any values, quoted as CSV does it: a file's first row counts, every other is reported."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(["filename", "mine"])
+    expected: dict[str, str | None] = {}
+    for number, value in rows:
+        writer.writerow([_name(number) if number else "gone.png", value])
+        if number is not None and _fkey(number) not in expected:
+            expected[_fkey(number)] = value.replace("\r", "").strip(" \t") or None
+    file = tmp_path / "tags.csv"
+    file.write_bytes(text.getvalue().encode())
+    result = import_tags(cars.store, file, "mine", types={"mine": "VARCHAR"})
+    assert result.rows == len(rows)
+    assert result.imported + result.problems.num_rows == len(rows)
+    held = cars.rows("SELECT fkey, mine FROM lake.main.tags_mine") if expected else []
+    if expected:
+        families.drop(cars.store, "mine")
+    assert {str(key): value for key, value in held} == expected
+
+
+def test_scene_is_a_word_of_the_catalog(cars: Home, tmp_path: Path) -> None:
+    """A column that another family has is refused, with the way out."""
+    file = _csv(tmp_path, "filename,scene", f"{_name(1)},{SCENE}")
+    with pytest.raises(InvalidInput, match="tag 'scene' belongs to family frame already"):
+        import_tags(cars.store, file, "mine")
+    assert import_tags(cars.store, file, "mine", prefix="my-").columns == {"my-scene": "VARCHAR"}
