@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,7 +153,8 @@ def _report(run: _Demo) -> None:
     stdout.print(f"report     {report_folder / 'report.html'}")
     stdout.print(f"matrix     {report_folder / 'confusion_matrix.png'}")
     stdout.print(f"home       {run.home}")
-    stdout.print(f"\nexport FRAMESIFT_HOME={shlex.quote(str(run.home))}")
+    scripts = shlex.quote(sysconfig.get_path("scripts"))
+    stdout.print(f'\nexport PATH={scripts}:"$PATH" FRAMESIFT_HOME={shlex.quote(str(run.home))}')
     for line in (
         "framesift select --range bicycle=1: --camera front_center",
         "framesift dataset create val-bikes --range bicycle=1:",
