@@ -7,6 +7,7 @@
     ├── NotFound                 no source, dataset, job... of that name
     ├── AlreadyExists            the name is taken
     ├── BadFile                  a file's content cannot be used
+    │   └── UnreadableFile       ... or could not be read this time
     ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
     ├── StorageError             the disk: space, permission, a vanished file
     ├── CatalogBusy              another process holds the write lock
@@ -103,6 +104,10 @@ class BadFile(FramesiftError):
         self.file = file
         self.reason = reason
         super().__init__(f"{file}: {reason}" if file else reason)
+
+
+class UnreadableFile(BadFile):
+    """A file that could not be read this time: its content may be good, so it is tried again."""
 
 
 class SqlError(FramesiftError):

@@ -110,7 +110,7 @@ class Problem:
     """Something a scan met that a person should know of.
 
     Attributes:
-        kind: "bad_file", "orphan" or "unknown_colours".
+        kind: "bad_file", "unreadable" (tried again by every scan), "orphan" or "unknown_colours".
         key: The file concerned, below the source's root.
         reason: What is wrong, in one line.
     """

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from catalog.errors import BadFile
+from catalog.errors import BadFile, UnreadableFile
 from catalog.lake_tables import POSITION_TAGS
 from catalog.records import Frame, Problem
 from ingest.frame_name import CAMERAS
@@ -48,7 +48,8 @@ def read_frame(source: SourceFiles, files: FrameFiles, palette: Palette) -> Fram
         counts = _in_file(label.key, lambda: count_pixels(png, palette))
         _in_file(image.key, lambda: _check_image(source, image.key, image.size, counts, label.key))
     except BadFile as error:
-        return FrameRead(None, [Problem("bad_file", error.file, error.reason)], label.size)
+        kind = "unreadable" if isinstance(error, UnreadableFile) else "bad_file"
+        return FrameRead(None, [Problem(kind, error.file, error.reason)], label.size)
     frame = Frame(
         image=image.key,
         label=label.key,

@@ -21,7 +21,7 @@ from obstore.exceptions import (
 )
 from obstore.store import S3Store
 
-from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
+from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError, UnreadableFile
 from ingest.source_options import SourceOptions
 
 _CONNECT_SECONDS = 5
@@ -305,11 +305,11 @@ class S3Bucket:
         """BadFile for what ails one object, StorageError for what ails the server."""
         code = _code(error)
         if isinstance(error, FileNotFoundError) or code in ("NoSuchKey", "404"):
-            return BadFile("cannot be read: it vanished from the bucket", shown)
+            return UnreadableFile("cannot be read: it vanished from the bucket", shown)
         if isinstance(error, PreconditionError) or code in ("PreconditionFailed", "412"):
             return BadFile("changed since it was listed; scan again", shown)
         if code in _OBJECT_CODES:
-            return BadFile(f"cannot be read: {_REASONS[code]}", shown)
+            return UnreadableFile(f"cannot be read: {_REASONS[code]}", shown)
         return self.trouble(error, shown)
 
     def trouble(self, error: Exception, key: str = "") -> StorageError:

@@ -33,6 +33,9 @@ BATCH_FRAMES = 2_000
 BATCH_FILES = 4 * BATCH_FRAMES
 
 
+_BAD = ("bad_file", "unreadable")
+
+
 @dataclass
 class ScanCounts:
     """What a scan has done so far.
@@ -164,6 +167,9 @@ class _Scan:
         self.began = time.monotonic()
         # Of the scene that is being listed: keys that are new or changed, frames that lost a file.
         self.fresh: set[str] = set()
+        # What could not be read last time may be readable now, though nothing shows it.
+        standing = records.problems(source_id=source.id)
+        self.unreadable = {problem.key for problem in standing if problem.kind == "unreadable"}
         self.bereft: set[FrameId] = set()
         # The batch that is being filled.
         self.new_files: list[File] = []
@@ -196,7 +202,8 @@ class _Scan:
                     self.bereft.add(parsed.frame)
                 continue
             self.counts.files += 1
-            change = "changed" if full and found.change == "unchanged" else found.change
+            again = full or found.key in self.unreadable
+            change = "changed" if again and found.change == "unchanged" else found.change
             setattr(self.counts, change, getattr(self.counts, change) + 1)
             if change != "unchanged":
                 self.fresh.add(found.key)
@@ -266,7 +273,7 @@ class _Scan:
 
     def _note(self, problems: list[Problem]) -> None:
         self.new_problems += problems
-        self.counts.bad_files += sum(problem.kind == "bad_file" for problem in problems)
+        self.counts.bad_files += sum(problem.kind in _BAD for problem in problems)
         self.counts.orphans += sum(problem.kind == "orphan" for problem in problems)
 
     def _commit(self) -> None:

@@ -12,13 +12,25 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-from catalog.errors import BadFile, InvalidInput, StorageError
+from catalog.errors import (
+    BadFile,
+    FramesiftError,
+    InvalidInput,
+    StorageError,
+    UnreadableFile,
+)
 from catalog.records import File, Problem
 from ingest.source_options import NO_OPTIONS, SourceOptions
 
 MAX_FILE_BYTES = 256 * 2**20
 """Label files larger than this are refused unread: A2D2's have 30 to 105 kB."""
 
+
+_SOURCE_FAILS = (
+    errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH,
+    errno.ENETDOWN, errno.ENETUNREACH, errno.ENODEV, errno.ENXIO,
+)  # fmt: skip
+"""What a disk or mount that is gone answers: no fault of the file."""
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
 
@@ -40,7 +52,9 @@ class SourceFiles(Protocol):
         """A whole file.
 
         Raises:
-            BadFile: It cannot be read, vanished, or is larger than MAX_FILE_BYTES.
+            UnreadableFile: It cannot be read, or vanished.
+            BadFile: It is larger than MAX_FILE_BYTES.
+            StorageError: The source itself fails.
         """
         ...
 
@@ -48,7 +62,8 @@ class SourceFiles(Protocol):
         """At most ``length`` bytes from ``start``; fewer at the file's end.
 
         Raises:
-            BadFile: It cannot be read or vanished.
+            UnreadableFile: It cannot be read, or vanished.
+            StorageError: The source itself fails.
         """
         ...
 
@@ -80,6 +95,15 @@ class LocalFolder:
                 f"{self.folder}: was replaced or unmounted while it was listed; scan it again",
                 self.root,
             )
+
+    def _unreadable(self, key: str, error: OSError) -> FramesiftError:
+        if error.errno in _SOURCE_FAILS:
+            return StorageError(
+                f"{self.folder / key}: {error.strerror}: the source fails; scan it again when it "
+                "is back",
+                self.root,
+            )
+        return UnreadableFile(f"cannot be read: {error.strerror}", key)
 
     def problems(self) -> Iterable[Problem]:
         """None: every file of a folder can be named and read, or fails when it is read."""
@@ -137,7 +161,7 @@ class LocalFolder:
                     raise BadFile(f"has {size:,} bytes; at most {MAX_FILE_BYTES:,} are read", key)
                 return file.read()
         except OSError as error:
-            raise BadFile(f"cannot be read: {error.strerror}", key) from error
+            raise self._unreadable(key, error) from error
 
     def read_range(self, key: str, start: int, length: int) -> bytes:
         """A part of a file; see SourceFiles."""
@@ -146,7 +170,7 @@ class LocalFolder:
                 file.seek(start)
                 return file.read(length)
         except OSError as error:
-            raise BadFile(f"cannot be read: {error.strerror}", key) from error
+            raise self._unreadable(key, error) from error
 
 
 def open_source(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from catalog.errors import BadFile, InvalidInput, StorageError
+from catalog.errors import BadFile, InvalidInput, StorageError, UnreadableFile
 from catalog.records import File, Problem
 from ingest.object_file import object_file
 from ingest.source_files import MAX_FILE_BYTES
@@ -140,7 +140,7 @@ class LocalArchive:
                 file.seek(start)
                 return file.read(length)
         except OSError as error:
-            raise BadFile(f"{self.uri} cannot be read: {error.strerror}", shown) from error
+            raise UnreadableFile(f"{self.uri} cannot be read: {error.strerror}", shown) from error
 
 
 def open_tar(

@@ -12,6 +12,7 @@ from catalog.errors import StorageError
 from catalog.records import File, KnownFile
 from catalog.tables import now
 from ingest.listing_diff import compare
+from ingest.scan import ScanCounts, scan_source
 from ingest.source_files import LocalFolder
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
@@ -127,6 +128,41 @@ def test_problems_stand_until_their_file_changes(home: Home, tmp_path: Path) -> 
     put(root, frame_key("label", 9), good)
     assert home.scan(source).counts.frames == 2
     assert standing() == set()
+
+
+def test_what_could_not_be_read_is_tried_again(home: Home, tmp_path: Path) -> None:
+    """A label that is away while it is read, and then back as it was, is counted next time."""
+    root = make_tree(tmp_path / "tree")
+    source = home.add(root)
+    label, elsewhere = root / frame_key("label", 2), tmp_path / "elsewhere"
+
+    def take_away(counts: ScanCounts) -> None:
+        if counts.files == 7 and label.exists():
+            label.rename(elsewhere)
+
+    first = scan_source(home.store, home.records, source, progress=take_away)
+    assert (first.counts.frames, first.counts.bad_files) == (2, 1)
+    assert home.problems(first.scan) == [("unreadable", frame_key("label", 2))]
+    elsewhere.rename(label)
+    second = home.scan(source)
+    assert (second.counts.frames, second.counts.changed) == (1, 1)
+    assert home.records.problems(source_id=source.id) == []
+    assert len(home.rows("SELECT * FROM t_car")) == 3
+    assert home.scan(source).counts.frames == 0
+
+
+def test_a_source_that_fails_stops_the_scan(home: Home, tmp_path: Path) -> None:
+    """An I/O error is no fault of the label: it must not be recorded as bad, nor its tags go."""
+    root = make_tree(tmp_path / "tree")
+    source = home.add(root)
+    home.scan(source)
+    label = root / frame_key("label", 2)
+    label.unlink()
+    label.symlink_to("/proc/self/mem")  # reading its first byte is EIO
+    with pytest.raises(StorageError, match="the source fails; scan it again"):
+        home.scan(source)
+    assert len(home.rows("SELECT * FROM t_car")) == 3
+    assert home.records.problems(source_id=source.id) == []
 
 
 def test_full_counts_again(home: Home, tmp_path: Path) -> None:

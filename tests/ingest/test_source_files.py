@@ -199,7 +199,7 @@ def public_folder() -> Iterator[Path]:
 
 @pytest.mark.skipif(os.getuid() != 0 or not which("setpriv"), reason="needs root and setpriv")
 def test_permission_denied(public_folder: Path) -> None:
-    """As nobody: folders that may not be listed are StorageError naming them, files BadFile."""
+    """As nobody: folders that may not be listed are StorageError naming them, files unreadable."""
     tmp = public_folder
     touch(tmp, "closed/f", "holds_closed/a", "holds_closed/b/f", "names_only/f")
     touch(tmp, "open/secret", "hidden/f")
@@ -222,7 +222,7 @@ def test_permission_denied(public_folder: Path) -> None:
         f"StorageError {tmp}/closed: permission denied",
         f"StorageError {tmp}/holds_closed/b: cannot be listed: Permission denied",
         f"StorageError {tmp}/names_only: permission denied",
-        "BadFile secret: cannot be read: Permission denied",
+        "UnreadableFile secret: cannot be read: Permission denied",
         "['secret']",
     ], done.stderr
 
