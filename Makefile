@@ -22,7 +22,7 @@ setup: $(VENV)/.synced
 # Every extra, so that one environment can train, serve and test. Horovod compiles once (about two
 # minutes); its wheel stays in uv's cache, outside the clone.
 $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
-	@echo "setting up $(VENV) (the first time about four minutes: Horovod is compiled)"
+	@echo "setting up $(VENV) (the first time some minutes: Horovod is compiled)"
 	$(UV) sync --frozen --all-extras --python 3.11
 	@touch $@
 
