@@ -165,8 +165,10 @@ class _Scan:
         self.palette, self.number, self.progress = palette, number, progress
         self.counts = ScanCounts()
         self.began = time.monotonic()
-        # Of the scene that is being listed: keys that are new or changed, frames that lost a file.
+        # Of the scene that is being listed: keys that are new, changed or gone, and the frames that
+        # lost a file.
         self.fresh: set[str] = set()
+        self.missed: list[str] = []
         # What could not be read last time may be readable now, though nothing shows it.
         standing = records.problems(source_id=source.id)
         self.unreadable = {problem.key for problem in standing if problem.kind == "unreadable"}
@@ -189,6 +191,7 @@ class _Scan:
             listed = compare(self._usable(self.files.list()), known)
             for scene in pair_frames(self._note_changes(listed, full)):
                 self._add_scene(scene, pool, workers)
+        self.gone += self.missed
         self._commit()
 
     def _note_changes(self, compared: Iterable[Compared], full: bool) -> Iterator[File]:
@@ -196,7 +199,7 @@ class _Scan:
         for found in compared:
             if found.file is None:
                 self.counts.removed += 1
-                self.gone.append(found.key)
+                self.missed.append(found.key)
                 parsed = parse(found.key)
                 if parsed is not None:
                     self.bereft.add(parsed.frame)
@@ -232,7 +235,7 @@ class _Scan:
     def _add_scene(self, scene: SceneFiles, pool: ThreadPoolExecutor, workers: int) -> None:
         touched = self._touched_frames(scene)
         due = [frame for frame in scene.frames if frame.id in touched]
-        with_tags = {file.key for frame in due for file in (frame.image, frame.label) if file}
+        with_tags = {file.key for frame in due for file in _files_of(frame)}
         for file in scene.files:
             parsed = parse(file.key)
             is_touched = parsed is not None and parsed.frame in touched
@@ -249,10 +252,21 @@ class _Scan:
                 self.new_frames.append(read.frame)
                 self.counts.frames += 1
                 self.counts.unknown_pixels += read.frame.unknown_pixels
-            self._add_files([file for file in (frame.image, frame.label) if file])
+            # One batch for all of them, as for a frame's tags: killed between, they would not be
+            # new to the next scan, and the frame not due.
+            self._add_files(_files_of(frame))
         self.fresh.difference_update(file.key for file in scene.files)
-        # Scenes come in order: what was lost up to this one has been dealt with.
+        if scene.scene:
+            self._leave(scene)
+
+    def _leave(self, scene: SceneFiles) -> None:
+        """Scenes come in order: what was lost up to this one has been dealt with."""
         self.bereft = {frame for frame in self.bereft if frame.prefix + frame.scene > scene.scene}
+        # Gone files leave the catalog no earlier than their frames are dealt with: only as long as
+        # they are there does a scan see that they are gone.
+        end = max(scene.scene + "/\U0010ffff", scene.files[-1].key)
+        self.gone += [key for key in self.missed if key <= end]
+        self.missed = [key for key in self.missed if key > end]
 
     def _touched_frames(self, scene: SceneFiles) -> set[FrameId]:
         """Frames of the scene with a file that is new, changed or gone."""
@@ -297,6 +311,11 @@ class _Scan:
         self.counts.seconds = time.monotonic() - self.began
         if self.progress is not None:
             self.progress(self.counts)
+
+
+def _files_of(frame: FrameFiles) -> list[File]:
+    files = (frame.image, frame.label, frame.lidar, frame.camera_json)
+    return [file for file in files if file is not None]
 
 
 def _in_order(

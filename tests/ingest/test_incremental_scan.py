@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from catalog.errors import StorageError
 from catalog.records import File, KnownFile
-from catalog.tables import now
+from catalog.tables import Source, now
 from ingest.listing_diff import compare
 from ingest.scan import ScanCounts, scan_source
 from ingest.source_files import LocalFolder
@@ -186,16 +187,46 @@ def test_another_class_list_counts_again(home: Home, tmp_path: Path) -> None:
     assert home.scan(home.records.source("a2d2")).counts.frames == 0
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_any_history_ends_as_one_scan_would(home: Home, tmp_path: Path, seed: int) -> None:
-    """Random changes, a scan after each few: the catalog equals that of a first scan."""
+def test_broken_off_after_its_first_commit(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit never holds half of what happened to a frame, or the next scan would not see it."""
+    root = make_tree(tmp_path / "tree")
+    source = home.add(root)
+    home.scan(source)
+    (root / frame_key("label", 3)).unlink()
+    put(root, frame_key("camera", 1, "json"), b"{}")
+    monkeypatch.setattr("ingest.scan.BATCH_FILES", 1)
+    before = home.store.snapshot()
+
+    def stop(_counts: ScanCounts) -> None:
+        if home.store.snapshot() != before:
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        scan_source(home.store, home.records, source, progress=stop)
+    assert home.store.snapshot() == before + 1
+    home.scan(source)
+    assert home.rows("SELECT value FROM t_car ORDER BY value") == [("1",), ("2",)]
+    assert len(home.rows("SELECT * FROM t_camera_json_file")) == 1
+    assert len(home.rows("SELECT * FROM metaocean")) == 7
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_history_ends_as_one_scan_would(
+    home: Home, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Random changes, scans between them, some broken off: all ends as one first scan would."""
+    monkeypatch.setattr("ingest.scan.BATCH_FRAMES", 1)
+    monkeypatch.setattr("ingest.scan.BATCH_FILES", 2)
     rng = random.Random(seed)
     root = make_tree(tmp_path / "tree", frames=6)
     source = home.add(root)
     for _ in range(6):
         for _ in range(rng.randint(1, 5)):
             _change_something(root, rng)
-        home.scan(source)
+        _scan_or_break_off(home, source, rng)
+    home.scan(source)
     (tmp_path / "alone").mkdir()
     alone = Home.at(tmp_path / "alone")
     alone.scan(alone.add(root))
@@ -207,9 +238,24 @@ def test_any_history_ends_as_one_scan_would(home: Home, tmp_path: Path, seed: in
     assert problems[0] == problems[1]
 
 
+def _scan_or_break_off(home: Home, source: Source, rng: random.Random) -> None:
+    left = rng.choice([10_000, rng.randint(1, 60)])
+
+    def count_down(_counts: ScanCounts) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        scan_source(home.store, home.records, source, progress=count_down)
+
+
 def _change_something(root: Path, rng: random.Random) -> None:
     number = rng.randint(1, 8)
-    kind, extension = rng.choice([("camera", "png"), ("camera", "json"), ("label", "png")])
+    kind, extension = rng.choice(
+        [("camera", "png"), ("camera", "json"), ("label", "png"), ("lidar", "npz")]
+    )
     path = root / frame_key(kind, number, extension)
     match rng.randint(0, 3):
         case 0:
