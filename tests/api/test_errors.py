@@ -19,6 +19,7 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.NotFound: errors.NotFound("job", "x"),
     errors.AlreadyExists: errors.AlreadyExists("job", "x"),
     errors.BadFile: errors.BadFile("cut", "a.png"),
+    errors.UnreadableFile: errors.UnreadableFile("cannot be read", "a.png"),
     errors.SqlError: errors.SqlError(-206, "42703", "no"),
     errors.StorageError: errors.StorageError("full", "/x"),
     errors.CatalogBusy: errors.CatalogBusy("busy"),
@@ -27,7 +28,8 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
 }
 EXPECTED = {
     "FramesiftError": 500, "InvalidInput": 400, "UnknownName": 400, "ClassListMissing": 400,
-    "NotFound": 404, "AlreadyExists": 409, "BadFile": 422, "SqlError": 400, "StorageError": 507,
+    "NotFound": 404, "AlreadyExists": 409, "BadFile": 422, "UnreadableFile": 422,
+    "SqlError": 400, "StorageError": 507,
     "CatalogBusy": 503, "CatalogDamaged": 500, "JobFailed": 500,
 }  # fmt: skip
 
