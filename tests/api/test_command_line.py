@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.api.servers import FRAMESIFT, environment, framesift
+from tests.api.servers import FRAMESIFT, SEVERAL, environment, framesift
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, open_home
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_staging import as_nobody, needs_root, readable
@@ -69,27 +69,10 @@ def test_starting_imports_what_every_command_needs_only() -> None:
         assert heavy not in loaded
 
 
-_SEVERAL = """
-import contextlib, io, json, sys
-from api.command_line import main
-ended = []
-for arguments in json.loads(sys.argv[1]):
-    out, err, status = io.StringIO(), io.StringIO(), 0
-    sys.argv = ["framesift", *arguments]
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-        except SystemExit as stop:
-            status = stop.code or 0
-    ended.append([status, out.getvalue(), err.getvalue()])
-print(json.dumps(ended))
-"""
-
-
 def several(home: Path, commands: list[list[str]]) -> list[tuple[int, str, str]]:
     """Exit code, stdout and stderr of commands that share a process, to start it once only."""
     run = subprocess.run(
-        [sys.executable, "-c", _SEVERAL, json.dumps(commands)],
+        [sys.executable, "-c", SEVERAL, json.dumps(commands)],
         cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
     )  # fmt: skip
     return [(status, out, err) for status, out, err in json.loads(run.stdout)]

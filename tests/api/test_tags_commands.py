@@ -6,24 +6,8 @@ import sys
 from pathlib import Path
 
 from api.commands import query, tags
-from tests.api.servers import environment, framesift
+from tests.api.servers import SEVERAL, environment, framesift
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE
-
-_SEVERAL = """
-import contextlib, io, json, sys
-from api.command_line import main
-ended = []
-for arguments in json.loads(sys.argv[1]):
-    out, err, status = io.StringIO(), io.StringIO(), 0
-    sys.argv = ["framesift", *arguments]
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main()
-        except SystemExit as stop:
-            status = stop.code or 0
-    ended.append([status, out.getvalue(), err.getvalue()])
-print(json.dumps(ended))
-"""
 
 IMAGES = sorted(path.name for path in SAMPLE.rglob("*_camera_*.png"))
 
@@ -43,7 +27,7 @@ class Mine(Extractor):
 def several(home: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
     """Exit code, stdout and stderr of commands that share a process, to start it once only."""
     run = subprocess.run(
-        [sys.executable, "-c", _SEVERAL, json.dumps(commands)],
+        [sys.executable, "-c", SEVERAL, json.dumps(commands)],
         cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
     )  # fmt: skip
     return [(status, out, err) for status, out, err in json.loads(run.stdout)]
