@@ -9,11 +9,12 @@ A2D2 ?=
 
 UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/bin/uv)
 
-.PHONY: help setup demo test test-training test-ceph check format clean
+.PHONY: help setup demo test test-training test-ceph test-slurm test-slow check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
-	@echo "make test              every test but those against Ceph (make test-ceph)"
+	@echo "make test              every test but those against Ceph (make test-ceph), Slurm"
+	@echo "                       (make test-slurm) and long series (make test-slow)"
 	@echo "make check             format, lint, types, imports, lock file"
 	@echo "make setup             build .venv only"
 
@@ -35,7 +36,7 @@ demo: setup
 
 # Training last and by itself: each of its tests takes both cores.
 test: setup
-	$(BIN)/pytest -q -m "not training and not ceph" -n 2
+	$(BIN)/pytest -q -m "not training and not ceph and not slurm and not slow" -n 2
 	$(BIN)/pytest -q -m training
 
 test-training: setup
@@ -45,6 +46,14 @@ test-training: setup
 # ceph-common, and skips where they are missing.
 test-ceph: setup
 	$(BIN)/pytest -q -m ceph
+
+# Against a real Slurm; needs root and Debian's packages slurm-wlm munge slurm-wlm-basic-plugins, and
+# skips where they are missing.
+test-slurm: setup
+	$(BIN)/pytest -q -m slurm
+
+test-slow: setup
+	$(BIN)/pytest -q -m slow -n 2
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from api.discover import db2whrest
 from api.errors import add_handlers
-from api.routes import classes, datasets, health, selections
+from api.routes import classes, datasets, health, scans, selections
 from api.settings import Settings
 from api.workspace import Workspace
 
@@ -18,6 +18,7 @@ ROUTERS = (
     classes.router,
     selections.router,
     datasets.router,
+    scans.router,
 )
 
 

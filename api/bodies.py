@@ -3,7 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from catalog.tables import Dataset, Job, Source
+from catalog.snapshot_diff import TagChange
+from catalog.snapshots import Snapshot
+from catalog.tables import Dataset, Job, Scan, Source, now
 from query.result_format import to_records
 from query.selection import Selection
 
@@ -18,6 +20,22 @@ def of_source(source: Source) -> dict[str, Any]:
         "datasource": source.datasource,
         "site": source.site,
         "options": source.options,
+    }
+
+
+def of_scan(scan: Scan, source: str) -> dict[str, Any]:
+    """A scan; ``counts`` are those of ingest.scan_counts, with rates and, while it runs, eta_s."""
+    ended = scan.finished or now()
+    return {
+        "scan": scan.id,
+        "source": source,
+        "kind": scan.kind,
+        "state": scan.state,
+        "error": scan.error,
+        "started": _time(scan.started),
+        "finished": _time(scan.finished),
+        "seconds": round((ended - scan.started).total_seconds(), 3),
+        "counts": scan.counts,
     }
 
 
@@ -46,6 +64,29 @@ def of_dataset(dataset: Dataset) -> dict[str, Any]:
         "class_pixels": dataset.class_pixels,
         "manifest": dataset.manifest,
     }
+
+
+def of_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    """A snapshot of the catalog: when, by whom, what for, what it changed, how much there is."""
+    commit = snapshot.commit
+    return {
+        "snapshot": commit.number,
+        "time": _time(commit.time),
+        "author": commit.author,
+        "reason": commit.reason,
+        "changed": list(commit.tables),
+        "files": snapshot.files,
+        "frames": snapshot.frames,
+    }
+
+
+def of_tag_change(change: TagChange) -> dict[str, Any]:
+    """A tag of a file before and after; times as ISO 8601."""
+    before, after = (
+        value.isoformat() if isinstance(value, datetime) else value
+        for value in (change.before, change.after)
+    )
+    return {"fkey": change.fkey, "tag": change.tag, "before": before, "after": after}
 
 
 def of_job(job: Job) -> dict[str, Any]:

@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from api.commands import datasets, demo, ingest, jobs, query, server, sources, tags
+from api.commands import (
+    care,
+    catalog,
+    datasets,
+    demo,
+    ingest,
+    jobs,
+    query,
+    server,
+    sources,
+    tags,
+    watch,
+)
 from api.terminal import stderr
 from catalog.errors import FramesiftError
 
@@ -19,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (sources, ingest, query, tags, datasets, jobs, server, demo):
+for module in (sources, ingest, watch, query, tags, datasets, jobs, catalog, care, server, demo):
     module.register(app)
 
 

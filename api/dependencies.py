@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from api.workspace import Workspace
 
@@ -14,3 +14,9 @@ def _workspace(request: Request) -> Workspace:
 
 CurrentWorkspace = Annotated[Workspace, Depends(_workspace)]
 """The home that this server serves."""
+
+At = Annotated[
+    int | None,
+    Query(ge=1, lt=2**63, description="Number of the catalog snapshot to ask; else the newest."),
+]
+"""Which state of the catalog is asked."""

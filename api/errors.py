@@ -13,6 +13,7 @@ from catalog.errors import (
     BadFile,
     CatalogBusy,
     CatalogDamaged,
+    EngineFailed,
     FramesiftError,
     InvalidInput,
     JobFailed,
@@ -34,6 +35,7 @@ STATUSES: dict[type[FramesiftError], int] = {
     CatalogDamaged: 500,
     StorageError: 507,
     JobFailed: 500,
+    EngineFailed: 502,
 }
 """Found along an error class's MRO, so that a subclass needs no entry of its own."""
 

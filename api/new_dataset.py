@@ -22,23 +22,43 @@ class NewDataset(BaseModel):
     seed: int = Field(default=0, ge=0)
 
 
-def ask(workspace: Workspace, question: Question) -> Selection:
-    """The answer to a question, within the settings' limits."""
+def ask(workspace: Workspace, question: Question, at: int | None = None) -> Selection:
+    """The answer to a question, within the settings' limits.
+
+    Args:
+        workspace: The home.
+        question: What is wanted.
+        at: The snapshot to ask; the newest when None.
+    """
     return select_frames(
         workspace.catalog,
         question,
         workspace.records.class_names(),
         workspace.settings.query_timeout_s,
+        at,
     )
 
 
-def make_dataset(workspace: Workspace, wanted: NewDataset) -> Dataset:
-    """Ask the question and save its answer."""
-    return save_selection(workspace, wanted, ask(workspace, wanted.question))
+def make_dataset(workspace: Workspace, wanted: NewDataset, at: int | None = None) -> Dataset:
+    """Ask the question, of the snapshot ``at`` where one is given, and save its answer."""
+    return save_selection(workspace, wanted, ask(workspace, wanted.question, at))
 
 
 def save_selection(workspace: Workspace, wanted: NewDataset, selection: Selection) -> Dataset:
     """Save an answer that has been had already."""
+    catalog = workspace.catalog
+    if selection.snapshot == catalog.snapshot():
+        return _saved(workspace, wanted, selection)
+    # Compaction holds the lock while it chooses the snapshots to expire: it leaves those alone that
+    # a dataset names, and must not come between asking and naming.
+    with (
+        catalog.writing(f"dataset {wanted.name}"),
+        catalog.reading(selection.snapshot),
+    ):
+        return _saved(workspace, wanted, selection)
+
+
+def _saved(workspace: Workspace, wanted: NewDataset, selection: Selection) -> Dataset:
     return create_dataset(
         workspace.records,
         workspace.datasets,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from catalog.errors import InvalidInput
@@ -19,6 +19,31 @@ class Settings(BaseSettings):
     )
     cache: Path | None = Field(
         default=None, description="Folder that datasets are staged into; HOME/cache by default."
+    )
+    catalog_metadata: SecretStr | None = Field(
+        default=None,
+        description="postgresql:// URL of the catalog's metadata, or path of a SQLite file; "
+        "HOME/catalog/catalog.sqlite by default.",
+    )
+    catalog_data: str | None = Field(
+        default=None,
+        description="s3://bucket/prefix or folder of the catalog's Parquet files; "
+        "HOME/catalog/data by default.",
+    )
+    catalog_s3_endpoint: str = Field(
+        default="", description="Server that speaks S3 for the catalog's data; AWS by default."
+    )
+    catalog_s3_profile: str = Field(
+        default="", description="Profile of ~/.aws/config with the keys to the catalog's data."
+    )
+    catalog_s3_region: str = Field(default="", description="Region of the catalog's bucket.")
+    catalog_s3_ca_bundle: str = Field(
+        default="", description="PEM file of authorities to trust for the catalog's S3 server."
+    )
+    records: SecretStr | None = Field(
+        default=None,
+        description="postgresql:// URL of the records, or path of a SQLite file; "
+        "HOME/records/records.sqlite by default.",
     )
     lock_wait_s: float = Field(
         default=60.0, gt=0, description="How long a write waits for another one [s]."

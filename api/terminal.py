@@ -112,6 +112,14 @@ def size(number: int) -> str:
     return f"{number} bytes"
 
 
+def duration(seconds: float) -> str:
+    """A time for people: 42 s, 3 min, 2 h 5 min."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
 def _cell(value: object) -> str:
     if value is None:
         return ""

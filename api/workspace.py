@@ -3,9 +3,41 @@
 from functools import cached_property
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from api.settings import Settings
+from catalog.location import CatalogLocation
+from catalog.postgres import Postgres
 from catalog.record_store import RecordStore
-from catalog.store import CatalogLocation, CatalogStore
+from catalog.s3_prefix import S3Access, S3Prefix
+from catalog.store import CatalogStore
+
+
+def database_at(given: SecretStr | None) -> Path | Postgres | None:
+    """The database of a setting: a postgresql:// URL or the path of a SQLite file.
+
+    Raises:
+        InvalidInput: It is a URL of another kind, which is not repeated: it may hold a password.
+    """
+    text = given.get_secret_value() if given is not None else ""
+    if not text:
+        return None
+    if "://" in text:
+        return Postgres.parse(text)
+    return Path(text).expanduser().absolute()
+
+
+def data_at(given: str | None, access: S3Access) -> Path | S3Prefix | None:
+    """The place of a setting: an s3:// URI or a folder.
+
+    Raises:
+        InvalidInput: It is a URI of another kind.
+    """
+    if not given:
+        return None
+    if "://" in given:
+        return S3Prefix.parse(given, access)
+    return Path(given).expanduser().absolute()
 
 
 class Workspace:
@@ -16,10 +48,30 @@ class Workspace:
         self.home = settings.home.expanduser().absolute()
 
     @cached_property
+    def catalog_location(self) -> CatalogLocation:
+        """Where the catalog lies."""
+        settings, default = self.settings, CatalogLocation.in_folder(self.home / "catalog")
+        return CatalogLocation(
+            database_at(settings.catalog_metadata) or default.metadata,
+            data_at(settings.catalog_data, self.s3_access) or default.data,
+        )
+
+    @property
+    def s3_access(self) -> S3Access:
+        """How catalogs in S3 are reached."""
+        settings = self.settings
+        return S3Access(
+            settings.catalog_s3_endpoint,
+            settings.catalog_s3_profile,
+            settings.catalog_s3_region,
+            settings.catalog_s3_ca_bundle,
+        )
+
+    @cached_property
     def catalog(self) -> CatalogStore:
         """The catalog of files and tags."""
         return CatalogStore(
-            CatalogLocation.in_folder(self.home / "catalog"),
+            self.catalog_location,
             lock_wait_s=self.settings.lock_wait_s,
             memory_limit=self.settings.query_memory,
         )
@@ -28,7 +80,8 @@ class Workspace:
     def records(self) -> RecordStore:
         """The records of sources, scans, datasets and jobs."""
         return RecordStore(
-            self.home / "records" / "records.sqlite", lock_wait_s=self.settings.lock_wait_s
+            database_at(self.settings.records) or self.home / "records" / "records.sqlite",
+            lock_wait_s=self.settings.lock_wait_s,
         )
 
     @property

@@ -24,7 +24,7 @@ from pathlib import Path
 from ingest.class_list import read_class_list
 from ingest.pair_frames import FrameFiles, pair_frames
 from ingest.palette import Palette
-from ingest.read_frame import read_frame
+from ingest.read_frame import keys_of, read_frame
 from ingest.s3_source import S3Archive
 from ingest.source_options import SourceOptions
 from ingest.tar_source import TarSource
@@ -106,7 +106,8 @@ def _scan(source: TarSource, frames: int) -> None:
     with ThreadPoolExecutor(_THREADS) as pool:
 
         def count(frame: FrameFiles) -> bool:
-            return read_frame(source, frame, palette).frame is not None
+            keys = keys_of(frame, check_images=True)
+            return not read_frame(source, keys, palette).problems
 
         found = [frame for scene in pair_frames(source.list()) for frame in scene.frames]
         assert sum(pool.map(count, found)) == frames == len(found)

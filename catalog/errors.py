@@ -12,6 +12,7 @@
     ├── StorageError             the disk: space, permission, a vanished file
     ├── CatalogBusy              another process holds the write lock
     ├── CatalogDamaged           the catalog's files do not fit together
+    ├── EngineFailed             the workers of a distributed scan
     └── JobFailed                a training or validation job did not succeed
 
 The client package has its own, framesift.FramesiftServerError, because it needs none of the rest.
@@ -26,6 +27,19 @@ from difflib import get_close_matches
 
 class FramesiftError(Exception):
     """Every error that Framesift raises on purpose."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled as it is, so that it comes back from a worker: constructors take parts of it."""
+        return _unpickled, (type(self), self.args, self.__dict__)
+
+
+def _unpickled(
+    kind: type[FramesiftError], args: tuple[object, ...], data: dict[str, object]
+) -> FramesiftError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(data)
+    return error
 
 
 class InvalidInput(FramesiftError):
@@ -144,6 +158,10 @@ class CatalogBusy(FramesiftError):
 
 class CatalogDamaged(FramesiftError):
     """The catalog's files do not fit together; the message says how to go back."""
+
+
+class EngineFailed(FramesiftError):
+    """The workers or the scheduler that a scan ran on failed; what was committed stays."""
 
 
 class JobFailed(FramesiftError):

@@ -49,11 +49,12 @@ class CataloguedFrame:
     """A frame of the catalog, and the file that an extractor is to read of it.
 
     Attributes:
-        fkey: fkey of the camera image, whose row carries the tags.
+        fkey: fkey of the file whose row carries the tags: the camera image, or the label where
+            there is no camera image.
         file: Key of the file to read, below the source's root.
         size: Its size [bytes].
         mtime: Its last change, naive UTC.
-        image: Key of the camera image.
+        image: Key of the camera image, if there is one.
         label: Key of the label image.
         lidar: Key of the lidar file, if there is one.
         camera_json: Key of the camera's description, if there is one.
@@ -68,7 +69,7 @@ class CataloguedFrame:
     file: str
     size: int
     mtime: datetime
-    image: str
+    image: str | None
     label: str
     lidar: str | None
     camera_json: str | None
@@ -289,7 +290,8 @@ def _found(extraction: Extraction) -> str:
         f"cluster = {_text(extraction.cluster)} AND datasource = {_text(extraction.datasource)}"
     )
     frame = (
-        f"frame AS (SELECT fkey, substr(fkey, length({prefix}) + 1) AS image, label_file,"
+        f"frame AS (SELECT fkey, nullif(substr(fkey, length({prefix}) + 1), label_file) AS image,"
+        " label_file,"
         " lidar_file, camera_json_file, scene, camera, frame_number, image_width, image_height"
         f" FROM {LAKE}.main.{FRAME_TAGS} SEMI JOIN"
         f" (SELECT fkey FROM {LAKE}.main.{FILES} WHERE {source}) USING (fkey))"

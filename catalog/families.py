@@ -12,7 +12,7 @@ from functools import cache
 import duckdb
 import pyarrow as pa
 
-from catalog import discover_views
+from catalog import discover_views, tag_kinds
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake_tables import CLASS_PIXELS_COLUMNS, FILES, FILES_COLUMNS, FRAME_TAGS, VIEW_COLUMNS
 from catalog.store import DISCOVER, LAKE, CatalogStore
@@ -127,7 +127,7 @@ def write(
 
     Raises:
         InvalidInput: A name or type cannot be used, a tag is another family's, an fkey comes
-            twice, or a value does not fit its tag's type.
+            twice, or a value does not fit its tag's type or kind.
         CatalogBusy: The write lock was not free in time.
     """
     with store.writing(f"tag family {family}", author=author) as connection:
@@ -246,6 +246,7 @@ def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table)
         raise InvalidInput(f"tag family '{family}': a value does not fit: {reason}") from error
     connection.unregister("given_rows")
     connection.register("fresh_rows", fresh)
+    tag_kinds.check_values(connection, "fresh_rows", {tag: columns[tag] for tag in given})
     connection.execute(
         f"DELETE FROM {LAKE}.main.{table} WHERE fkey IN (SELECT fkey FROM fresh_rows)"
     )
@@ -277,6 +278,7 @@ def drop(store: CatalogStore, family: str) -> int:
         for tag in columns:
             connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
         connection.execute(f"DROP TABLE {LAKE}.main.{table}")
+        tag_kinds.forget(connection, columns)
         discover_views.create(connection)
         return int(row[0]) if row else 0
 

@@ -16,6 +16,7 @@ from catalog.lake_tables import (
     FRAME_TAGS,
     FRAME_TAGS_COLUMNS,
     INTERNAL_FILES_COLUMNS,
+    POSITION_TAGS,
     UNKNOWN_PIXELS,
 )
 from catalog.records import (
@@ -77,7 +78,7 @@ def register(
         connection: Inside CatalogStore.writing.
         source: How the files are named.
         files: The files; each key once.
-        frames: Frames whose image is among ``files``.
+        frames: Frames whose image (or label, where there is no image) is among ``files``.
         scan: Number of the scan, kept as scangen.
 
     Raises:
@@ -110,20 +111,41 @@ def register(
         connection.unregister("new_tags")
 
 
-def known_files(cursor: duckdb.DuckDBPyConnection, source: SourceNames) -> Iterator[KnownFile]:
+def count_files(cursor: duckdb.DuckDBPyConnection, source: SourceNames) -> int:
+    """How many files of a source the cursor's snapshot has."""
+    row = cursor.execute(
+        f"SELECT count(*) FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ?",
+        [source.cluster, source.datasource],
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def known_files(
+    cursor: duckdb.DuckDBPyConnection, source: SourceNames, below: str = ""
+) -> Iterator[KnownFile]:
     """A source's files as the cursor's snapshot has them, in byte order of the keys.
 
     Streamed: the cursor must not be used for anything else meanwhile.
+
+    Args:
+        cursor: Of CatalogStore.reading.
+        source: Which source.
+        below: Only what lies in this folder (ends in a slash), or this one file.
     """
     prefix = make_fkey(source.cluster, source.datasource, "")
+    # Bounds and not starts_with: DuckDB skips Parquet row groups by them.
+    first, last = prefix + below, prefix + below
+    if not below or below.endswith("/"):
+        last += "\U0010ffff"
     cursor.execute(
-        f"SELECT substr(fkey, {len(prefix) + 1}), size, mtime, coalesce(etag, '') "
-        f"FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ? ORDER BY fkey",
-        [source.cluster, source.datasource],
+        f"SELECT substr(fkey, {len(prefix) + 1}), size, mtime, coalesce(etag, ''), fkey IN "
+        f"(SELECT fkey FROM {LAKE}.main.{FRAME_TAGS} WHERE fkey = ? || label_file) "
+        f"FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ? "
+        "AND fkey BETWEEN ? AND ? ORDER BY fkey",
+        [prefix, source.cluster, source.datasource, first, last],
     )
     while rows := cursor.fetchmany(_FETCHED_ROWS):
-        for key, size, mtime, etag in rows:
-            yield KnownFile(key, size, mtime, etag)
+        yield from (KnownFile(*row) for row in rows)
 
 
 def remove(connection: duckdb.DuckDBPyConnection, source: SourceNames, keys: Sequence[str]) -> None:
@@ -169,24 +191,34 @@ def info(store: CatalogStore) -> CatalogInfo:
         return CatalogInfo(snapshot_of(cursor), files, frames, tags)
 
 
-def class_shares(store: CatalogStore, class_names: Mapping[str, str]) -> list[ClassShare]:
+def class_shares(
+    store: CatalogStore, class_names: Mapping[str, str], at: int | None = None
+) -> list[ClassShare]:
     """For every class its frames and its share of all pixels, classes in catalog order.
 
     Args:
         store: The catalog.
-        class_names: Class name of each class tag.
+        class_names: Class name of each class tag; those that the snapshot lacks are left out.
+        at: The snapshot to ask; the newest when None.
+
+    Raises:
+        NotFound: There is no snapshot ``at``.
     """
-    if not class_names:
-        return []
-    measures = ", ".join(
-        f'count(*) FILTER ("{tag}" > 0), coalesce(sum("{tag}"), 0), '
-        f'coalesce(sum(image_width::BIGINT * image_height) FILTER ("{tag}" > 0), 0)'
-        for tag in class_names
-    )
-    with store.reading() as cursor:
+    with store.reading(at) as cursor:
+        present = [column.tag for column in tag_columns(cursor) if column.table == CLASS_PIXELS]
+        class_names = {tag: name for tag, name in class_names.items() if tag in present}
+        # A label's pixels are its classes' and those of no class: asking tags_frame for its size
+        # would join by fkey. With FILTER in place of the products: 9 times the time, either way.
+        counted = [f'coalesce("{tag}", 0)' for tag in present if tag not in POSITION_TAGS]
+        measures = "".join(
+            f', coalesce(sum(("{tag}" > 0)::INTEGER), 0), coalesce(sum("{tag}"), 0), '
+            f'coalesce(sum(pixels * ("{tag}" > 0)::INTEGER), 0)'
+            for tag in class_names
+        )
         row = cursor.execute(
-            f"SELECT coalesce(sum(image_width::BIGINT * image_height), 0), {measures} "
-            f"FROM {LAKE}.main.{CLASS_PIXELS} JOIN {LAKE}.main.{FRAME_TAGS} USING (fkey)"
+            f"SELECT coalesce(sum(pixels), 0){measures} "
+            f"FROM (SELECT *, 0::BIGINT + {' + '.join(counted)} AS pixels "
+            f"FROM {LAKE}.main.{CLASS_PIXELS})"
         ).fetchone()
     total, *values = row or (0, *[0] * (3 * len(class_names)))
     shares = []

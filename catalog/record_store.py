@@ -5,9 +5,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Engine, create_engine, delete, event, inspect, select, text
+from sqlalchemy import Engine, create_engine, delete, event, func, inspect, or_, select, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    OperationalError,
+    SQLAlchemyError,
+)
 from sqlalchemy.orm import Session
 
 from catalog.errors import (
@@ -19,46 +25,51 @@ from catalog.errors import (
     NotFound,
     StorageError,
 )
+from catalog.postgres import Postgres
 from catalog.records import PLATFORMS, Problem
 from catalog.tables import Dataset, Job, Scan, ScanProblem, Source, TagDefinition
 from catalog.write_lock import write_lock
 
-NEWEST = "0001"
+NEWEST = "0003"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 _KEYS_PER_STATEMENT = 500
+_BUSY_S = 30
+_TRANSACTION_LOCK = 0x6672616D65  # any number that no other program of the database takes
 
 
 class RecordStore:
     """The records of one Framesift home. Safe to use from several threads and processes."""
 
-    def __init__(self, path: Path, *, lock_wait_s: float = 60.0) -> None:
+    def __init__(self, place: Path | Postgres, *, lock_wait_s: float = 60.0) -> None:
         """Open the database, made or migrated first where needed.
 
         Args:
-            path: The SQLite file.
+            place: The SQLite file, or the PostgreSQL database.
             lock_wait_s: How long to wait for another process that is migrating it.
 
         Raises:
-            StorageError: The folder or file cannot be written.
+            StorageError: The folder or file cannot be written, or the server not be reached.
+            CatalogBusy: Another process is migrating it and does not finish.
             CatalogDamaged: It is no such database, or one of a later version.
         """
-        self.path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(
-                f"{path.parent}: cannot be made: {error.strerror}", str(path.parent)
-            ) from error
-        self.engine = _sqlite_engine(path)
-        with _translated(path):
+        self.place = place
+        if isinstance(place, Path):
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StorageError(
+                    f"{place.parent}: cannot be made: {error.strerror}", str(place.parent)
+                ) from error
+        self.engine = _sqlite_engine(place) if isinstance(place, Path) else _postgres_engine(place)
+        with _translated(place):
             self._migrate(lock_wait_s)
 
     @contextmanager
     def session(self) -> Iterator[Session]:
         """One transaction: committed at the end of the block, undone when it raises."""
         new_session = Session(self.engine, expire_on_commit=False)
-        with _translated(self.path), new_session as session, session.begin():
+        with _translated(self.place), new_session as session, session.begin():
             yield session
 
     def _migrate(self, lock_wait_s: float) -> None:
@@ -69,18 +80,23 @@ class RecordStore:
 
         from catalog.migrate import upgrade
 
-        with write_lock(self.path.with_suffix(".migrating"), lock_wait_s):
+        held = "the records are being migrated"
+        with (
+            write_lock(self.place.with_suffix(".migrating"), lock_wait_s, held)
+            if isinstance(self.place, Path)
+            else self.place.lock("records-migration", lock_wait_s, held)
+        ):
             found = self._revision()
             if found is not None and found > NEWEST:
                 raise CatalogDamaged(
-                    f"{self.path}: written by a later version of Framesift (schema {found}); "
+                    f"{self.place}: written by a later version of Framesift (schema {found}); "
                     "use that version"
                 )
             try:
                 upgrade(self.engine)
             except CommandError as error:
                 raise CatalogDamaged(
-                    f"{self.path}: its schema {found} is none that Framesift ever wrote; "
+                    f"{self.place}: its schema {found} is none that Framesift ever wrote; "
                     "restore it from a backup, or move it away and start anew"
                 ) from error
 
@@ -146,15 +162,61 @@ class RecordStore:
 
     # Scans
 
+    def scans(
+        self, *, source: str | None = None, before: int | None = None, limit: int = 100
+    ) -> list[tuple[Scan, str]]:
+        """Scans with their source's name, newest first.
+
+        Args:
+            source: Only of the source of this name.
+            before: Only those with a smaller number.
+            limit: At most so many.
+
+        Raises:
+            NotFound: There is no such source.
+        """
+        query = select(Scan, Source.name).join(Source).order_by(Scan.id.desc()).limit(limit)
+        if source is not None:
+            query = query.where(Scan.source_id == self.source(source).id)
+        if before is not None:
+            query = query.where(Scan.id < before)
+        with self.session() as session:
+            return [(scan, name) for scan, name in session.execute(query)]
+
+    def scan(self, number: int) -> tuple[Scan, str]:
+        """A scan and its source's name.
+
+        Raises:
+            NotFound: There is none of that number.
+        """
+        found = self.scans(before=number + 1, limit=1) if 0 < number < 2**62 else []
+        if not found or found[0][0].id != number:
+            raise NotFound("scan", str(number), "GET /v1/scans lists them")
+        return found[0]
+
     def problems(
-        self, *, scan_id: int | None = None, source_id: int | None = None
+        self,
+        *,
+        scan_id: int | None = None,
+        source_id: int | None = None,
+        below: Sequence[str] = ("",),
+        limit: int | None = None,
+        offset: int = 0,
     ) -> list[Problem]:
-        """What is wrong with a source's files now, or what a scan met; in the order it was met."""
+        """What is wrong with a source's files now, or what a scan met; in the order it was met.
+
+        With ``below``, of the files only whose keys begin with one of these.
+        """
         query = select(ScanProblem).order_by(ScanProblem.id)
         if scan_id is not None:
             query = query.where(ScanProblem.scan_id == scan_id)
         if source_id is not None:
             query = query.where(ScanProblem.source_id == source_id)
+        if "" not in below:
+            begins = (func.substr(ScanProblem.key, 1, len(start)) == start for start in below)
+            query = query.where(or_(*begins))
+        if limit is not None:
+            query = query.limit(limit).offset(offset)
         with self.session() as session:
             return [Problem(row.kind, row.key, row.reason) for row in session.scalars(query)]
 
@@ -269,7 +331,7 @@ class RecordStore:
 
 def _sqlite_engine(path: Path) -> Engine:
     engine = create_engine(
-        make_url("sqlite://").set(database=str(path)), connect_args={"timeout": 30}
+        make_url("sqlite://").set(database=str(path)), connect_args={"timeout": _BUSY_S}
     )
 
     @event.listens_for(engine, "connect")
@@ -289,31 +351,59 @@ def _sqlite_engine(path: Path) -> Engine:
     return engine
 
 
+def _postgres_engine(place: Postgres) -> Engine:
+    # The address goes around SQLAlchemy's URL, which errors and logs would show.
+    engine = create_engine(
+        "postgresql+psycopg://", connect_args=place.keywords, pool_pre_ping=True, pool_recycle=1800
+    )
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection) -> None:  # type: ignore[no-untyped-def]
+        # One transaction at a time, as SQLite has it: what reads and then writes needs no retries.
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_BUSY_S}s'")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TRANSACTION_LOCK})")
+
+    return engine
+
+
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(place: Path | Postgres) -> Iterator[None]:
     """Turn SQLAlchemy's errors about the database itself into ours."""
     try:
         yield
-    except IntegrityError as error:
+    except (IntegrityError, DataError) as error:
         raise InvalidInput(
-            f"{path}: the change contradicts what is recorded: {_one_line(error.orig)}"
+            f"{place}: the change contradicts what is recorded: {_one_line(error.orig)}"
         ) from error
     except DBAPIError as error:
-        raise _ours(path, _one_line(error.orig)) from error
+        if isinstance(place, Postgres):
+            raise _ours_of_server(place, error) from None  # the cause may hold the password
+        raise _ours(place, _one_line(error.orig)) from error
     except sqlite3.Error as error:  # while connecting, where SQLAlchemy does not wrap it
-        raise _ours(path, _one_line(error)) from error
+        raise _ours(place, _one_line(error)) from error
     except SQLAlchemyError as error:
-        raise CatalogDamaged(f"{path}: {_one_line(error)}") from error
+        raise CatalogDamaged(f"{place}: {_one_line(error)}") from error
 
 
-def _ours(path: Path, reason: str) -> FramesiftError:
+def _ours(place: Path | Postgres, reason: str) -> FramesiftError:
     if "locked" in reason:
-        return CatalogBusy(f"{path}: busy for over 30 s; try again")
+        return CatalogBusy(f"{place}: busy for over {_BUSY_S} s; try again")
     if any(word in reason for word in ("full", "readonly", "unable to open", "disk I/O")):
-        return StorageError(f"{path}: cannot be read or written: {reason}", str(path))
+        return StorageError(f"{place}: cannot be read or written: {reason}", str(place))
     return CatalogDamaged(
-        f"{path}: the records cannot be used: {reason}; "
+        f"{place}: the records cannot be used: {reason}; "
         "restore them from a backup, or move the file away and start anew"
+    )
+
+
+def _ours_of_server(place: Postgres, error: DBAPIError) -> FramesiftError:
+    reason = place.clean(_one_line(error.orig))
+    if "lock timeout" in reason:
+        return CatalogBusy(f"{place}: busy for over {_BUSY_S} s; try again")
+    if isinstance(error, OperationalError):
+        return StorageError(f"{place}: no answer: {reason}; try again when it answers", str(place))
+    return CatalogDamaged(
+        f"{place}: the records cannot be used: {reason}; restore the database from a backup"
     )
 
 

@@ -64,12 +64,17 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What the catalog keeps of a file to tell whether it has changed: see File."""
+    """What the catalog keeps of a file to tell whether it has changed: see File.
+
+    Attributes:
+        label_carries_tags: It is a label without camera image, and its own row carries the tags.
+    """
 
     key: str
     size: int
     mtime: datetime
     etag: str
+    label_carries_tags: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,8 @@ class Frame:
     """A camera image with its partners and what its label image holds.
 
     Attributes:
-        image: Key of the camera image, whose row carries the tags.
+        image: Key of the file whose row carries the tags: the camera image, or the label where
+            there is no camera image.
         label: Key of the label image.
         lidar: Key of the lidar file, if there is one.
         camera_json: Key of the camera's description, if there is one.

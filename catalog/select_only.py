@@ -1,23 +1,40 @@
-"""A cursor that executes SELECT and nothing else.
+"""A cursor that executes SELECT on the catalog's own tables, and nothing else.
 
-DuckDB's own locks leave three doors open to a reader: COPY and ATTACH write inside the allowed
-folder, the SQLite extension opens any SQLite file of the machine, and COMMIT ends the read-only
-transaction. Whatever statement gets past the checks of the query layer is stopped here.
+DuckDB's own locks leave doors open to a reader: COPY and ATTACH write inside the allowed folder,
+the extensions open any SQLite file of the machine and any PostgreSQL server, COMMIT ends the
+read-only transaction, and below an allowed S3 prefix ".." leads out of it. Whatever statement gets
+past the checks of the query layer is stopped here.
 """
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
 
 from catalog.errors import SqlError
 
-_REFUSED_FUNCTION = re.compile(
-    r'"function_name":"(sqlite_\w+|ducklake_\w+|query|query_table|json_execute_serialized_sql)"',
+_TABLE_FUNCTIONS = re.compile(
+    r"unnest|range|generate_series|repeat|json_each|json_tree"
+    r"|duckdb_(columns|tables|views|schemas|functions|keywords|types|memory|databases)"
+    # DuckLake's macros in the catalog.
+    r"|snapshots|current_snapshot|last_committed_snapshot|table_info"
+    r"|table_changes|table_insertions|table_deletions",
     re.IGNORECASE,
 )
-"""In a statement's JSON: functions that open or change files, or run a text as a statement."""
+"""Functions in FROM: these reach no file, no server and no other database."""
+
+_REFUSED_FUNCTION = re.compile(
+    r"sqlite_\w+|postgres_\w+|ducklake_\w+|query|query_table|json_execute_serialized_sql"
+    r"|current_setting",
+    re.IGNORECASE,
+)
+"""Refused wherever they stand: they open or change files, run a text as a statement, or show what
+the environment says, such as a proxy's password."""
+
+_METADATA = "__ducklake_metadata"
+"""Begins the name by which the metadata's database is attached, where other tables may lie, too."""
 
 
 class SelectOnly:
@@ -31,7 +48,7 @@ class SelectOnly:
         """Run one SELECT.
 
         Raises:
-            SqlError: It is another statement, or calls a function that reaches the store's files.
+            SqlError: It is another statement, or reaches for something else than the catalog.
             duckdb.Error: It cannot be parsed or fails.
         """
         self._check(query)
@@ -43,17 +60,46 @@ class SelectOnly:
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
             raise SqlError(-104, "42601", "Only one SELECT statement can be executed here.")
         row = self._cursor.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
-        tree = row[0] if row else ""
-        if json.loads(tree)["error"]:
+        tree = json.loads(row[0] if row else '{"error": true}')
+        if tree["error"]:
             raise SqlError(-104, "42601", "Only a plain SELECT statement can be executed here.")
-        refused = _REFUSED_FUNCTION.search(tree)
-        if refused:
-            raise SqlError(-551, "42501", f"The function {refused[1]} may not be executed here.")
+        for node in _nodes(tree):
+            _check_node(node)
 
     def __getattr__(self, name: str) -> Any:
         if name in _OWN_METHODS:
             return getattr(self._cursor, name)
         raise AttributeError(f"a reading cursor has no {name}: {', '.join(_OWN_METHODS)} are there")
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every object of a JSON document."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(node)
+
+
+def _check_node(node: dict[str, Any]) -> None:
+    name = str(node.get("function_name", ""))
+    if _REFUSED_FUNCTION.fullmatch(name):
+        raise SqlError(-551, "42501", f"The function {name} may not be executed here.")
+    if node.get("type") == "TABLE_FUNCTION":
+        function = node.get("function") or {}
+        name = str(function.get("function_name", ""))
+        if not _TABLE_FUNCTIONS.fullmatch(name):
+            raise SqlError(-551, "42501", f"The function {name} may not be executed here.")
+    if node.get("type") == "BASE_TABLE":
+        table = str(node.get("table_name", ""))
+        place = f"{node.get('catalog_name', '')} {node.get('schema_name', '')}"
+        foreign = _METADATA in place.lower() and not table.lower().startswith("ducklake_")
+        # DuckDB reads a table that it does not know as a file of that name.
+        if "/" in table or foreign:
+            raise SqlError(-551, "42501", f"The table {table} may not be read here.")
 
 
 _OWN_METHODS = (

@@ -1,29 +1,34 @@
-"""The catalog's store: DuckLake tables in Parquet, read and written through DuckDB.
+"""The catalog's store: everything that others need of it.
 
-The only file that knows DuckLake. Readers see one committed snapshot and are locked down: they run
-SELECT only, reach no file outside the data folder and change no setting, whatever statement gets
-this far. Writers hold the write lock from BEGIN to COMMIT.
+Readers see one committed snapshot and are locked down: they run SELECT only, reach no file outside
+the catalog's data and change no setting, whatever statement gets this far. Writers hold the write
+lock from BEGIN to COMMIT.
 """
 
-import shutil
+import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib.resources import files
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import duckdb
 
 from catalog import discover_views
-from catalog.errors import (
-    CatalogBusy,
-    CatalogDamaged,
-    FramesiftError,
-    InvalidInput,
-    StorageError,
+from catalog.ducklake import (
+    DISCOVER,
+    LAKE,
+    METADATA,
+    STORE_FAILS,
+    Lake,
+    close,
+    is_made,
+    one_line,
+    snapshot_of,
+    translated,
 )
+from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
 from catalog.lake_tables import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
@@ -34,49 +39,15 @@ from catalog.lake_tables import (
     FRAME_TAGS_COLUMNS,
     INTERNAL_FILES_COLUMNS,
 )
+from catalog.location import WRITE_LOCK, CatalogLocation
 from catalog.select_only import SelectOnly
-from catalog.write_lock import write_lock
 
-LAKE = "lake"
-DISCOVER = "bluadmin"
-"""Schema of the Discover-shaped views, which a Db2 client knows as BLUADMIN."""
+__all__ = ["DISCOVER", "LAKE", "METADATA", "CatalogLocation", "CatalogStore", "snapshot_of"]
 
-_SAFE = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_unsigned_extensions": "false",
-    "allow_community_extensions": "false",
-}
+_OLD_READERS = 4
+"""Snapshots kept open for reading beside the newest: the first question to another takes 0.2 s."""
 
-
-_SQLITE_NEEDS_BYTES = 2**20
-
-# What DuckDB raises when the store fails, and not the statement.
-_STORE_FAILS = (
-    duckdb.IOException,
-    duckdb.SerializationException,
-    duckdb.InternalException,
-    duckdb.FatalException,
-    duckdb.TransactionException,
-)
-
-
-@dataclass(frozen=True)
-class CatalogLocation:
-    """Where a catalog lies.
-
-    Attributes:
-        metadata: SQLite file of DuckLake's metadata.
-        data: Folder of the Parquet files.
-    """
-
-    metadata: Path
-    data: Path
-
-    @classmethod
-    def in_folder(cls, folder: Path) -> "CatalogLocation":
-        """A catalog that lies whole in one folder."""
-        return cls(folder / "catalog.sqlite", folder / "data")
+_DATA_FILE_GONE = re.compile(r"([\w.-]+\.parquet)\b.*(No such file|404)")
 
 
 class CatalogStore:
@@ -112,44 +83,119 @@ class CatalogStore:
         self._limits = {"memory_limit": memory_limit}
         if threads is not None:
             self._limits["threads"] = str(threads)
-        self._reader: duckdb.DuckDBPyConnection | None = None
-        self._writer: duckdb.DuckDBPyConnection | None = None
-        self._reader_lock = threading.Lock()
-        try:
-            location.metadata.parent.mkdir(parents=True, exist_ok=True)
-            location.data.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(
-                f"{error.filename}: the catalog's folder cannot be made: {error.strerror}",
-                str(error.filename),
-            ) from error
-        if not location.metadata.exists():
+        # By the snapshot they are fixed at, least recently used first; None follows the newest.
+        self._readers: dict[int | None, Lake] = {}
+        self._writer: Lake | None = None
+        self._reader_lock = threading.RLock()  # looking for a snapshot reads while opening one
+        location.make_folders()
+        if not is_made(location):
             self._make_tables()
         self._check_format()
 
     @contextmanager
-    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def reading(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """A locked-down cursor inside one read transaction: everything it sees is one snapshot.
 
         It executes SELECT and nothing else; see catalog.select_only.
 
+        Args:
+            at: Number of the snapshot, with the tags and views of its time; the newest when None.
+
         Raises:
+            NotFound: There never was such a snapshot, or it has expired.
             StorageError: The catalog's files cannot be read.
+            CatalogBusy: They were compacted away under this reader.
             CatalogDamaged: They do not fit together.
         """
-        with self._reader_lock:
-            if self._reader is None:
-                self._reader = self._open_reader()
-            cursor = self._reader.cursor()
+        with self.inspecting(at) as cursor:
+            # The cast: DuckDB's own class cannot be derived from.
+            yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))
+
+    @contextmanager
+    def inspecting(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """`reading`, with DuckLake's own functions and tables; never for a user's statement."""
+        cursor = self._reader_cursor(at)
         try:
-            with _translated(self.location):
+            with translated(self.location), self._snapshot_known(at):
                 cursor.execute(f"USE {LAKE}.{DISCOVER}")
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
-            with _translated(self.location, _STORE_FAILS):
-                # The cast: DuckDB's own class cannot be derived from.
-                yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))
+                if at is not None:  # from here on it stays, even if it expires meanwhile
+                    snapshot_of(cursor)
+            with translated(self.location, STORE_FAILS), self._compaction_noticed():
+                yield cursor
+        except (StorageError, CatalogDamaged):
+            self._forget(at)  # a connection that was cut does not heal by itself
+            raise
         finally:
-            cursor.close()
+            close(cursor)
+
+    def _forget(self, at: int | None) -> None:
+        with self._reader_lock:
+            # Not closed: that would end its cursors that are in use; it goes with the last one.
+            self._readers.pop(at, None)
+
+    def _reader_cursor(self, at: int | None) -> duckdb.DuckDBPyConnection:
+        with self._reader_lock:
+            reader = self._readers.pop(at, None)
+            if reader is None:
+                reader = self._open(read_only=True, at=at)
+            self._readers[at] = reader
+            old = [number for number in self._readers if number is not None]
+            if len(old) > _OLD_READERS:
+                self._forget(old[0])
+            reader.sign_in()
+            return reader.connection.cursor()
+
+    @contextmanager
+    def _snapshot_known(self, at: int | None) -> Iterator[None]:
+        """Turn the engine's complaint that there is no such snapshot into ours."""
+        if at is not None and not 1 <= at < 2**63:  # 0 is before the catalog's tables
+            raise self._no_snapshot(at)
+        try:
+            yield
+        except duckdb.InvalidInputException as error:
+            if at is None or "No snapshot found" not in str(error):
+                raise
+            raise self._no_snapshot(at) from error
+
+    def _no_snapshot(self, at: int) -> NotFound:
+        with self.reading() as cursor:
+            row = cursor.execute(
+                f"SELECT min(snapshot_id), max(snapshot_id) FROM {LAKE}.snapshots() "
+                "WHERE snapshot_id > 0"
+            ).fetchone()
+        lowest, highest = row or (0, 0)
+        return NotFound(
+            "snapshot",
+            str(at),
+            f"it never was or has expired; the oldest is {lowest}, the newest {highest}: "
+            "framesift catalog log lists them",
+        )
+
+    @contextmanager
+    def _compaction_noticed(self) -> Iterator[None]:
+        """Tell a data file that compaction deleted under a reader from one that is lost."""
+        try:
+            yield
+        except duckdb.IOException as error:
+            gone = _DATA_FILE_GONE.search(one_line(error))
+            if gone is None or self._holds(gone[1]):
+                raise
+            raise CatalogBusy(
+                "the catalog was compacted, and its old files deleted, while this was being read; "
+                "ask again"
+            ) from error
+
+    def _holds(self, data_file: str) -> bool:
+        """Whether a file of that name belongs to a snapshot that there is."""
+        with self.inspecting() as cursor:
+            row = cursor.execute(
+                f"SELECT count(*) FROM (SELECT path FROM {METADATA}.ducklake_data_file "
+                f"UNION ALL SELECT path FROM {METADATA}.ducklake_delete_file) "
+                "WHERE ends_with(path, ?)",
+                [data_file],
+            ).fetchone()
+            return bool(row and row[0])
 
     @contextmanager
     def writing(
@@ -165,23 +211,46 @@ class CatalogStore:
             CatalogBusy: The write lock was not free in time.
             StorageError: The commit could not be written.
         """
-        with write_lock(self.location.metadata.with_suffix(".lock"), self.lock_wait_s):
+        with self.lock(WRITE_LOCK, "the catalog is being written") as still_held:
             # Kept for the next write: loading DuckDB's extensions takes longer than a commit. The
             # lock keeps this store's other threads out, too.
-            connection, self._writer = self._writer or self._open_writer(), None
+            lake, self._writer = self._writer or self._open(), None
+            connection = lake.connection
             try:
-                with _translated(self.location):
+                with translated(self.location):
+                    lake.sign_in()
                     connection.execute(f"USE {LAKE}.main")
                     connection.execute("BEGIN TRANSACTION")
-                with _translated(self.location, _STORE_FAILS):
+                with translated(self.location, STORE_FAILS):
                     yield connection
-                with _translated(self.location):
+                with translated(self.location):
                     connection.execute(f"CALL {LAKE}.set_commit_message(?, ?)", [author, reason])
+                still_held()
+                with translated(self.location, committing=True):
                     connection.execute("COMMIT")
-                self._writer = connection
+                self._writer = lake
             finally:
                 if self._writer is None:
-                    connection.close()  # without COMMIT this rolls back
+                    lake.close()
+
+    def lock(
+        self, name: str, held: str, wait_s: float | None = None
+    ) -> AbstractContextManager[Callable[[], None]]:
+        """A lock of that name for the block, which every process on this catalog sees.
+
+        Args:
+            name: Its name.
+            held: What another holder is doing, for the message.
+            wait_s: How long to wait for another holder; the store's own wait when None.
+
+        Yields:
+            A check that raises StorageError where the lock was lost meanwhile.
+
+        Raises:
+            CatalogBusy: Another process held it for longer; the message names it.
+            StorageError: The lock cannot be asked for.
+        """
+        return self.location.lock(name, self.lock_wait_s if wait_s is None else wait_s, held)
 
     def snapshot(self) -> int:
         """Number of the newest committed snapshot."""
@@ -194,76 +263,39 @@ class CatalogStore:
         if writer is not None:
             writer.close()
         with self._reader_lock:
-            if self._reader is not None:
-                self._reader.close()
-                self._reader = None
+            while self._readers:
+                self._readers.popitem()[1].close()
 
-    def _connect(self) -> duckdb.DuckDBPyConnection:
-        try:
-            connection = duckdb.connect(":memory:", config={**_SAFE, **self._limits})
-        except duckdb.Error as error:
-            raise InvalidInput(f"catalog limits {self._limits}: {_one_line(error)}") from error
-        for name in ("sqlite_scanner", "ducklake"):
-            connection.execute(f"LOAD '{_extension(name)}'")
-        return connection
-
-    def _attach(
-        self, connection: duckdb.DuckDBPyConnection, metadata: Path, *, read_only: bool = False
-    ) -> None:
-        # No data inlining: with schema changes it made queries on wide tables 13 times slower.
-        # The data path is given anew each time, so that a catalog's folder can be moved.
-        # WAL: in SQLite's default journal mode a reader's open snapshot makes every commit fail.
-        mode = "READ_ONLY" if read_only else "META_JOURNAL_MODE 'WAL'"
-        connection.execute(
-            f"ATTACH 'ducklake:sqlite:{_quoted(metadata)}' AS {LAKE} "
-            f"(DATA_PATH '{_quoted(self.location.data)}/', OVERRIDE_DATA_PATH true, "
-            f"DATA_INLINING_ROW_LIMIT 0, {mode})"
-        )
-
-    def _open_reader(self) -> duckdb.DuckDBPyConnection:
-        with _translated(self.location):
-            connection = self._connect()
-            self._attach(connection, self.location.metadata, read_only=True)
-            connection.execute(f"SET allowed_directories = ['{_quoted(self.location.data)}/']")
-            connection.execute("SET enable_external_access = false")
-            connection.execute("SET lock_configuration = true")
-            return connection
-
-    def _open_writer(self) -> duckdb.DuckDBPyConnection:
-        with _translated(self.location):
-            connection = self._connect()
-            self._attach(connection, self.location.metadata)
-            return connection
+    def _open(self, *, read_only: bool = False, at: int | None = None) -> Lake:
+        with translated(self.location), self._snapshot_known(at):
+            return Lake(self.location, self._limits, read_only=read_only, at=at)
 
     def _make_tables(self) -> None:
-        with write_lock(self.location.metadata.with_suffix(".lock"), self.lock_wait_s):
-            if self.location.metadata.exists():
+        with self.lock(WRITE_LOCK, "the catalog is being made"):
+            if is_made(self.location):
                 return  # another process made it while this one waited
-            if any((self.location.data / "main" / FILES).glob("*.parquet")):
+            if self.location.holds_files(f"main/{FILES}"):
                 raise CatalogDamaged(
                     f"{self.location.metadata}: missing, but {self.location.data} holds the files "
                     "of a catalog; restore it from a backup, or move the folder away"
                 )
-            part = self.location.metadata.with_suffix(".part")
-            for left_over in part.parent.glob(f"{part.name}*"):
-                left_over.unlink(missing_ok=True)
-            connection = self._connect()
-            try:
-                with _translated(self.location):
-                    self._attach(connection, part)
-                    connection.execute(f"USE {LAKE}.main")
-                    connection.execute("BEGIN TRANSACTION")
-                    _create_tables(connection)
-                    connection.execute(
-                        f"CALL {LAKE}.set_commit_message('framesift', 'catalog created')"
-                    )
-                    connection.execute("COMMIT")
-            finally:
-                connection.close()
-            part.rename(self.location.metadata)
+            location, part = self.location, None
+            if isinstance(location.metadata, Path):
+                part = location.metadata.with_suffix(".part")
+                for left_over in part.parent.glob(f"{part.name}*"):
+                    left_over.unlink(missing_ok=True)
+                location = replace(location, metadata=part)
+            with translated(location):
+                lake = Lake(location, self._limits, read_only=False)
+                try:
+                    _create_tables(lake.connection)
+                finally:
+                    lake.close()
+            if part is not None and isinstance(self.location.metadata, Path):
+                part.rename(self.location.metadata)
 
     def _check_format(self) -> None:
-        with self.reading() as cursor, _translated(self.location):
+        with self.reading() as cursor, translated(self.location):
             row = cursor.execute(f"SELECT version FROM {LAKE}.main.catalog_format").fetchone()
         if row is None or row[0] != FORMAT:
             found = "none" if row is None else row[0]
@@ -273,13 +305,10 @@ class CatalogStore:
             )
 
 
-def snapshot_of(cursor: duckdb.DuckDBPyConnection) -> int:
-    """Number of the snapshot that the cursor's transaction reads."""
-    row = cursor.execute(f"SELECT id FROM {LAKE}.current_snapshot()").fetchone()
-    return int(row[0]) if row else 0
-
-
 def _create_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Commit the empty tables and their views."""
+    connection.execute(f"USE {LAKE}.main")
+    connection.execute("BEGIN TRANSACTION")
     for table, columns in (
         (FILES, FILES_COLUMNS | INTERNAL_FILES_COLUMNS),
         (CLASS_PIXELS, CLASS_PIXELS_COLUMNS),
@@ -294,61 +323,5 @@ def _create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("INSERT INTO catalog_format VALUES (?)", [FORMAT])
     connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")
     discover_views.create(connection)
-
-
-def _extension(name: str) -> str:
-    package = files(f"duckdb_extension_{name}")
-    path = package / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
-    if not path.is_file():
-        raise StorageError(
-            f"DuckDB's extension {name} for version {duckdb.__version__} is not installed: "
-            "run 'make setup' again",
-            str(path),
-        )
-    return _quoted(path)
-
-
-def _quoted(path: Any) -> str:
-    return str(path).replace("'", "''")
-
-
-@contextmanager
-def _translated(
-    location: CatalogLocation, kinds: tuple[type[duckdb.Error], ...] = (duckdb.Error,)
-) -> Iterator[None]:
-    """Turn DuckDB's complaints about the store itself into ours."""
-    try:
-        yield
-    except kinds as error:
-        raise _ours(location, _one_line(error)) from error
-
-
-def _ours(location: CatalogLocation, reason: str) -> FramesiftError:
-    if "No space left" in reason or "disk is full" in reason or _is_full(location, reason):
-        return StorageError(
-            f"{location.data}: the disk is full; nothing of this change was kept. "
-            "Free some space and run it again",
-            str(location.data),
-        )
-    if "database is locked" in reason:
-        return CatalogBusy(f"{location.metadata}: busy: {reason}. Try again")
-    refusals = ("ermission denied", "readonly database", "unable to open", "disk I/O error")
-    if any(words in reason for words in refusals):
-        return StorageError(
-            f"{location.metadata}: cannot be read or written: {reason}", str(location.metadata)
-        )
-    return CatalogDamaged(
-        f"{location.metadata}: the catalog cannot be used: {reason}. "
-        "Restore its folder from a backup, or move it away and ingest again"
-    )
-
-
-def _is_full(location: CatalogLocation, reason: str) -> bool:
-    """Whether SQLite's "disk I/O error" is one for lack of space: it does not say."""
-    if "disk I/O error" not in reason:
-        return False
-    return shutil.disk_usage(location.metadata.parent).free < _SQLITE_NEEDS_BYTES
-
-
-def _one_line(error: duckdb.Error) -> str:
-    return " ".join(str(error).split())[:400]
+    connection.execute(f"CALL {LAKE}.set_commit_message('framesift', 'catalog created')")
+    connection.execute("COMMIT")

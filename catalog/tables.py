@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -46,10 +46,12 @@ class Scan(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     source_id: Mapped[int] = mapped_column(ForeignKey("sources.id", ondelete="CASCADE"), index=True)
+    # "scan", or "watch": a watcher's, for as long as it runs.
+    kind: Mapped[str] = mapped_column(String(16), default="scan", server_default="scan")
     state: Mapped[str] = mapped_column(String(16))
     started: Mapped[datetime] = mapped_column(default=now)
     finished: Mapped[datetime | None]
-    # What ingest.scan.ScanCounts holds.
+    # What ingest.scan_counts.ScanCounts holds.
     counts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     error: Mapped[str] = mapped_column(default="")
 
@@ -114,8 +116,8 @@ class Staging(Base):
     manifest: Mapped[str] = mapped_column(String(4096))
     files: Mapped[int]
     files_copied: Mapped[int]
-    bytes: Mapped[int]
-    bytes_copied: Mapped[int]
+    bytes: Mapped[int] = mapped_column(BigInteger)
+    bytes_copied: Mapped[int] = mapped_column(BigInteger)
     created: Mapped[datetime] = mapped_column(default=now)
 
 

@@ -1,13 +1,100 @@
-"""Tags: which there are, and adding the class tags of a new source."""
+"""Tags: adding one with its type and kind, changing a kind, and the class tags of a source."""
 
 from collections.abc import Sequence
 
 import duckdb
 
-from catalog import discover_views
-from catalog.errors import InvalidInput
+from catalog import discover_views, tag_kinds
+from catalog.errors import AlreadyExists, InvalidInput, NotFound, nearest_names
+from catalog.families import define
 from catalog.lake_tables import CLASS_PIXELS, CLASS_PIXELS_COLUMNS, FILES_COLUMNS, VIEW_COLUMNS
-from catalog.store import CatalogStore
+from catalog.records import TagColumn
+from catalog.store import LAKE, CatalogStore
+from catalog.tag_kinds import TagKind, kind_named
+
+TYPES = {
+    "integer": "BIGINT",
+    "real": "DOUBLE",
+    "text": "VARCHAR",
+    "timestamp": "TIMESTAMP",
+    "boolean": "BOOLEAN",
+}
+"""Types of a tag that a person adds, and the catalog's for each."""
+
+OWN_FAMILY = "own"
+"""Family of tags that are added one by one."""
+
+
+def add_tag(
+    store: CatalogStore,
+    tag: str,
+    type_name: str,
+    kind: str = tag_kinds.DEFAULT.kind,
+    allowed: Sequence[str] = (),
+    family: str = OWN_FAMILY,
+) -> TagKind:
+    """Add a tag that no file has a value of yet; its kind as it was kept.
+
+    Args:
+        store: The catalog.
+        tag: Its name: lower-case letters, digits, underscores and, inside, hyphens.
+        type_name: A key of TYPES.
+        kind: "Open", "Restricted" or "Characteristics".
+        allowed: The values of a Restricted tag; numbers and times in any spelling of their type.
+        family: The tag family, made where there is none.
+
+    Raises:
+        InvalidInput: A name, type, kind or value cannot be used.
+        AlreadyExists: There is a tag of that name.
+        CatalogBusy: The write lock was not free in time.
+    """
+    if type_name not in TYPES:
+        raise InvalidInput(f"type '{type_name}': expected one of {', '.join(TYPES)}")
+    with store.writing(f"tag {tag} added", author="tags") as connection:
+        if tag in _columns(connection):
+            raise AlreadyExists("tag", tag, "framesift tags list shows its type and kind")
+        wanted = kind_named(kind, _spelled(connection, TYPES[type_name], allowed))
+        define(connection, family, {tag: TYPES[type_name]})
+        tag_kinds.put(connection, tag, wanted)
+    return wanted
+
+
+def set_kind(store: CatalogStore, tag: str, kind: str, allowed: Sequence[str] = ()) -> TagKind:
+    """Give a tag another kind, or other values; its kind as it was kept.
+
+    Raises:
+        NotFound: There is no such tag.
+        InvalidInput: The kind or a value cannot be used, or files have values that it refuses.
+        CatalogBusy: The write lock was not free in time.
+    """
+    with store.writing(f"tag {tag}: kind {kind}", author="tags") as connection:
+        held = _columns(connection).get(tag)
+        if held is None:
+            nearest = nearest_names(tag, _columns(connection))
+            hint = f"did you mean {' or '.join(nearest)}?" if nearest else ""
+            raise NotFound("tag", tag, hint or "framesift tags list shows them")
+        wanted = kind_named(kind, _spelled(connection, held.type, allowed))
+        rows = f"{LAKE}.main.{held.table}"
+        tag_kinds.check_values(connection, rows, {tag: held.type}, {tag: wanted})
+        tag_kinds.put(connection, tag, wanted)
+    return wanted
+
+
+def _columns(cursor: duckdb.DuckDBPyConnection) -> dict[str, TagColumn]:
+    return {column.tag: column for column in discover_views.tag_columns(cursor)}
+
+
+def _spelled(connection: duckdb.DuckDBPyConnection, kind: str, allowed: Sequence[str]) -> list[str]:
+    """Values as a tag of that type shows them: "1" for the integer " 01"."""
+    spelled = []
+    for value in allowed:
+        row = connection.execute(
+            f"SELECT CAST(TRY_CAST(? AS {kind}) AS VARCHAR)", [value.strip()]
+        ).fetchone()
+        if row is None or row[0] is None:
+            raise InvalidInput(f"value '{value}' of a Restricted tag is no {kind}")
+        spelled.append(str(row[0]))
+    return spelled
 
 
 def add_class_tags(store: CatalogStore, tags: Sequence[str]) -> list[str]:
@@ -29,7 +116,7 @@ def add_class_tags(store: CatalogStore, tags: Sequence[str]) -> list[str]:
 
 
 def _missing(cursor: duckdb.DuckDBPyConnection, tags: Sequence[str]) -> list[str]:
-    present = {column.tag: column for column in discover_views.tag_columns(cursor)}
+    present = _columns(cursor)
     for tag in tags:
         held = present.get(tag)
         other_family = held is not None and (held.table, held.type) != (CLASS_PIXELS, "INTEGER")

@@ -1,4 +1,4 @@
-"""One writer at a time on a catalog whose metadata is in SQLite.
+"""Locks of processes on one file system; those of a team are in its database: catalog.postgres.
 
 DuckLake's SQLite metadata does not survive concurrent writers by itself (150 of 350 commits
 failed; with this lock 0 of 200), so every write holds an flock from BEGIN to COMMIT. The kernel
@@ -10,7 +10,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,13 +23,16 @@ _POLL_S = 0.02
 @contextmanager
 def write_lock(
     path: Path, wait_s: float, held: str = "the catalog is being written"
-) -> Iterator[None]:
+) -> Iterator[Callable[[], None]]:
     """Hold the lock file's exclusive lock for the block.
 
     Args:
         path: The lock file; made where there is none, never removed.
         wait_s: How long to wait for another holder.
         held: What another holder is doing, for the message.
+
+    Yields:
+        A check that it is still held, which it is: the kernel takes no flock away.
 
     Raises:
         CatalogBusy: Another process held it for longer than ``wait_s``; the message names it.
@@ -49,7 +52,7 @@ def write_lock(
         with suppress(OSError):  # on a full disk the lock still holds, only unnamed
             os.ftruncate(handle, 0)
             os.pwrite(handle, json.dumps(holder).encode(), 0)
-        yield
+        yield lambda: None
     finally:
         os.close(handle)
 

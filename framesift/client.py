@@ -49,7 +49,7 @@ class Selection:
     def save(
         self, name: str, *, split: str | None = None, split_by: str = "scene", seed: int = 0
     ) -> Mapping[str, Any]:
-        """Have the server save the question's answer as a dataset; the dataset.
+        """Have the server save these frames as a dataset; the dataset.
 
         Args:
             name: The dataset's name.
@@ -62,7 +62,10 @@ class Selection:
         """
         body = {"name": name, "question": self.question, "split": split}
         return self._client._ask(
-            "POST", "/v1/datasets", body | {"split_by": split_by, "seed": seed}
+            "POST",
+            "/v1/datasets",
+            body | {"split_by": split_by, "seed": seed},
+            at=self.snapshot,
         )
 
     def to_arrow(self) -> Any:
@@ -110,6 +113,7 @@ class Client:
         limit: int | None = None,
         sample: int | None = None,
         seed: int = 0,
+        at: int | None = None,
         **ranges: PixelRange,
     ) -> Selection:
         """The frames that meet every condition.
@@ -122,6 +126,7 @@ class Client:
             limit: At most so many frames.
             sample: So many at random, decided by ``seed``.
             seed: Seed of the sample.
+            at: The catalog snapshot to ask; the newest when None.
             **ranges: Pixels per class tag: ``car=(10_000, 20_000)``, ``bicycle=(1, None)``.
 
         Raises:
@@ -137,16 +142,19 @@ class Client:
             "sample": sample,
             "seed": seed,
         }
-        body = self._ask("POST", "/v1/selections", question)
+        body = self._ask("POST", "/v1/selections", question, at=at)
         return Selection(body["question"], body["snapshot"], body["frames"], self)
 
-    def classes(self) -> Sequence[Mapping[str, Any]]:
+    def classes(self, *, at: int | None = None) -> Sequence[Mapping[str, Any]]:
         """Frames and pixel share of every class.
+
+        Args:
+            at: The catalog snapshot to ask; the newest when None.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        classes: Sequence[Mapping[str, Any]] = self._ask("GET", "/v1/classes")["classes"]
+        classes: Sequence[Mapping[str, Any]] = self._ask("GET", "/v1/classes", at=at)["classes"]
         return classes
 
     def close(self) -> None:
@@ -159,9 +167,12 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
+    def _ask(
+        self, method: str, path: str, body: object = None, *, at: int | None = None
+    ) -> Mapping[str, Any]:
+        parameters = {} if at is None else {"at": at}
         try:
-            answer = self._http.request(method, path, json=body)
+            answer = self._http.request(method, path, json=body, params=parameters)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise FramesiftServerError(
                 f"{self._http.base_url}: no answer: {error}; is 'framesift serve' running there?"

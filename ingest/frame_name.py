@@ -47,6 +47,11 @@ class FrameId:
     stamp: str
     number: int
 
+    @property
+    def folder(self) -> str:
+        """Path of the scene folder."""
+        return self.prefix + self.scene
+
 
 @dataclass(frozen=True, slots=True)
 class FrameFile:

@@ -22,11 +22,13 @@ class Compared:
         key: The file's key.
         change: What has become of it since the last scan.
         file: As it is listed; None where it was removed.
+        label_carries_tags: See KnownFile.
     """
 
     key: str
     change: Change
     file: File | None
+    label_carries_tags: bool = False
 
 
 def compare(listed: Iterable[File], known: Iterable[KnownFile]) -> Iterator[Compared]:
@@ -55,7 +57,8 @@ def compare(listed: Iterable[File], known: Iterable[KnownFile]) -> Iterator[Comp
             yield Compared(old.key, "removed", None)
             old = next(rest, None)
         if old is not None and old.key == file.key:
-            yield Compared(file.key, "unchanged" if _is_same(file, old) else "changed", file)
+            change: Change = "unchanged" if _is_same(file, old) else "changed"
+            yield Compared(file.key, change, file, old.label_carries_tags)
             old = next(rest, None)
         else:
             yield Compared(file.key, "added", file)

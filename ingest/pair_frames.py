@@ -25,6 +25,17 @@ class FrameFiles:
     lidar: File | None = None
     camera_json: File | None = None
 
+    @property
+    def files(self) -> list[File]:
+        """Those that are there."""
+        files = (self.image, self.label, self.lidar, self.camera_json)
+        return [file for file in files if file is not None]
+
+    @property
+    def label_key(self) -> str:
+        """Key of the label; empty where there is none."""
+        return self.label.key if self.label else ""
+
 
 @dataclass
 class SceneFiles:
@@ -33,13 +44,19 @@ class SceneFiles:
     Attributes:
         files: All of them.
         scene: Path of the scene folder; empty for files of no scene.
-        frames: Frames that have both image and label, in order of camera and number.
-        problems: Images without label, labels without image, names that do not parse.
+        frames: Frames with a label, in order of camera and number. Where the scene has camera
+            images at all, only those that have theirs: labels alone are enough, but a label whose
+            image is missing among others is an orphan.
+        alone: Frames that have a label and no camera image, whether they are in ``frames`` or not.
+        images: The camera images.
+        problems: Orphans and names that do not parse.
     """
 
     files: list[File] = field(default_factory=list)
     scene: str = ""
     frames: list[FrameFiles] = field(default_factory=list)
+    alone: list[FrameFiles] = field(default_factory=list)
+    images: list[File] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -71,7 +88,7 @@ def pair_frames(files: Iterable[File]) -> Iterator[SceneFiles]:
                 yield _pair(loose)
                 loose = []
             continue
-        scene = found.frame.prefix + found.frame.scene
+        scene = found.frame.folder
         if held and scene != held_scene:
             yield _pair(held, held_scene)
             held = []
@@ -100,16 +117,22 @@ def _pair(files: list[File], folder: str = "") -> SceneFiles:
         if place is not None:
             frame = frames.setdefault(found.frame, FrameFiles(found.frame))
             setattr(frame, place, file)
+    scene.images = [frame.image for frame in frames.values() if frame.image is not None]
     for _, frame in sorted(frames.items()):
-        if frame.image is not None and frame.label is not None:
+        if frame.label is not None and frame.image is None:
+            scene.alone.append(frame)
+        reason = _missing_partner(frame, has_images=bool(scene.images))
+        if not reason:
             scene.frames.append(frame)
-        elif frame.image is not None:
-            scene.problems.append(Problem("orphan", frame.image.key, "camera image without label"))
-        elif frame.label is not None:
-            scene.problems.append(Problem("orphan", frame.label.key, "label without camera image"))
         else:
-            partner = frame.lidar or frame.camera_json
-            if partner is not None:
-                reason = "neither camera image nor label beside it"
-                scene.problems.append(Problem("orphan", partner.key, reason))
+            scene.problems.append(Problem("orphan", frame.files[0].key, reason))
     return scene
+
+
+def _missing_partner(frame: FrameFiles, *, has_images: bool) -> str:
+    """What the frame lacks to be one; empty where it is."""
+    if frame.label is None:
+        if frame.image is None:
+            return "neither camera image nor label beside it"
+        return "camera image without label"
+    return "" if frame.image is not None or not has_images else "label without camera image"

@@ -1,4 +1,4 @@
-"""One frame's files in, its record out: the unit of work of a scan."""
+"""One frame's files in, its pixel counts out: the unit of work of a scan."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,67 +12,117 @@ from ingest.pair_frames import FrameFiles
 from ingest.palette import Palette
 from ingest.pixel_count import PixelCounts, count_pixels
 from ingest.png_chunks import HEADER_BYTES, read_header
-from ingest.source_files import SourceFiles
+from ingest.source_files import FileReader
 
 _T = TypeVar("_T")
 
 _TAIL_BYTES = 4096
 
 
-@dataclass(frozen=True)
-class FrameRead:
+@dataclass(frozen=True, slots=True)
+class FrameKeys:
+    """What of a frame is read: its label, and the ends of its camera image.
+
+    Attributes:
+        label: Key of the label image.
+        label_size: Its size [bytes].
+        image: Key of the camera image; empty where there is none, or it is not to be opened.
+        image_size: Its size [bytes].
+    """
+
+    label: str
+    label_size: int
+    image: str
+    image_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FrameCount:
     """What reading a frame gave.
 
     Attributes:
-        frame: Its record; None where a file of it is bad.
-        problems: The bad file, or colours that are in no class.
+        width: Image width [pixels]; 0 where a file of the frame is bad.
+        height: Image height [pixels].
+        pixels: Pixels of each class, in the palette's order; empty where a file is bad.
+        unknown_pixels: Pixels in colours that are no class.
         bytes_read: Bytes read from the source.
+        problems: The bad file, or the colours that are no class.
     """
 
-    frame: Frame | None
-    problems: list[Problem]
+    width: int
+    height: int
+    pixels: tuple[int, ...]
+    unknown_pixels: int
     bytes_read: int
+    problems: tuple[Problem, ...] = ()
 
 
-def read_frame(source: SourceFiles, files: FrameFiles, palette: Palette) -> FrameRead:
+def keys_of(frame: FrameFiles, *, check_images: bool) -> FrameKeys:
+    """What of a frame to read."""
+    label, image = frame.label, frame.image if check_images else None
+    if label is None:
+        raise ValueError("a frame that is to be counted needs a label")
+    return FrameKeys(label.key, label.size, image.key if image else "", image.size if image else 0)
+
+
+def read_frame(source: FileReader, frame: FrameKeys, palette: Palette) -> FrameCount:
     """Count the label's pixels and check that label and camera image fit together.
 
     Of the camera image only the header and the end are read. A bad file is a result, not an
     exception: the scan goes on.
+
+    Raises:
+        StorageError: The source itself fails.
     """
-    image, label = files.image, files.label
-    if image is None or label is None:
-        raise ValueError("read_frame needs a frame with image and label")
     try:
-        png = source.read(label.key)
-        counts = _in_file(label.key, lambda: count_pixels(png, palette))
-        _in_file(image.key, lambda: _check_image(source, image.key, image.size, counts, label.key))
+        png = source.read(frame.label)
+        counts = _in_file(frame.label, lambda: count_pixels(png, palette))
+        if frame.image:
+            _in_file(frame.image, lambda: _check_image(source, frame, counts))
     except BadFile as error:
         kind = "unreadable" if isinstance(error, UnreadableFile) else "bad_file"
-        return FrameRead(None, [Problem(kind, error.file, error.reason)], label.size)
-    frame = Frame(
-        image=image.key,
-        label=label.key,
+        problem = Problem(kind, error.file, error.reason)
+        return FrameCount(0, 0, (), 0, frame.label_size, (problem,))
+    problems = []
+    if counts.unknown:
+        some = ", ".join(f"{colour} {n:,}" for colour, n in counts.unknown_colours.items())
+        reason = f"{counts.unknown:,} pixels in colours that are no class: {some}"
+        problems.append(Problem("unknown_colours", frame.label, reason))
+    return FrameCount(
+        counts.width,
+        counts.height,
+        tuple(counts.counts.tolist()),
+        counts.unknown,
+        len(png) + (min(frame.image_size, HEADER_BYTES + _TAIL_BYTES) if frame.image else 0),
+        tuple(problems),
+    )
+
+
+def frame_record(files: FrameFiles, count: FrameCount, palette: Palette) -> Frame | None:
+    """The frame as it is catalogued; None where a file of it is bad.
+
+    The camera image's row carries the tags; the label's own where there is no camera image.
+    """
+    if not count.width or files.label is None:
+        return None
+    return Frame(
+        image=(files.image or files.label).key,
+        label=files.label.key,
         lidar=files.lidar.key if files.lidar else None,
         camera_json=files.camera_json.key if files.camera_json else None,
         scene=files.id.scene,
         camera=files.id.camera,
         number=files.id.number,
-        width=counts.width,
-        height=counts.height,
+        width=count.width,
+        height=count.height,
         positions={tag: int(tag in CAMERAS[files.id.camera]) for tag in POSITION_TAGS},
-        class_pixels=dict(zip(palette.tags, counts.counts.tolist(), strict=True)),
-        unknown_pixels=counts.unknown,
+        class_pixels=dict(zip(palette.tags, count.pixels, strict=True)),
+        unknown_pixels=count.unknown_pixels,
     )
-    problems = []
-    if counts.unknown:
-        some = ", ".join(f"{colour} {n:,}" for colour, n in counts.unknown_colours.items())
-        reason = f"{counts.unknown:,} pixels in colours that are no class: {some}"
-        problems.append(Problem("unknown_colours", label.key, reason))
-    return FrameRead(frame, problems, len(png) + HEADER_BYTES + _TAIL_BYTES)
 
 
-def _check_image(source: SourceFiles, key: str, size: int, counts: PixelCounts, label: str) -> None:
+def _check_image(source: FileReader, frame: FrameKeys, counts: PixelCounts) -> None:
+    key, size = frame.image, frame.image_size
     header = read_header(source.read_range(key, 0, HEADER_BYTES))
     if b"IEND" not in source.read_range(key, max(0, size - _TAIL_BYTES), _TAIL_BYTES):
         raise BadFile(f"PNG is truncated: {size:,} bytes without an end")
@@ -80,7 +130,7 @@ def _check_image(source: SourceFiles, key: str, size: int, counts: PixelCounts, 
         raise BadFile(
             f"label is {counts.width}x{counts.height} pixels, "
             f"its camera image {header.width}x{header.height}",
-            label,
+            frame.label,
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from catalog.errors import BadFile, StorageError
 from catalog.records import File, Problem
 from ingest.object_file import object_file
-from ingest.s3_bucket import S3Address, S3Bucket
+from ingest.s3_bucket import ObjectEntry, S3Address, S3Bucket
 from ingest.s3_listing import list_objects
 from ingest.source_files import MAX_FILE_BYTES
 from ingest.source_options import NO_OPTIONS, SourceOptions
@@ -36,11 +36,21 @@ class S3Folder:
                 self.root,
             )
 
-    def list(self) -> Iterator[File]:
+    def list(self, below: str = "") -> Iterator[File]:
         """Every object in byte order of its key; see SourceFiles."""
         skip = len(self.prefix)
-        for found in list_objects(self.bucket, self.prefix):
+        for found in self._objects(self.prefix + below):
             yield object_file(found.key[skip:], found.size, found.modified, found.etag)
+
+    def _objects(self, below: str) -> Iterable[ObjectEntry]:
+        if not below or below.endswith("/"):
+            return list_objects(self.bucket, below)
+        objects, _, _ = self.bucket.page(below, keys=1)  # the key itself sorts first
+        return [found for found in objects if found.key == below]
+
+    def spans(self, _keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
+        """None: each is an object of its own."""
+        return {}
 
     def problems(self) -> Iterable[Problem]:
         """None: every object can be listed."""

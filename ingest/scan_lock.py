@@ -1,20 +1,33 @@
-"""One scan, or removal, of a source at a time."""
+"""One scan, or removal, of a source at a time; and one watcher."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from catalog.store import CatalogStore
 from catalog.tables import Source
-from catalog.write_lock import write_lock
 
 
 @contextmanager
 def scan_lock(store: CatalogStore, source: Source) -> Iterator[None]:
-    """Hold the source for the block; the kernel frees it when the process dies.
+    """Hold the source for the block; it is free when the process dies.
 
     Raises:
         CatalogBusy: Another process scans or removes the source; the message names it.
     """
-    path = store.location.metadata.with_name(f"scan-{source.id}.lock")
-    with write_lock(path, 0.0, f"source {source.name} is being scanned"):
+    with store.lock(f"scan-{source.id}", f"source {source.name} is being scanned", wait_s=0.0):
         yield
+
+
+@contextmanager
+def watch_lock(store: CatalogStore, source: Source) -> Iterator[Callable[[], None]]:
+    """Keep other watchers off the source for the block; scans of it may run.
+
+    Yields:
+        A check that raises StorageError where the lock was lost meanwhile.
+
+    Raises:
+        CatalogBusy: Another process watches the source; the message names it.
+    """
+    held = f"source {source.name} is being watched"
+    with store.lock(f"watch-{source.id}", held, wait_s=0.0) as still_held:
+        yield still_held

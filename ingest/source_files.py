@@ -5,7 +5,7 @@ import grp
 import os
 import pwd
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -35,18 +35,8 @@ _SOURCE_FAILS = (
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
 
 
-class SourceFiles(Protocol):
-    """The files below a source's root. Keys use slashes and never leave the root."""
-
-    root: str
-
-    def list(self) -> Iterator[File]:
-        """Every file, in byte order of the keys, so that a scene's files come together.
-
-        Raises:
-            StorageError: A folder cannot be read.
-        """
-        ...
+class FileReader(Protocol):
+    """Reads files of a source by key. Keys use slashes and never leave the root."""
 
     def read(self, key: str) -> bytes:
         """A whole file.
@@ -67,8 +57,34 @@ class SourceFiles(Protocol):
         """
         ...
 
+
+class SourceFiles(FileReader, Protocol):
+    """The files below a source's root."""
+
+    root: str
+
+    def list(self, below: str = "") -> Iterator[File]:
+        """Every file, in byte order of the keys, so that a scene's files come together.
+
+        Args:
+            below: Only what lies in this folder (ends in a slash), or this one file; nothing
+                where it is not there.
+
+        Raises:
+            StorageError: A folder cannot be read.
+        """
+        ...
+
     def problems(self) -> Iterable[Problem]:
         """What of the source cannot be listed as files, such as a tar archive's links."""
+        ...
+
+    def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
+        """Where files lie in the one file that the source is: start and length [bytes] by key.
+
+        Empty where each is a file of its own. With them another process reads the files without
+        an index.
+        """
         ...
 
 
@@ -84,10 +100,13 @@ class LocalFolder:
         if not os.access(root, os.R_OK | os.X_OK):
             raise StorageError(f"{root}: permission denied", str(root))
 
-    def list(self) -> Iterator[File]:
+    def list(self, below: str = "") -> Iterator[File]:
         """Every regular file; links to files count, links to folders are not followed."""
         root = self._root_identity()
-        yield from self._below_root()
+        if below and not below.endswith("/"):
+            yield from self._one(below)
+        else:
+            yield from self._below(below)
         # Unmounted meanwhile, what was left to list looked removed: that must not pass for a
         # complete listing.
         if self._root_identity() != root:
@@ -116,9 +135,23 @@ class LocalFolder:
             raise _cannot_list(self.folder, error) from error
         return status.st_dev, status.st_ino
 
-    def _below_root(self) -> Iterator[File]:
+    def spans(self, _keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
+        """None: each is a file of its own."""
+        return {}
+
+    def _one(self, key: str) -> Iterator[File]:
+        try:
+            status = (self.folder / key).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise _cannot_list(self.folder / key, error) from error
+        if stat.S_ISREG(status.st_mode):
+            yield _file(key, status)
+
+    def _below(self, below: str) -> Iterator[File]:
         # A stack, not recursion: folders may lie deeper than Python recurses.
-        open_folders = [self._entries("")]
+        open_folders = [self._entries(below)]
         while open_folders:
             found = next(open_folders[-1], None)
             if found is None:
@@ -144,7 +177,7 @@ class LocalFolder:
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=_sort_key)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             if below:
                 return iter(())  # removed while we listed
             raise _cannot_list(folder, error) from error
@@ -191,13 +224,7 @@ def open_source(
     """
     scheme, separator, rest = uri.partition(":")
     if separator and scheme.lower() == "file" and rest.startswith("/"):
-        host, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
-        if host not in ("", "localhost"):
-            raise InvalidInput(
-                f"source {uri}: '{host}' is taken for another host; "
-                "expected three slashes, file:///folder"
-            )
-        return _open_path(unquote(slash + path), index_folder)
+        return _open_path(_path_of(uri), index_folder)
     if uri.lower().startswith("s3://"):
         return _open_s3(uri, options, index_folder)
     if "://" in uri:
@@ -208,6 +235,26 @@ def open_source(
     if not uri:
         raise InvalidInput("the source's URI is empty; expected a folder's path or file:///...")
     return _open_path(uri, index_folder)
+
+
+def open_reader(
+    uri: str, options: SourceOptions, spans: Mapping[str, tuple[int, int]]
+) -> FileReader:
+    """Read a source's files without listing it, as a worker on another machine does.
+
+    Args:
+        uri: As open_source takes it.
+        options: How an object store is reached.
+        spans: What SourceFiles.spans gave for the files that will be read.
+
+    Raises:
+        InvalidInput, StorageError: As open_source.
+    """
+    if not spans:
+        return open_source(uri, options)
+    from ingest.tar_source import open_spans
+
+    return open_spans(_path_of(uri) if uri[:5].lower() == "file:" else uri, spans, options)
 
 
 # Both import late: boto3 takes 0.3 s, and a folder needs neither.
@@ -229,6 +276,18 @@ def _open_path(path: str, index_folder: Path | None) -> SourceFiles:
     if not Path(path).is_dir() and is_tar(path):
         return open_tar(path, index_folder=index_folder)
     return LocalFolder(Path(path))
+
+
+def _path_of(uri: str) -> str:
+    """The path of a file: URI."""
+    rest = uri.partition(":")[2]
+    host, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
+    if host not in ("", "localhost"):
+        raise InvalidInput(
+            f"source {uri}: '{host}' is taken for another host; "
+            "expected three slashes, file:///folder"
+        )
+    return unquote(slash + path)
 
 
 def _sort_key(entry: "os.DirEntry[str]") -> str:

@@ -4,7 +4,7 @@ import hashlib
 import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -37,8 +37,55 @@ def is_tar(uri: str) -> bool:
     return lower.endswith(".tar")
 
 
-class TarSource:
-    """The members of one archive, as SourceFiles. read works from many threads at once.
+class TarReader:
+    """Members of one archive, as FileReader. Works from many threads at once."""
+
+    def __init__(
+        self, archive: ArchiveBytes, find: Callable[[str], tuple[int, int] | None]
+    ) -> None:
+        """Read members of an archive.
+
+        Args:
+            archive: LocalArchive or S3Archive.
+            find: Start and length [bytes] of a member; None where there is none of that key.
+        """
+        self.archive, self._find = archive, find
+
+    def read(self, key: str) -> bytes:
+        """A whole member; see FileReader.
+
+        Raises:
+            BadFile: There is none, it is larger than MAX_FILE_BYTES, or the archive changed.
+            StorageError: The archive cannot be reached.
+        """
+        data, size = self._span(key)
+        if size > MAX_FILE_BYTES:
+            raise BadFile(f"has {size:,} bytes; at most {MAX_FILE_BYTES:,} are read", key)
+        return self._read(data, size, key)
+
+    def read_range(self, key: str, start: int, length: int) -> bytes:
+        """A part of a member; see FileReader and read."""
+        data, size = self._span(key)
+        return self._read(data + start, max(0, min(length, size - start)), key)
+
+    def _span(self, key: str) -> tuple[int, int]:
+        found = self._find(key)
+        if found is None:
+            raise BadFile(f"is not in {self.archive.uri}", key)
+        return found
+
+    def _read(self, start: int, length: int, key: str) -> bytes:
+        content = self.archive.read_range(start, length, key) if length else b""
+        if len(content) != length:
+            raise BadFile(
+                f"{self.archive.uri} ends at its byte {len(content):,} of {length:,}: truncated",
+                key,
+            )
+        return content
+
+
+class TarSource(TarReader):
+    """The members of one archive, as SourceFiles.
 
     Keys are the members' names as tar would extract them: leading "./" and "/" dropped, the last
     of several members of one name. Links, devices and sparse files are left out: see problems.
@@ -59,21 +106,24 @@ class TarSource:
             BadFile: The archive is damaged or truncated.
             StorageError: It is not there, cannot be reached, or the index cannot be written.
         """
-        self.archive, self.root = archive, archive.uri
+        self.root = archive.uri
         self._temporary = None
         if index_folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="framesift-tar-")
             index_folder = Path(self._temporary.name)
         name = hashlib.sha256(archive.uri.encode(errors="surrogateescape")).hexdigest()[:32]
         self.index = open_index(archive, index_folder / f"{name}.sqlite")
+        super().__init__(archive, self.index.find)
 
-    def list(self) -> Iterator[File]:
+    def list(self, below: str = "") -> Iterator[File]:
         """Every readable member in byte order of its key; see SourceFiles.
 
         A member changes with its size or time. Where an archive keeps no times (all 0), its own
         ETag or time stands in: a changed archive's members then all count as changed.
         """
         for key, size, mtime in self.index.members():
+            if below and key != below and not (below.endswith("/") and key.startswith(below)):
+                continue
             etag = self.archive.identity if mtime == 0 else ""
             yield object_file(key, size, _time(mtime), etag)
 
@@ -82,36 +132,9 @@ class TarSource:
         for key, reason in self.index.skipped():
             yield Problem("bad_file", key, reason)
 
-    def read(self, key: str) -> bytes:
-        """A whole member; see SourceFiles.
-
-        Raises:
-            BadFile: There is none, it is larger than MAX_FILE_BYTES, or the archive changed.
-            StorageError: The archive cannot be reached.
-        """
-        data, size = self._find(key)
-        if size > MAX_FILE_BYTES:
-            raise BadFile(f"has {size:,} bytes; at most {MAX_FILE_BYTES:,} are read", key)
-        return self._read(data, size, key)
-
-    def read_range(self, key: str, start: int, length: int) -> bytes:
-        """A part of a member; see SourceFiles and read."""
-        data, size = self._find(key)
-        return self._read(data + start, max(0, min(length, size - start)), key)
-
-    def _find(self, key: str) -> tuple[int, int]:
-        found = self.index.find(key)
-        if found is None:
-            raise BadFile(f"is not in {self.root}", key)
-        return found
-
-    def _read(self, start: int, length: int, key: str) -> bytes:
-        content = self.archive.read_range(start, length, key) if length else b""
-        if len(content) != length:
-            raise BadFile(
-                f"{self.root} ends at its byte {len(content):,} of {length:,}: truncated", key
-            )
-        return content
+    def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
+        """Where members lie; see SourceFiles."""
+        return {key: self._span(key) for key in keys}
 
 
 class LocalArchive:
@@ -147,11 +170,22 @@ def open_tar(
     uri: str, options: SourceOptions = NO_OPTIONS, index_folder: Path | None = None
 ) -> TarSource:
     """The archive at a path or an s3:// URI; see TarSource."""
+    return TarSource(_open_archive(uri, options), index_folder)
+
+
+def open_spans(
+    uri: str, spans: Mapping[str, tuple[int, int]], options: SourceOptions = NO_OPTIONS
+) -> TarReader:
+    """Members of an archive of which TarSource.spans told where they lie: no index is needed."""
+    return TarReader(_open_archive(uri, options), spans.get)
+
+
+def _open_archive(uri: str, options: SourceOptions) -> ArchiveBytes:
     if uri.lower().startswith("s3://"):
         from ingest.s3_source import S3Archive  # boto3 takes 0.3 s to import
 
-        return TarSource(S3Archive(uri, options), index_folder)
-    return TarSource(LocalArchive(Path(uri)), index_folder)
+        return S3Archive(uri, options)
+    return LocalArchive(Path(uri))
 
 
 def _time(seconds: float) -> datetime:

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlalchemy import func, select
 
 from catalog.errors import InvalidInput, NotFound
@@ -61,6 +62,7 @@ def create_dataset(
             f"dataset {name}: the selection has no frames; widen its ranges "
             "(framesift classes shows what there is)"
         )
+    _refuse_labels_alone(name, selection)
     splits = _splits(selection, shares, split_by, seed)
     sources = _sources_of(selection, records)
     rows = _rows(selection, splits, sources)
@@ -107,6 +109,18 @@ def create_dataset(
         )
         session.add(dataset)
     return dataset
+
+
+def _refuse_labels_alone(name: str, selection: Selection) -> None:
+    """A frame whose label carries its tags has no camera image to train on."""
+    frames = selection.frames
+    alone = pc.sum(pc.equal(frames["image_file"], frames["label_file"])).as_py()
+    if alone:
+        raise InvalidInput(
+            f"dataset {name}: {alone:,} of the selection's {len(selection):,} frames are labels "
+            "without a camera image; ingest the images too, or leave those frames out: "
+            "--where \"filename LIKE '%_camera_%'\""
+        )
 
 
 def _splits(

@@ -21,6 +21,7 @@ from query.db2_dialect import Db2Cast
 from query.db2_names import with_tables
 from query.db2_templates import Typed, fill, number
 from query.db2_types import DOUBLE, INTEGER, OTHER, TEXT, Db2Type
+from query.join_elimination import VIEW_TEXT, Tags, base_tables, eliminate_joins
 from query.read_only import Schema, too_complex
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
@@ -56,14 +57,23 @@ _Outputs = list[tuple[str, Db2Type]]
 _TypeOf = Callable[[object], Db2Type]
 
 
-def to_duckdb(query: exp.Query, schema: Schema) -> str:
+def to_duckdb(query: exp.Query, schema: Schema, tags: Tags | None = None) -> str:
     """The query in DuckDB's SQL with Db2's meaning; it must have passed read_only.check.
+
+    Args:
+        query: The query.
+        schema: The views that it may name.
+        tags: The columns behind the views' tags. With them the tables behind the views are read,
+            without self joins; without, the views as they are, which is the reference.
 
     Raises:
         SqlError: SQL0206N unknown column, SQL0203N ambiguous column, SQL0419N, and others.
     """
     try:
         qualified = with_tables(query, schema)
+        if tags is not None:
+            eliminate_joins(qualified, tags)
+            schema = {**schema, **base_tables(tags)}
         _Typing(schema).run(qualified)
         return qualified.sql(dialect="duckdb")
     except RecursionError as error:
@@ -84,10 +94,12 @@ class _Typing:
             types: _Outputs = []
             if isinstance(root, exp.Select):
                 columns = self._columns(scope)
-                for part in list(root.iter_expressions()):
+                parts = sorted(root.iter_expressions(), key=lambda p: p.arg_key != "expressions")
+                for part in parts:
                     node, kind = self._visit(part, columns)
                     if node.arg_key == "expressions":
                         types.append((node.alias_or_name, kind))
+                        columns["", node.alias_or_name] = kind  # as ORDER BY may call it
             elif isinstance(root, exp.SetOperation):
                 types = self._combine(root)
             self.outputs[id(root)] = types
@@ -145,6 +157,8 @@ class _Typing:
             return node, next((kind for _, kind in self._of_query(node)), OTHER)
         if isinstance(node, exp.Column):
             return node, columns.get((node.table, node.name), OTHER)
+        if VIEW_TEXT in node.meta:
+            return node, TEXT
         if isinstance(node, exp.Literal):
             return node, TEXT if node.is_string else db2_types.of_number(node.name)
         types: dict[int, Db2Type] = {}
@@ -238,7 +252,7 @@ def _make_comparable(nodes: Sequence[exp.Expr], kinds: Sequence[Db2Type]) -> boo
     if mixed:
         for node, kind in zip(nodes, kinds, strict=True):
             if kind is TEXT:
-                node.replace(number(node))
+                node.replace(db2_templates.integer_behind(node) or number(node))
     return mixed
 
 
@@ -355,6 +369,8 @@ def _aggregate(node: exp.Expr, of: _TypeOf) -> Typed:
         _number_inside(node)
         argument = DOUBLE
     if isinstance(node, exp.Count):
+        if VIEW_TEXT in node.this.meta:
+            node.this.replace(node.this.this)  # null where its text is
         result = db2_types.COUNT
     elif isinstance(node, exp.Sum):
         result = db2_types.of_sum(argument)

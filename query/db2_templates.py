@@ -7,7 +7,8 @@ from sqlglot import exp, parse_one
 from catalog.errors import SqlError
 from query import db2_types
 from query.db2_dialect import Db2Cast
-from query.db2_types import DOUBLE, TEXT, Db2Type
+from query.db2_types import DOUBLE, INTEGER, TEXT, Db2Type
+from query.join_elimination import VIEW_TEXT
 
 DIVISION_BY_ZERO = "SQL0801N"
 """What the query raises in DuckDB on a division by zero."""
@@ -40,8 +41,19 @@ def fill(template: str, **parts: exp.Expr) -> exp.Expr:
     return exp.Paren(this=tree.transform(filled))
 
 
+def integer_behind(text: exp.Expr) -> exp.Expr | None:
+    """The integer column that a view shows as this text; None where it is other text."""
+    inner = text.unnest()
+    if inner.meta.get(VIEW_TEXT) in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT"):
+        return inner.this.copy()  # type: ignore[no-any-return]
+    return None
+
+
 def number(text: exp.Expr) -> exp.Expr:
     """Text as a number, as Db2 converts it beside one; blanks around it do not count."""
+    integer = integer_behind(text)
+    if integer is not None:
+        return fill("CAST({x} AS DOUBLE)", x=integer)
     return fill(_guarded("INTEGER", "CAST({x} AS DOUBLE)", "CAST(trim({x}) AS DOUBLE)"), x=text)
 
 
@@ -66,7 +78,13 @@ def convert(cast: Db2Cast, argument: Db2Type) -> Typed:
         SqlError: SQL0171N, a length, precision or scale that is no fitting constant.
     """
     kind: str = cast.args["kind"]
+    integer = integer_behind(cast.this)
+    if integer is not None and kind != "VARCHAR":
+        cast.set("this", integer)
+        argument = INTEGER
     if kind in _INTEGERS:
+        if integer is not None:
+            return fill(f"CAST({{x}} AS {kind})", x=integer), _NUMBER_KINDS[kind]
         return _to_integer(cast.this, kind, argument), _NUMBER_KINDS[kind]
     if kind == "DECIMAL":
         return _to_decimal(cast, argument)

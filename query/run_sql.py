@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
-from query import read_only
+from catalog.store import CatalogStore
 from query.db2_errors import translated
-from query.db2_semantics import to_duckdb
-from query.read_only import Schema
+from query.prepared import prepare
 
 MAX_ROWS = 1_000_000
 TIMEOUT_S = 600.0
@@ -32,41 +30,38 @@ class SqlResult:
 
 
 def run_sql(
-    store: CatalogStore, text: str, *, max_rows: int = MAX_ROWS, timeout_s: float = TIMEOUT_S
+    store: CatalogStore,
+    text: str,
+    *,
+    at: int | None = None,
+    max_rows: int = MAX_ROWS,
+    timeout_s: float = TIMEOUT_S,
 ) -> SqlResult:
     """The rows of one SELECT in Db2's SQL over the Discover-shaped views.
 
+    Args:
+        store: The catalog.
+        text: The statement.
+        at: The snapshot to ask; the newest when None.
+        max_rows: Rows beyond these are left out.
+        timeout_s: When to give up.
+
     Raises:
         SqlError: The statement is refused, wrong, fails on the data, or takes too long.
+        NotFound: There is no snapshot ``at``.
     """
-    query = read_only.parse(text)
-    with store.reading() as cursor:
-        schema = discover_schema(cursor)
-        read_only.check(query, schema)
-        rewritten = to_duckdb(query, schema)
+    with store.reading(at) as cursor:
+        statement, snapshot = prepare(store, cursor, text)
         # One row more than allowed tells whether there were more.
-        table = execute(cursor, f"SELECT * FROM ({rewritten}) LIMIT {max_rows + 1}", timeout_s)
+        table = execute(cursor, f"SELECT * FROM ({statement}) LIMIT {max_rows + 1}", timeout_s)
         table = table.rename_columns([_db2_name(name) for name in table.column_names])
-        return SqlResult(table.slice(0, max_rows), snapshot_of(cursor), table.num_rows > max_rows)
+        return SqlResult(table.slice(0, max_rows), snapshot, table.num_rows > max_rows)
 
 
 def _db2_name(name: str) -> str:
     """A column's name as Db2 gives it: one without a name has its number, from 1."""
     prefix, _, number = name.rpartition("_")
     return str(int(number) + 1) if prefix == "_col" and number.isdigit() else name
-
-
-def discover_schema(cursor: duckdb.DuckDBPyConnection) -> Schema:
-    """Columns and types of every view a statement may name, as the cursor's snapshot has them."""
-    rows = cursor.execute(
-        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
-        "WHERE database_name = ? AND schema_name = ? ORDER BY table_oid, column_index",
-        [LAKE, DISCOVER],
-    ).fetchall()
-    schema: dict[str, dict[str, str]] = {}
-    for table, column, kind in rows:
-        schema.setdefault(table.lower(), {})[column.lower()] = kind
-    return schema
 
 
 def execute(
@@ -79,11 +74,14 @@ def execute(
 
     Raises:
         SqlError: It fails on the data or takes longer than ``timeout_s``.
+        duckdb.IOException: A file of the store cannot be read; the store knows what that means.
     """
     timer = threading.Timer(timeout_s, cursor.interrupt)
     timer.start()
     try:
         return cursor.execute(statement, values).to_arrow_table()
+    except duckdb.IOException:
+        raise
     except duckdb.Error as error:
         raise translated(error, timeout_s) from error
     finally:

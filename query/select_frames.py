@@ -7,7 +7,8 @@ from catalog.records import TagColumn
 from catalog.store import LAKE, CatalogStore, snapshot_of
 from query import read_only
 from query.db2_semantics import to_duckdb
-from query.run_sql import discover_schema, execute
+from query.prepared import discover_schema
+from query.run_sql import execute
 from query.selection import Question, Selection
 
 _COLUMNS = (
@@ -19,7 +20,11 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "FLOAT")
 
 
 def select_frames(
-    store: CatalogStore, question: Question, class_names: dict[str, str], timeout_s: float = 600.0
+    store: CatalogStore,
+    question: Question,
+    class_names: dict[str, str],
+    timeout_s: float = 600.0,
+    at: int | None = None,
 ) -> Selection:
     """The frames that answer a question, in its order, then by fkey.
 
@@ -28,12 +33,14 @@ def select_frames(
         question: What is wanted.
         class_names: Class name of each class tag; a range may name either.
         timeout_s: When to give up.
+        at: The snapshot to ask; the newest when None.
 
     Raises:
+        NotFound: There is no snapshot ``at``.
         UnknownName: A class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong.
     """
-    with store.reading() as cursor:
+    with store.reading(at) as cursor:
         tags = {column.tag: column for column in tag_columns(cursor)}
         classes = tuple(tag for tag in class_names if tag in tags)
         schema = {**discover_schema(cursor), "frames": _frame_columns(tags)}

@@ -8,6 +8,7 @@ import typer
 from api import bodies
 from api.commands.common import open_workspace
 from api.commands.query import (
+    AtOption,
     CameraOption,
     LimitOption,
     OrderOption,
@@ -49,12 +50,13 @@ def create(
     split_by: Annotated[
         str, typer.Option(help="What stays on one side: scene, camera or frame.")
     ] = "scene",
+    at: AtOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Select frames and save them as a dataset's new version, divided into splits."""
     question = question_of(ranges, where, camera, scene, order, limit, sample, seed)
     wanted = NewDataset(name=name, question=question, split=split, split_by=split_by, seed=seed)
-    _show(make_dataset(open_workspace(), wanted), as_json)
+    _show(make_dataset(open_workspace(), wanted, at), as_json)
 
 
 @dataset_app.command("list")

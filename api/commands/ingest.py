@@ -1,5 +1,9 @@
 """framesift ingest, sample-data."""
 
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -7,13 +11,19 @@ from typing import Annotated
 import typer
 
 from api.commands.common import open_workspace
-from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, size, stdout
-from catalog.errors import NotFound
+from api.terminal import JsonFlag, duration, emit_json, emit_table, progress_bar, size, stdout
+from catalog.errors import InvalidInput, NotFound
+from catalog.records import Problem
 from catalog.tables import Source
-from ingest.scan import ScanCounts, scan_source
+from ingest import array_scan
+from ingest.engines.choice import EngineChoice, open_engine
+from ingest.scan import ScanOptions, scan_source
+from ingest.scan_counts import Progress, ScanCounts
 from sample_data.generate import write_sample_data
 
 _SHOWN_PROBLEMS = 10
+_SHOWN_EVERY_S = 0.2
+_JSON_EVERY_S = 2.0
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +40,38 @@ def ingest(
     full: Annotated[
         bool, typer.Option("--full", help="Count every label again, changed or not.")
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Labels counted at once.")] = 2,
+    check_images: Annotated[
+        bool,
+        typer.Option(
+            "--check-images/--no-check-images",
+            help="Open each camera image to see that it is whole and fits its label.",
+        ),
+    ] = True,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Labels counted at once, or Dask workers; as many as cores by default."
+        ),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="Where labels are counted: threads (here) or dask.")
+    ] = "threads",
+    scheduler: Annotated[
+        str, typer.Option(help="Address of a running Dask scheduler: tcp://host:8786.")
+    ] = "",
+    cluster: Annotated[
+        str, typer.Option(help="Where Dask workers are started: local, slurm or lsf.")
+    ] = "local",
+    unit_frames: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Frames that a worker gets at a time.")
+    ] = 2_000,
+    write_units: Annotated[
+        Path | None,
+        typer.Option(help="Count nothing; write units for a job array into this new folder."),
+    ] = None,
+    collect_units: Annotated[
+        Path | None, typer.Option(help="Catalog what a job array counted in this folder.")
+    ] = None,
     errors: Annotated[
         bool, typer.Option("--errors", help="List what is wrong with its files, and scan nothing.")
     ] = False,
@@ -39,46 +80,77 @@ def ingest(
     """Catalog a source's files and count the pixels of every class in every label.
 
     Only what is new or has changed is read. Bad files are recorded and skipped, and tried again
-    when they change.
+    when they change. A source of labels alone is enough. With --json, progress goes to the error
+    output as a JSON line every few seconds.
     """
     workspace = open_workspace()
-    found = workspace.records.source(source)
+    store, records = workspace.catalog, workspace.records
+    found = records.source(source)
     if errors:
         _list_problems(found, as_json)
         return
-    with progress_bar(f"ingest {source}", quiet=as_json) as bar:
-
-        def show(counts: ScanCounts) -> None:
-            bar.show(counts.frames, None, f"{counts.files:,} files, {counts.frames:,} frames")
-
-        result = scan_source(
-            workspace.catalog,
-            workspace.records,
-            found,
-            class_list=class_list,
-            full=full,
-            workers=workers,
-            index_folder=workspace.indexes,
-            progress=show,
-        )
-    counts = result.counts
-    problems = workspace.records.problems(scan_id=result.scan)
+    options = ScanOptions(
+        class_list=class_list,
+        full=full,
+        check_images=check_images,
+        index_folder=workspace.indexes,
+    )
+    if write_units is not None:
+        if collect_units is not None:
+            raise InvalidInput("--write-units and --collect-units exclude each other")
+        with scan_progress(f"list {source}", as_json=as_json) as show:
+            units = array_scan.write_units(
+                store, records, found, options, write_units,
+                unit_frames=unit_frames, progress=show,
+            )  # fmt: skip
+        _show_units(source, write_units, units, as_json)
+        return
+    with scan_progress(f"ingest {source}", as_json=as_json) as show:
+        if collect_units is not None:
+            result = array_scan.collect_units(
+                store, records, found, options, collect_units, progress=show
+            )
+        else:
+            chosen = EngineChoice(engine, workers, scheduler, cluster, unit_frames)
+            with open_engine(chosen) as opened:
+                result = scan_source(store, records, found, options, engine=opened, progress=show)
+    problems = records.problems(scan_id=result.scan)
     if as_json:
         emit_json(
-            {"scan": result.scan, **asdict(counts), "problems": [asdict(p) for p in problems]}
+            {
+                "scan": result.scan,
+                **result.counts.to_json(),
+                "problems": [asdict(problem) for problem in problems],
+            }
         )
+    else:
+        _show_result(source, result.counts, problems)
+
+
+def _show_units(source: str, folder: Path, units: int, as_json: bool) -> None:
+    if as_json:
+        emit_json({"folder": str(folder), "units": units})
         return
-    rate = counts.frames / counts.seconds if counts.seconds else 0.0
+    stdout.print(f"{units:,} units of {source} in {folder}; count each of them, for instance:")
+    command = f"python -m ingest.unit_files {folder}"
+    stdout.print(f"  sbatch --array=1-{units} --wrap '{command} $SLURM_ARRAY_TASK_ID'")
+    stdout.print(f"  bsub -J 'count[1-{units}]' '{command} $LSB_JOBINDEX'")
+    stdout.print(f"then: framesift ingest {source} --collect-units {folder}")
+
+
+def _show_result(source: str, counts: ScanCounts, problems: list[Problem]) -> None:
     stdout.print(
         f"ingested {source}: {counts.files:,} files ({counts.added:,} added, "
         f"{counts.changed:,} changed, {counts.removed:,} removed, {counts.unchanged:,} unchanged)"
     )
     stdout.print(
         f"counted {counts.frames:,} frames, {size(counts.bytes_read)} read in "
-        f"{counts.seconds:.1f} s ({rate:.0f} frames/s)"
+        f"{counts.seconds:.1f} s ({counts.frames_per_s:.0f} frames/s, {counts.mb_per_s:.1f} MB/s)"
     )
+    if counts.labels_alone:
+        stdout.print(f"{counts.labels_alone:,} of them are labels without a camera image")
     if not counts.frames and not counts.unchanged:
-        stdout.print("no frames: no camera image with a label of the same name was found")
+        stdout.print("no frames: no label was found that follows A2D2's naming rules")
     if problems:
         stdout.print(
             f"{counts.bad_files:,} bad files, {counts.orphans:,} orphans, "
@@ -89,6 +161,32 @@ def ingest(
         if len(problems) > _SHOWN_PROBLEMS:
             more = len(problems) - _SHOWN_PROBLEMS
             stdout.print(f"  and {more:,} more: framesift ingest {source} --errors")
+
+
+@contextmanager
+def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
+    """Shows a scan's progress: a bar for people, with ``as_json`` lines on the error output."""
+    last = time.monotonic()
+    with progress_bar(title, quiet=as_json) as bar:
+
+        def show(counts: ScanCounts) -> None:
+            nonlocal last
+            if time.monotonic() - last < (_JSON_EVERY_S if as_json else _SHOWN_EVERY_S):
+                return
+            last = time.monotonic()
+            if as_json:
+                typer.echo(json.dumps(counts.to_json()), err=True)
+                return
+            eta = counts.eta_s
+            left = "" if eta is None else f", {duration(eta)} left"
+            bar.show(
+                counts.files,
+                counts.expected_files,
+                f"{counts.files:,} files ({counts.files_per_s:,.0f}/s), {counts.frames:,} frames "
+                f"({counts.frames_per_s:,.0f}/s), {counts.mb_per_s:.1f} MB/s{left}",
+            )
+
+        yield show
 
 
 def _list_problems(source: Source, as_json: bool) -> None:

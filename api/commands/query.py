@@ -18,11 +18,15 @@ from api.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, StorageError
 from catalog.frames import class_shares
+from catalog.tag_kinds import DEFAULT, kinds
 from query.label_range import LabelRange, validation_message
 from query.result_format import plain, to_csv, to_records
 from query.run_sql import run_sql
 from query.selection import Question, Selection
 
+AtOption = Annotated[
+    int | None, typer.Option(help="Number of the catalog snapshot to ask; else the newest.")
+]
 Format = Literal["table", "csv", "json", "parquet", "arrow"]
 
 tags_app = typer.Typer(no_args_is_help=True, help="Named values on frames.")
@@ -42,6 +46,7 @@ def sql(
         Format, typer.Option("--format", help="csv is what Spectrum Discover answers.")
     ] = "csv",
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    at: AtOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Ask the catalog in Db2's SQL, over metaocean, metaocean_view and t_<tag>."""
@@ -51,6 +56,7 @@ def sql(
     result = run_sql(
         workspace.catalog,
         sys.stdin.read() if statement == "-" else statement,
+        at=at,
         max_rows=settings.query_max_rows,
         timeout_s=settings.query_timeout_s,
     )
@@ -119,13 +125,14 @@ def select(
     save: Annotated[str | None, typer.Option(help="Save the answer as a dataset.")] = None,
     format_: Annotated[Format, typer.Option("--format")] = "table",
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    at: AtOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Select labelled frames by what is in them."""
     workspace = open_workspace()
     question = question_of(ranges, where, camera, scene, order, limit, sample, seed)
     _need_file_format(out, as_json, format_)
-    selection = ask(workspace, question)
+    selection = ask(workspace, question, at)
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.
         wanted = NewDataset(name=save, question=question, seed=seed)
@@ -141,10 +148,10 @@ def select(
         _emit_rows(selection.frames, format_, out)
 
 
-def classes(as_json: JsonFlag = False) -> None:
+def classes(at: AtOption = None, as_json: JsonFlag = False) -> None:
     """Show for every class the frames that contain it, and its share of all pixels."""
     workspace = open_workspace()
-    shares = class_shares(workspace.catalog, workspace.records.class_names())
+    shares = class_shares(workspace.catalog, workspace.records.class_names(), at)
     if as_json:
         emit_json([asdict(share) for share in shares])
         return
@@ -158,18 +165,31 @@ def classes(as_json: JsonFlag = False) -> None:
 
 
 @tags_app.command("list")
-def tags_list(as_json: JsonFlag = False) -> None:
-    """List every tag, its family and its type."""
+def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
+    """List every tag: its family, type and kind, and the values of a Restricted one."""
     workspace = open_workspace()
     names = workspace.records.class_names()
-    with workspace.catalog.reading() as cursor:
-        found = tag_columns(cursor)
-    rows = [(c.tag, c.table, c.type.lower(), names.get(c.tag, "")) for c in found]
+    with workspace.catalog.reading(at) as cursor:
+        found, given = tag_columns(cursor), kinds(cursor)
+    listed = [
+        {
+            "tag": column.tag,
+            "family": column.table,
+            "type": column.type.lower(),
+            "kind": given.get(column.tag, DEFAULT).kind,
+            "values": list(given.get(column.tag, DEFAULT).allowed),
+            "title": names.get(column.tag, ""),
+        }
+        for column in found
+    ]
     if as_json:
-        keys = ("tag", "family", "type", "title")
-        emit_json([dict(zip(keys, row, strict=True)) for row in rows])
+        emit_json(listed)
     else:
-        emit_table(("tag", "family", "type", "class"), rows)
+        columns = ("tag", "family", "type", "kind", "values", "class")
+        emit_table(
+            columns,
+            [[*list(row.values())[:4], ", ".join(row["values"]), row["title"]] for row in listed],
+        )
 
 
 def _need_file_format(out: Path | None, to_terminal: bool, format_: Format) -> None:

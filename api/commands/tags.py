@@ -1,6 +1,7 @@
-"""framesift tags extract, import, import-map, families, drop."""
+"""framesift tags add, set, extract, import, import-map, families, drop."""
 
 from collections.abc import Sequence
+from csv import reader as csv_lines
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +13,11 @@ from pyarrow import csv
 from api.commands.common import open_workspace
 from api.commands.query import tags_app
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
-from catalog import families
+from catalog import families, tags
 from catalog.errors import InvalidInput, StorageError
 from catalog.extractions import problems
 from catalog.tables import Source
+from catalog.tag_kinds import DEFAULT, LONGEST, TagKind
 from ingest.extractors.base import Extractor
 from ingest.extractors.registry import extractor_in_file, extractor_named, known_extractors
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
@@ -31,6 +33,8 @@ def register(_app: typer.Typer) -> None:
     """Add this subject's commands to `framesift tags`; a second call adds nothing."""
     present = {command.name for command in tags_app.registered_commands}
     for name, command in (
+        ("add", tags_add),
+        ("set", tags_set),
         ("extract", tags_extract),
         ("import", tags_import),
         ("import-map", tags_import_map),
@@ -39,6 +43,54 @@ def register(_app: typer.Typer) -> None:
     ):
         if name not in present:
             tags_app.command(name)(command)
+
+
+ValuesOption = Annotated[
+    list[str] | None,
+    typer.Option("--values", help="Values of a Restricted tag: a,b,c; repeatable, quoted as CSV."),
+]
+
+
+def tags_add(
+    name: Annotated[str, typer.Argument(help="Lower-case letters, digits, '_' and '-'.")],
+    type_: Annotated[
+        str, typer.Option("--type", help=f"One of: {', '.join(tags.TYPES)}.")
+    ] = "text",
+    kind: Annotated[
+        str, typer.Option(help="Open (256 characters), Restricted, or Characteristics (4,096).")
+    ] = DEFAULT.kind,
+    values: ValuesOption = None,
+    family: Annotated[str, typer.Option(help="Tag family to put it in.")] = tags.OWN_FAMILY,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add a tag with its type and kind; tags import then gives it values."""
+    catalog = open_workspace().catalog
+    kept = tags.add_tag(catalog, name, type_, kind, _values(values), family)
+    _emit_kind(f"added tag {name} to family {family}: {type_}", name, kept, as_json)
+
+
+def tags_set(
+    name: Annotated[str, typer.Argument(help="The tag.")],
+    kind: Annotated[str, typer.Option(help=f"One of: {', '.join(LONGEST)}.")],
+    values: ValuesOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give a tag another kind or other values; refused where files have values it would refuse."""
+    kept = tags.set_kind(open_workspace().catalog, name, kind, _values(values))
+    _emit_kind(f"tag {name}", name, kept, as_json)
+
+
+def _values(texts: list[str] | None) -> list[str]:
+    """Values given as lines of CSV."""
+    return [value.strip() for line in texts or () for value in next(csv_lines([line]), [])]
+
+
+def _emit_kind(what: str, name: str, kept: TagKind, as_json: bool) -> None:
+    if as_json:
+        emit_json({"tag": name, "kind": kept.kind, "values": list(kept.allowed)})
+    else:
+        values = f" ({', '.join(kept.allowed)})" if kept.allowed else ""
+        stdout.print(f"{what}, {kept.kind}{values}")
 
 
 def tags_extract(

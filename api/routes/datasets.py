@@ -6,16 +6,18 @@ from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 
 from api import bodies
-from api.dependencies import CurrentWorkspace
+from api.dependencies import At, CurrentWorkspace
 from api.new_dataset import NewDataset, make_dataset
 
 router = APIRouter(prefix="/v1", tags=["datasets"])
 
 
 @router.post("/datasets", status_code=201)
-async def post_dataset(wanted: NewDataset, workspace: CurrentWorkspace) -> dict[str, Any]:
+async def post_dataset(
+    wanted: NewDataset, workspace: CurrentWorkspace, at: At = None
+) -> dict[str, Any]:
     """Save the answer to a question as a dataset's new version."""
-    return bodies.of_dataset(await run_in_threadpool(make_dataset, workspace, wanted))
+    return bodies.of_dataset(await run_in_threadpool(make_dataset, workspace, wanted, at))
 
 
 @router.get("/datasets")

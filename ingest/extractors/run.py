@@ -14,7 +14,6 @@ from catalog.extractions import CataloguedFrame, Extracted, Extraction
 from catalog.families import table_of
 from catalog.store import CatalogStore
 from catalog.tables import Source
-from catalog.write_lock import write_lock
 from ingest.extractors.base import Extractor
 from ingest.source_files import SourceFiles, open_source
 
@@ -99,10 +98,10 @@ def run_extractor(
     if workers < 1:
         raise InvalidInput(f"workers: got {workers}, expected at least 1")
     extraction = extraction_of(source, extractor)
-    lock = f"extract-{source.id}-{extractor.family}.lock"
+    lock = f"extract-{source.id}-{extractor.family}"
     held = f"source {source.name} is being read for tag family {extractor.family}"
     table_of(extractor.family)
-    with write_lock(store.location.metadata.with_name(lock), 0.0, held):
+    with store.lock(lock, held, wait_s=0.0):
         extractions.begin(store, extraction)
         run = _Run(store, extraction, extractor, files or open_source(source.uri), progress)
         run.run(full, workers)

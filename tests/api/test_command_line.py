@@ -17,11 +17,14 @@ from tests.pipeline.test_datasets import make
 from tests.pipeline.test_staging import as_nobody, needs_root, readable
 
 COMMANDS = (
-    "", "demo", "info", "source", "source add", "source list", "source remove", "ingest",
+    "", "demo", "info", "source", "source add", "source list", "source remove", "ingest", "watch",
     "sample-data", "sql", "select", "classes", "tags", "tags list", "tags extract",
-    "tags import", "tags import-map", "tags families", "tags drop", "dataset", "dataset create",
+    "tags import", "tags import-map", "tags families", "tags drop", "tags add", "tags set",
+    "dataset", "dataset create",
     "dataset list", "dataset show", "stage", "train", "validate", "jobs", "jobs list",
-    "jobs show", "jobs logs", "jobs wait", "jobs cancel", "serve",
+    "jobs show", "jobs logs", "jobs wait", "jobs cancel", "serve", "compact", "catalog",
+    "catalog copy", "catalog log", "catalog diff", "catalog check", "catalog export",
+    "catalog backup", "catalog restore",
 )  # fmt: skip
 
 
@@ -80,6 +83,9 @@ def several(home: Path, commands: list[list[str]]) -> list[tuple[int, str, str]]
 
 BAD_INPUT = [
     (["ingest", "nobody"], ("no source named 'nobody'", "a2d2")),
+    (["watch", "nobody"], ("no source named 'nobody'", "a2d2")),
+    (["watch", "a2d2", "--events", "amqp://x/y"], ("events 'amqp://x/y'", "expected inotify")),
+    (["watch", "a2d2", "--events-config", "x"], ("--events kafka://",)),
     (["source", "remove", "nobody"], ("no source named 'nobody'",)),
     (["source", "add", "b", "/no/such/folder"], ("/no/such/folder", "no such folder")),
     (["source", "add", "b", "gs://bucket"], ("scheme 'gs' is not supported",)),

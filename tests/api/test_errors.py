@@ -1,5 +1,6 @@
 """Which error is which status: the table, and that nothing escapes it."""
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,12 +26,13 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.CatalogBusy: errors.CatalogBusy("busy"),
     errors.CatalogDamaged: errors.CatalogDamaged("damaged"),
     errors.JobFailed: errors.JobFailed("x", "failed"),
+    errors.EngineFailed: errors.EngineFailed("x"),
 }
 EXPECTED = {
     "FramesiftError": 500, "InvalidInput": 400, "UnknownName": 400, "ClassListMissing": 400,
     "NotFound": 404, "AlreadyExists": 409, "BadFile": 422, "UnreadableFile": 422,
     "SqlError": 400, "StorageError": 507,
-    "CatalogBusy": 503, "CatalogDamaged": 500, "JobFailed": 500,
+    "CatalogBusy": 503, "CatalogDamaged": 500, "JobFailed": 500, "EngineFailed": 502,
 }  # fmt: skip
 
 
@@ -41,6 +43,15 @@ def _all(kind: type[errors.FramesiftError]) -> Iterator[type[errors.FramesiftErr
 
 
 OURS = sorted({k for k in _all(errors.FramesiftError) if k.__module__ == "catalog.errors"}, key=str)
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_errors_come_back_from_another_process(kind: type[errors.FramesiftError]) -> None:
+    """An error that a worker pickled is the same error: class, message and attributes."""
+    error = EXAMPLES[kind]
+    found = pickle.loads(pickle.dumps(error))
+    assert type(found) is kind
+    assert (str(found), found.args, vars(found)) == (str(error), error.args, vars(error))
 
 
 @pytest.fixture(scope="module")

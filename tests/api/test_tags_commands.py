@@ -1,4 +1,4 @@
-"""framesift tags extract, import, import-map, families, drop: as users call them."""
+"""framesift tags ...: as users call them."""
 
 import json
 import subprocess
@@ -79,15 +79,49 @@ def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
     assert len(rejected.read_text().splitlines()) == 14
     answer = json.loads(as_json[1])
     assert (answer["imported"], answer["unmatched"], len(answer["problems"])) == (1, 13, 13)
-    assert {"tag": "weather", "family": "tags_weather", "type": "varchar", "title": ""} in (
-        json.loads(listed[1])
-    )
+    assert {
+        "tag": "weather", "family": "tags_weather", "type": "varchar",
+        "kind": "Characteristics", "values": [], "title": "",
+    } in json.loads(listed[1])  # fmt: skip
     assert json.loads(families[1]) == [
         {"name": "weather", "columns": {"weather": "VARCHAR"}, "rows": 1}
     ]
     assert "rain" in value[1]
     assert dropped[1] == "dropped tag family weather: 1 rows\n"
     assert json.loads(again[1]) == []
+
+
+def test_add_and_set(home: Path, tmp_path: Path) -> None:
+    """A tag with its type and kind; a value outside it is refused, and nothing is written."""
+    file = tmp_path / "tags.csv"
+    file.write_text(f"filename,u2-weather\n{IMAGES[0]},rain\n{IMAGES[1]},snow\n")
+    call = ["tags", "import", str(file), "--family", "own"]
+    kept = ["tags", "set", "u2-weather", "--kind", "restricted", "--values", "rain,sun"]
+    added, refused, nothing, wider, imported, narrower, as_json, listed, value = several(
+        home,
+        ["tags", "add", "u2-weather", "--kind", "Restricted", "--values", 'rain,sun,"a, b"'],
+        call,
+        ["tags", "families", "--json"],
+        ["tags", "set", "u2-weather", "--kind", "Open"],
+        call,
+        kept,
+        [*kept, "--values", "snow", "--json"],
+        ["tags", "list", "--json"],
+        ["catalog", "check", "--json"],
+    )
+    assert added[1] == "added tag u2-weather to family own: text, Restricted (rain, sun, a, b)\n"
+    assert (refused[0], refused[2].count("\n")) == (1, 1)
+    assert "value 'snow' is none of its values rain, sun, a, b" in refused[2]
+    assert json.loads(nothing[1])[0]["rows"] == 0
+    assert wider[1] == "tag u2-weather, Open\n"
+    assert imported[1].startswith("imported 2 of 2 rows")
+    assert "value 'snow' is none of its values rain, sun" in narrower[2]
+    expected = {"tag": "u2-weather", "kind": "Restricted", "values": ["rain", "sun", "snow"]}
+    assert json.loads(as_json[1]) == expected
+    assert {**expected, "family": "tags_own", "type": "varchar", "title": ""} in (
+        json.loads(listed[1])
+    )
+    assert json.loads(value[1]) == []
 
 
 def test_import_map(home: Path, tmp_path: Path) -> None:
@@ -126,6 +160,25 @@ def test_errors_are_one_line(home: Path, tmp_path: Path) -> None:
         "none.csv": ["tags", "import", f"{tmp_path}/none.csv", "--family", "mine"],
         "TAG=TYPE": ["tags", "import", "x.csv", "--family", "mine", "--type", "car"],
         "no tag family named": ["tags", "drop", "mine"],
+        "expected one of integer, real": ["tags", "add", "x", "--type", "blob"],
+        "needs its values": ["tags", "add", "x", "--kind", "Restricted"],
+        "expected one of Open": ["tags", "add", "x", "--kind", "Free"],
+        "only a Restricted tag": ["tags", "add", "x", "--values", "a"],
+        "is no BIGINT": [
+            "tags",
+            "add",
+            "x",
+            "--type",
+            "integer",
+            "--kind",
+            "Restricted",
+            "--values",
+            "1,two",
+        ],
+        "a word of SQL": ["tags", "add", "select"],
+        "is a column of every file": ["tags", "add", "path"],
+        "'car' already exists": ["tags", "add", "car"],
+        "did you mean car": ["tags", "set", "caar", "--kind", "Open"],
         "position tag": [*map_call, "--within", "5"],
         "within -5 m": [*map_call, "--within", "-5"],
     }
@@ -138,7 +191,7 @@ def test_errors_are_one_line(home: Path, tmp_path: Path) -> None:
 
 def test_help_and_usage(home: Path) -> None:
     """Every command has help; a wrong key is wrong usage, exit code 2."""
-    names = ("extract", "import", "import-map", "families", "drop", "list")
+    names = ("add", "set", "extract", "import", "import-map", "families", "drop", "list")
     for (status, out, _), name in zip(
         several(home, *(["tags", name, "--help"] for name in names)), names, strict=True
     ):

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from catalog.frames import SourceNames
 from catalog.lake_tables import POSITION_TAGS
+from catalog.location import CatalogLocation
 from catalog.records import File, Frame
-from catalog.store import CatalogLocation, CatalogStore
+from catalog.store import CatalogStore
 
 SHARED_KEY = "shared"
 FILES_OF_A_COMMIT = 2
@@ -40,3 +41,11 @@ def two_frames(prefix: str, shared: str) -> tuple[list[File], list[Frame]]:
 def open_store(folder: Path, **options: float) -> CatalogStore:
     """The catalog in a home's folder, made where there is none."""
     return CatalogStore(CatalogLocation.in_folder(folder / "catalog"), threads=1, **options)  # type: ignore[arg-type]
+
+
+def local_places(store: CatalogStore) -> tuple[Path, Path]:
+    """Metadata file and data folder of a catalog that lies whole in a folder."""
+    metadata, data = store.location.metadata, store.location.data
+    assert isinstance(metadata, Path)
+    assert isinstance(data, Path)
+    return metadata, data

@@ -11,11 +11,12 @@ import pytest
 
 from catalog.errors import CatalogBusy, CatalogDamaged, FramesiftError, InvalidInput, StorageError
 from catalog.frames import info, register
+from catalog.location import CatalogLocation
 from catalog.record_store import RecordStore
-from catalog.store import CatalogLocation, CatalogStore
+from catalog.store import CatalogStore
 from catalog.tables import Source
 from catalog.write_lock import write_lock
-from tests.catalog.some_rows import file, frame, open_store, source_names
+from tests.catalog.some_rows import file, frame, local_places, open_store, source_names
 
 
 def add(store: CatalogStore, *keys: str) -> int:
@@ -50,7 +51,7 @@ def test_damaged_metadata(store: CatalogStore, folder: Path) -> None:
     """Random bytes, zeros and a cut file give CatalogDamaged in one line, and change nothing."""
     add(store, "a")
     store.close()
-    metadata = store.location.metadata
+    metadata, _ = local_places(store)
     whole = metadata.read_bytes()
     for damaged in (
         random.Random(1).randbytes(40_000),
@@ -78,7 +79,7 @@ def test_metadata_damaged_anywhere_gives_no_foreign_error(
     """Pages overwritten at random: the catalog works or says what is wrong in its own error."""
     add(store, "a")
     store.close()
-    metadata = store.location.metadata
+    metadata, _ = local_places(store)
     whole = metadata.read_bytes()
     rng = random.Random(5)
     messages = []
@@ -99,16 +100,17 @@ def test_missing_files(store: CatalogStore, folder: Path) -> None:
     """A missing Parquet file, or missing metadata beside Parquet files, is an error of ours."""
     add(store, "a")
     store.close()
-    (parquet,) = (store.location.data / "main" / "files").glob("*.parquet")
+    metadata, data = local_places(store)
+    (parquet,) = (data / "main" / "files").glob("*.parquet")
     hidden = parquet.rename(folder / "hidden")
     with pytest.raises(CatalogDamaged, match="cannot be used"), store.reading() as cursor:
         cursor.execute("SELECT fkey FROM metaocean").fetchall()
     hidden.rename(parquet)
     store.close()
-    store.location.metadata.rename(folder / "hidden")
+    metadata.rename(folder / "hidden")
     with pytest.raises(CatalogDamaged, match="missing, but"):
         open_store(folder)
-    (folder / "hidden").rename(store.location.metadata)
+    (folder / "hidden").rename(metadata)
     assert info(open_store(folder)).files == 1
 
 

@@ -81,5 +81,7 @@ def test_every_commit_is_a_snapshot_with_author_and_reason(written: Path) -> Non
 
 def test_records_of_all_writers_are_there(written: Path) -> None:
     """Records made and written by four processes at once hold every source."""
-    names = {source.name for source in RecordStore(written / "records.sqlite").sources()}
+    names = {
+        source.name for source in RecordStore(written / "records" / "records.sqlite").sources()
+    }
     assert names == {f"w{w}-{commit}" for w in range(WRITERS) for commit in range(COMMITS)}

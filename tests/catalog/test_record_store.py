@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
+from sqlalchemy import func, inspect, select, text
 
 from catalog.errors import (
     AlreadyExists,
@@ -21,10 +22,12 @@ from catalog.errors import (
     StorageError,
 )
 from catalog.migrate import MIGRATIONS
+from catalog.postgres import Postgres
 from catalog.record_store import NEWEST, RecordStore
 from catalog.records import Problem
-from catalog.tables import Base, Dataset, Job, Scan, ScanProblem, Source
+from catalog.tables import Base, Dataset, Job, Scan, ScanProblem, Source, Staging
 from catalog.write_lock import write_lock
+from tests.postgres_server import postgres
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +38,23 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def records(made: Path, tmp_path: Path) -> Iterator[RecordStore]:
+@pytest.fixture(scope="module")
+def made_database() -> str:
+    """Name of an empty database on PostgreSQL, made once."""
+    place = postgres().new()
+    RecordStore(place).engine.dispose()
+    return str(place.keywords["dbname"])
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def records(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordStore]:
     """An empty database of the test's own."""
-    store = RecordStore(Path(shutil.copy(made, tmp_path)))
+    place: Path | Postgres
+    if request.param == "sqlite":
+        place = Path(shutil.copy(request.getfixturevalue("made"), tmp_path))
+    else:
+        place = postgres().new(request.getfixturevalue("made_database"))
+    store = RecordStore(place)
     yield store
     store.engine.dispose()
 
@@ -100,7 +116,7 @@ def test_the_database_itself_refuses_doubles(records: RecordStore) -> None:
         [ScanProblem(source_id=77, scan_id=77, kind="orphan", key="k", reason="r")],
     ]
     for doubles in doubled:
-        with pytest.raises(InvalidInput, match="constraint failed") as error:
+        with pytest.raises(InvalidInput, match=r"constraint failed|violates") as error:
             add_all(records, doubles)
         assert "\n" not in str(error.value)
     assert [*records.sources(), *records.datasets(), *records.jobs()] == []
@@ -151,6 +167,25 @@ def test_scans_and_problems_go_with_their_source(records: RecordStore) -> None:
     assert records.problems(source_id=held.id) == []
 
 
+def test_problems_of_some_files(records: RecordStore) -> None:
+    """Keys that begin with one of these, exactly: no pattern, and case counts."""
+    held = records.add_source(source())
+    with records.session() as session:
+        scan = Scan(source_id=held.id, state="done")
+        session.add(scan)
+        session.flush()
+    keys = ["a/1", "a/2", "A/1", "a_1", "a%", "ab", "ü/1"]
+    records.replace_problems(held.id, scan.id, [], [Problem("orphan", key, "r") for key in keys])
+
+    def found(*below: str) -> list[str]:
+        return [problem.key for problem in records.problems(source_id=held.id, below=below)]
+
+    assert found("a/") == ["a/1", "a/2"]
+    assert found("a_", "ü/", "none/") == ["a_1", "ü/1"]
+    assert found("a%") == ["a%"]
+    assert found("ab", "") == keys
+
+
 def test_class_tags_keep_their_place(records: RecordStore) -> None:
     """A second source's classes come behind; a class that is known keeps its place."""
     records.define_class_tags({"car": "Car", "sky": "Sky"})
@@ -182,7 +217,7 @@ def test_other_schemas_are_refused(records: RecordStore, revision: str, words: s
     with records.session() as session:
         session.execute(text("UPDATE alembic_version SET version_num = :r"), {"r": revision})
     with pytest.raises(CatalogDamaged, match=words):
-        RecordStore(records.path)
+        RecordStore(records.place)
     with records.session() as session:
         assert session.scalar(text("SELECT version_num FROM alembic_version")) == revision
 
@@ -208,6 +243,36 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     """A folder where the file should be is StorageError."""
     with pytest.raises(StorageError, match="cannot be"):
         RecordStore(tmp_path)
+
+
+def test_what_only_postgresql_refuses(records: RecordStore) -> None:
+    """A text longer than its column is InvalidInput in one line there; both keep large numbers."""
+    long_name = source("n" * 200)
+    if isinstance(records.place, Postgres):
+        with pytest.raises(InvalidInput, match="too long") as error:
+            records.add_source(long_name)
+        assert "\n" not in str(error.value)
+    add_all(records, [dataset()])
+    large = 2**40
+    staging = Staging(dataset_id=1, state="done", cache="/c", manifest="/m", files=1,
+                      files_copied=1, bytes=large, bytes_copied=large)  # fmt: skip
+    add_all(records, [staging])
+    with records.session() as session:
+        assert session.scalars(select(Staging.bytes)).all() == [large]
+
+
+def test_a_session_is_alone(records: RecordStore) -> None:
+    """What reads and then writes in one session meets no other session in between."""
+    add_all(records, [dataset(version=1)])
+
+    def add_version(_number: int) -> None:
+        with records.session() as session:
+            newest = session.scalar(select(func.max(Dataset.version)))
+            session.add(dataset(version=(newest or 0) + 1))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add_version, range(24)))
+    assert [found.version for found in records.datasets()] == list(range(1, 26))
 
 
 def test_migrating_waits_for_another_process(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """A program for tests: processes that make a home and write to it, all at once.
 
-    python -m tests.catalog.writers FOLDER WRITERS COMMITS
+    python -m tests.catalog.writers HOME WRITERS COMMITS
+
+Where the stores lie, FRAMESIFT_CATALOG_METADATA and its like say.
 
 The processes are forked before any database is open, which saves starting Python each time.
 """
@@ -9,10 +11,11 @@ import os
 import sys
 from pathlib import Path
 
+from api.settings import Settings
+from api.workspace import Workspace
 from catalog.frames import register
-from catalog.record_store import RecordStore
 from catalog.tables import Source
-from tests.catalog.some_rows import SHARED_KEY, open_store, source_names, two_frames
+from tests.catalog.some_rows import SHARED_KEY, source_names, two_frames
 
 
 def main(folder: str, writers: str, commits: str) -> int:
@@ -36,8 +39,8 @@ def _forked(folder: Path, name: str, commits: int) -> int:
 
 def _write(folder: Path, name: str, commits: int) -> None:
     """Each commit adds files of the writer's own and rewrites one that all writers share."""
-    store = open_store(folder)
-    records = RecordStore(folder / "records.sqlite")
+    workspace = Workspace(Settings(home=folder))
+    store, records = workspace.catalog, workspace.records
     for number in range(commits):
         files, frames = two_frames(f"{name}/{number}", SHARED_KEY)
         with store.writing(f"commit {number}", author=name) as connection:

@@ -33,7 +33,7 @@ def test_the_public_names_are_these() -> None:
     assert public["Selection"] == ["save", "to_arrow", "to_pandas"]
     assert list(inspect.signature(framesift.connect).parameters) == ["url", "token"]
     assert list(inspect.signature(framesift.Client.select).parameters)[1:] == [
-        "where", "camera", "scene", "order", "limit", "sample", "seed", "ranges",
+        "where", "camera", "scene", "order", "limit", "sample", "seed", "at", "ranges",
     ]  # fmt: skip
 
 

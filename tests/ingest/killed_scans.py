@@ -12,14 +12,15 @@ import signal
 import sys
 from pathlib import Path
 
-from ingest import scan
-from ingest.scan import ScanCounts, scan_source
+from ingest import scan_commits
+from ingest.engines.threads import ThreadEngine
+from ingest.scan_counts import ScanCounts
 from tests.ingest.scene_folders import Home
 
 
 def main(tree: str, home: str, kills: str, seed: str) -> None:
     """Prints how many bytes each child wrote before it died, and how it died."""
-    scan.BATCH_FRAMES, scan.BATCH_FILES = 2, 8
+    scan_commits.BATCH_FRAMES = 2
     rng = random.Random(int(seed))
     for _ in range(int(kills)):
         died_of, steps = _killed_scan(Path(tree), Path(home), rng.randint(1, 16))
@@ -47,7 +48,8 @@ def _scan(tree: Path, home: Path, progress_to: int) -> None:
         os.write(progress_to, b".")
 
     opened = Home.at(home)
-    scan_source(opened.store, opened.records, opened.records.source("a2d2"), progress=note)
+    source = opened.records.source("a2d2")
+    opened.scan(source, engine=ThreadEngine(2, frames_each=1), progress=note)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from catalog.location import CatalogLocation
 from catalog.record_store import RecordStore
-from catalog.store import CatalogLocation, CatalogStore
+from catalog.store import CatalogStore
 from catalog.tables import Source
-from ingest.scan import ScanResult, scan_source
+from ingest.engines.base import Engine
+from ingest.scan import ScanOptions, ScanResult, scan_source
+from ingest.scan_counts import Progress
 from tests.ingest.png_writer import Picture, Pixel, encode
 
 SCENE = "20180807_145028"
@@ -63,9 +67,23 @@ class Home:
             Source(name=name, uri=str(root), platform=platform, cluster="host1", datasource=name)
         )
 
-    def scan(self, source: Source, **options: int) -> ScanResult:
-        """Scan a source."""
-        return scan_source(self.store, self.records, source, **options)  # type: ignore[arg-type]
+    def scan(
+        self,
+        source: Source,
+        *,
+        engine: Engine | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> ScanResult:
+        """Scan a source; options are those of ScanOptions."""
+        return scan_source(
+            self.store,
+            self.records,
+            source,
+            ScanOptions(**options),
+            engine=engine,
+            progress=progress,
+        )
 
     def rows(self, statement: str, *values: object) -> list[tuple[object, ...]]:
         """Rows of a statement over the views."""

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,14 +13,16 @@ from hypothesis import strategies as st
 from catalog.errors import StorageError
 from catalog.records import File, KnownFile
 from catalog.tables import Source, now
+from ingest.engines.threads import ThreadEngine
 from ingest.listing_diff import compare
-from ingest.scan import ScanCounts, scan_source
+from ingest.scan_counts import ScanCounts
 from ingest.source_files import LocalFolder
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
     BICYCLE,
     CAR,
     CLASS_LIST,
+    SCENE,
     SKY,
     Home,
     add_frame,
@@ -141,7 +144,7 @@ def test_what_could_not_be_read_is_tried_again(home: Home, tmp_path: Path) -> No
         if counts.files == 7 and label.exists():
             label.rename(elsewhere)
 
-    first = scan_source(home.store, home.records, source, progress=take_away)
+    first = home.scan(source, progress=take_away)
     assert (first.counts.frames, first.counts.bad_files) == (2, 1)
     assert home.problems(first.scan) == [("unreadable", frame_key("label", 2))]
     elsewhere.rename(label)
@@ -196,7 +199,7 @@ def test_broken_off_after_its_first_commit(
     home.scan(source)
     (root / frame_key("label", 3)).unlink()
     put(root, frame_key("camera", 1, "json"), b"{}")
-    monkeypatch.setattr("ingest.scan.BATCH_FILES", 1)
+    monkeypatch.setattr("ingest.scan_commits.BATCH_FILES", 1)
     before = home.store.snapshot()
 
     def stop(_counts: ScanCounts) -> None:
@@ -204,7 +207,7 @@ def test_broken_off_after_its_first_commit(
             raise KeyboardInterrupt
 
     with suppress(KeyboardInterrupt):
-        scan_source(home.store, home.records, source, progress=stop)
+        home.scan(source, engine=ThreadEngine(2, 1), progress=stop)
     assert home.store.snapshot() == before + 1
     home.scan(source)
     assert home.rows("SELECT value FROM t_car ORDER BY value") == [("1",), ("2",)]
@@ -212,13 +215,13 @@ def test_broken_off_after_its_first_commit(
     assert len(home.rows("SELECT * FROM metaocean")) == 7
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(6))
 def test_any_history_ends_as_one_scan_would(
     home: Home, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Random changes, scans between them, some broken off: all ends as one first scan would."""
-    monkeypatch.setattr("ingest.scan.BATCH_FRAMES", 1)
-    monkeypatch.setattr("ingest.scan.BATCH_FILES", 2)
+    monkeypatch.setattr("ingest.scan_commits.BATCH_FRAMES", 1)
+    monkeypatch.setattr("ingest.scan_commits.BATCH_FILES", 2)
     rng = random.Random(seed)
     root = make_tree(tmp_path / "tree", frames=6)
     source = home.add(root)
@@ -248,7 +251,7 @@ def _scan_or_break_off(home: Home, source: Source, rng: random.Random) -> None:
             raise KeyboardInterrupt
 
     with suppress(KeyboardInterrupt):
-        scan_source(home.store, home.records, source, progress=count_down)
+        home.scan(source, engine=ThreadEngine(2, 1), progress=count_down)
 
 
 def _change_something(root: Path, rng: random.Random) -> None:
@@ -257,11 +260,17 @@ def _change_something(root: Path, rng: random.Random) -> None:
         [("camera", "png"), ("camera", "json"), ("label", "png"), ("lidar", "npz")]
     )
     path = root / frame_key(kind, number, extension)
-    match rng.randint(0, 3):
+    images, elsewhere = root / SCENE / "camera", root.with_name("elsewhere")
+    match rng.randint(0, 4):
         case 0:
             path.unlink(missing_ok=True)
         case 1:
             put(root, frame_key(kind, number, extension), b"no png")
+        case 2 if elsewhere.exists():  # all camera images are back, as they were
+            shutil.rmtree(images, ignore_errors=True)
+            elsewhere.rename(images)
+        case 2 if images.exists():
+            images.rename(elsewhere)
         case _:
             picture = Picture([[rng.choice([CAR, SKY, BICYCLE]) for _ in range(4)]])
             put(root, frame_key(kind, number, extension), encode(picture))

@@ -46,7 +46,7 @@ def test_killed_scans_then_one_undisturbed(home: Home, empty_home: Path, tmp_pat
     tree = make_tree(tmp_path / "tree", FRAMES)
     source = home.add(tree)
     for seed in (1, 2):
-        killed_scans(tree, tmp_path / "home", 2, seed)
+        killed_scans(tree, tmp_path / "home", 10, seed)
         doubles = "SELECT count(*) - count(DISTINCT fkey) FROM"
         assert home.rows(f"{doubles} metaocean") == home.rows(f"{doubles} t_car") == [(0,)]
         assert home.rows("SELECT fkey FROM t_car EXCEPT SELECT fkey FROM metaocean") == []

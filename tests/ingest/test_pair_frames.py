@@ -59,7 +59,6 @@ def test_the_root_folder_may_be_called_as_the_kinds_are() -> None:
     ("only", "reason"),
     [
         (key("camera"), "camera image without label"),
-        (key("label"), "label without camera image"),
         (key("lidar", extension="npz"), "neither camera image nor label beside it"),
         (key("camera", extension="json"), "neither camera image nor label beside it"),
     ],
@@ -67,6 +66,18 @@ def test_the_root_folder_may_be_called_as_the_kinds_are() -> None:
 def test_orphans(only: str, reason: str) -> None:
     """A frame without image or label is reported, by the file that is there."""
     assert problems([only]) == [Problem("orphan", only, reason)]
+
+
+def test_labels_alone_are_frames() -> None:
+    """Without any camera image in its scene a label is a frame; among images, an orphan."""
+    (scene,) = paired([key("label"), key("label", 2), key("lidar", 2, "npz")])
+    assert [frame.label_key for frame in scene.frames] == [key("label"), key("label", 2)]
+    assert scene.alone == scene.frames
+    assert (scene.problems, scene.images) == ([], [])
+    keys = [key("camera", 2), key("label"), key("label", 2)]
+    (scene,) = paired(keys)
+    assert [frame.label_key for frame in scene.frames] == [key("label", 2)]
+    assert scene.problems == [Problem("orphan", key("label"), "label without camera image")]
 
 
 def test_a_label_with_a_bad_name_is_a_bad_file() -> None:
@@ -79,7 +90,7 @@ def test_a_label_with_a_bad_name_is_a_bad_file() -> None:
 def test_prefixes_keep_scenes_of_the_same_name_apart() -> None:
     """An image below one folder does not pair with a label below another."""
     found = problems([f"a/{key('camera')}", f"b/{key('label')}"])
-    assert [problem.key for problem in found] == [f"a/{key('camera')}", f"b/{key('label')}"]
+    assert [problem.key for problem in found] == [f"a/{key('camera')}"]
     copies = [f"{place}/{key(kind)}" for place in "ab" for kind in ("camera", "label")]
     assert [len(scene.frames) for scene in paired(copies)] == [1, 1]
 

@@ -21,7 +21,7 @@ from ingest import s3_listing
 from ingest.object_file import number_of
 from ingest.pair_frames import pair_frames
 from ingest.palette import Palette
-from ingest.read_frame import read_frame
+from ingest.read_frame import frame_record, keys_of, read_frame
 from ingest.s3_bucket import S3Address, S3Bucket
 from ingest.s3_source import S3Folder
 from ingest.source_files import LocalFolder, SourceFiles
@@ -73,9 +73,10 @@ def class_pixels(files: SourceFiles, palette: Palette) -> dict[str, dict[str, in
     counted: dict[str, dict[str, int]] = {}
     for scene in pair_frames(files.list()):
         for frame in scene.frames:
-            read = read_frame(files, frame, palette)
-            assert read.frame is not None, read.problems
-            counted[read.frame.image] = dict(read.frame.class_pixels)
+            count = read_frame(files, keys_of(frame, check_images=True), palette)
+            record = frame_record(frame, count, palette)
+            assert record is not None, count.problems
+            counted[record.image] = dict(record.class_pixels)
     return counted
 
 

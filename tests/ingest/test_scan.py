@@ -8,7 +8,8 @@ import pytest
 
 from catalog.errors import AlreadyExists, CatalogBusy, ClassListMissing, InvalidInput, NotFound
 from catalog.records import make_fkey
-from ingest.scan import ScanCounts
+from ingest.engines.threads import ThreadEngine
+from ingest.scan_counts import ScanCounts
 from ingest.scan_lock import scan_lock
 from ingest.sources import remove_source
 from tests.ingest.png_writer import Picture, encode, header
@@ -210,11 +211,11 @@ def test_a_source_without_class_list(home: Home, tmp_path: Path) -> None:
         home.scan(source)
     assert home.rows("SELECT count(*) FROM metaocean") == [(0,)]
     assert home.records.last_scan(source.id) is None
-    result = home.scan(source, class_list=tmp_path / "mine.json")  # type: ignore[arg-type]
+    result = home.scan(source, class_list=tmp_path / "mine.json")
     assert result.counts.frames == 3
     assert home.records.source("a2d2").class_list == CLASS_LIST
     with pytest.raises(ClassListMissing, match=r"gone\.json"):
-        home.scan(source, class_list=tmp_path / "gone.json")  # type: ignore[arg-type]
+        home.scan(source, class_list=tmp_path / "gone.json")
 
 
 BAD_CLASS_LISTS = (
@@ -296,13 +297,13 @@ def test_progress_and_workers(home: Home, tmp_path: Path) -> None:
         def note(counts: ScanCounts, seen: list[int] = seen) -> None:
             seen.append(counts.files)
 
-        results.append(home.scan(source, workers=workers, progress=note))  # type: ignore[arg-type]
+        results.append(home.scan(source, engine=ThreadEngine(workers), full=True, progress=note))
         assert seen == sorted(seen)
         assert seen[-1] == results[-1].counts.files == 19
         rows = home.rows("SELECT value FROM t_car ORDER BY value::INT")
         assert rows == [(str(n),) for n in range(1, 10)]
     with pytest.raises(InvalidInput, match="workers: got 0"):
-        home.scan(source, workers=0)
+        ThreadEngine(0)
 
 
 def test_a_failed_scan_says_why(home: Home, tmp_path: Path) -> None:
@@ -314,7 +315,7 @@ def test_a_failed_scan_says_why(home: Home, tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        home.scan(source, progress=stop)  # type: ignore[arg-type]
+        home.scan(source, progress=stop)
     scan = home.records.last_scan(source.id)
     assert scan is not None
     assert (scan.state, scan.error) == ("failed", "KeyboardInterrupt: ")

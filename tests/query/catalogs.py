@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from catalog.location import CatalogLocation
 from catalog.record_store import RecordStore
-from catalog.store import CatalogLocation, CatalogStore
+from catalog.store import CatalogStore
 from catalog.tables import Source
 from ingest.palette import tag_name
 from ingest.scan import scan_source

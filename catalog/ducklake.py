@@ -1,0 +1,334 @@
+"""What knows DuckLake and DuckDB's extensions: opening a catalog's connection, and its errors.
+
+A connection is DuckDB in this process with the catalog attached as LAKE. A reader's is locked down:
+it reaches no file outside the catalog's data and changes no setting.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import duckdb
+
+from catalog.errors import (
+    CatalogBusy,
+    CatalogDamaged,
+    FramesiftError,
+    InvalidInput,
+    StorageError,
+)
+from catalog.location import CatalogLocation
+from catalog.postgres import Postgres
+from catalog.s3_prefix import S3Keys, S3Prefix
+from catalog.spill_folder import new_spill_folder
+
+LAKE = "lake"
+DISCOVER = "bluadmin"
+"""Schema of the Discover-shaped views, which a Db2 client knows as BLUADMIN."""
+
+METADATA = f"__ducklake_metadata_{LAKE}"
+"""DuckLake's own tables, as it attaches them."""
+
+STORE_FAILS = (
+    duckdb.IOException,
+    duckdb.SerializationException,
+    duckdb.InternalException,
+    duckdb.FatalException,
+    duckdb.TransactionException,
+)
+"""What DuckDB raises when the store fails, and not the statement."""
+
+_SAFE = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    "allow_community_extensions": "false",
+}
+
+_SQLITE_NEEDS_BYTES = 2**20
+
+_UNREACHABLE = re.compile(
+    r"Unable to connect to Postgres|connection to server|server closed the connection"
+    r"|terminating connection|no connection to the server|could not receive data"
+    r"|the database system is|connection has been closed|[Cc]ould not connect|Connection error"
+    r"|HTTP 5\d\d|Timeout was reached|SSL"
+)
+_REFUSED = re.compile(
+    r"[Pp]ermission denied|readonly database|unable to open|disk I/O error|HTTP 403|HTTP 400"
+    r"|NoSuchBucket|read-only transaction"
+)
+_POSTGRES_FAILS = re.compile(r"Failed to (execute query|prepare COPY|fetch|copy|get)")
+_OTHER_COMMIT = re.compile(r"duplicate key value|could not serialize|UNIQUE constraint failed")
+
+
+class Lake:
+    """A connection to a catalog.
+
+    Attributes:
+        connection: DuckDB's, with the catalog attached as LAKE.
+    """
+
+    def __init__(
+        self,
+        location: CatalogLocation,
+        limits: dict[str, str],
+        *,
+        read_only: bool,
+        at: int | None = None,
+    ) -> None:
+        """Connect; makes DuckLake's own tables where there are none and it is not read-only.
+
+        Args:
+            location: Where the catalog lies.
+            limits: DuckDB's settings of memory and threads.
+            read_only: Lock the connection down.
+            at: Number of the snapshot to read; the newest when None.
+
+        Raises:
+            InvalidInput: A limit is none that DuckDB knows.
+            StorageError: Metadata or data cannot be reached.
+            CatalogDamaged: They are no catalog.
+        """
+        self.location = location
+        self._keys: S3Keys | None = None
+        try:
+            self.connection = duckdb.connect(
+                ":memory:", config={**_SAFE, "temp_directory": new_spill_folder(), **limits}
+            )
+        except duckdb.Error as error:
+            raise InvalidInput(f"catalog limits {limits}: {one_line(error)}") from error
+        try:
+            for name in _extensions(location):
+                self.connection.execute(f"LOAD '{_extension(name)}'")
+            # A commit that another one got ahead of must fail: DuckLake would commit the same rows
+            # once more, and an fkey that both replaced would be there twice.
+            self.connection.execute("SET GLOBAL ducklake_max_retry_count = 0")
+            self._prepare_s3()
+            self.sign_in()
+            self._attach(read_only, at)
+            if read_only:
+                self._lock_down()
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def sign_in(self) -> None:
+        """Give DuckDB the keys to S3 as they are now: temporary ones are renewed."""
+        data = self.location.data
+        if not isinstance(data, S3Prefix) or (keys := data.keys()) == self._keys:
+            return
+        endpoint = urlsplit(data.endpoint())
+        options = {
+            "KEY_ID": keys.access_key,
+            "SECRET": keys.secret_key,
+            "SESSION_TOKEN": keys.token,
+            "REGION": data.region(),
+            "ENDPOINT": endpoint.netloc,
+            # Own servers seldom have a host name per bucket; AWS's certificate covers one label.
+            "URL_STYLE": "path" if endpoint.netloc or "." in data.bucket else "vhost",
+            "SCOPE": str(data),
+        }
+        given = ", ".join(f"{name} '{quoted(value)}'" for name, value in options.items() if value)
+        tls = "false" if endpoint.scheme == "http" else "true"
+        self.connection.execute(
+            f"CREATE OR REPLACE SECRET catalog_s3 (TYPE s3, {given}, USE_SSL {tls})"
+        )
+        self._keys = keys
+
+    def close(self) -> None:
+        """Close the connection; without COMMIT this rolls back."""
+        close(self.connection)
+
+    def _prepare_s3(self) -> None:
+        data = self.location.data
+        if not isinstance(data, S3Prefix):
+            return
+        # DuckDB takes the keys of the environment into settings, which every statement can read;
+        # and one of its HTTP clients checks no certificate unless told to.
+        for setting in (
+            "s3_access_key_id = ''",
+            "s3_secret_access_key = ''",
+            "s3_session_token = ''",
+            "enable_server_cert_verification = true",
+            "enable_curl_server_cert_verification = true",
+            f"ca_cert_file = '{quoted(data.access.ca_bundle)}'",
+        ):
+            self.connection.execute(f"SET GLOBAL {setting}")
+
+    def _attach(self, read_only: bool, at: int | None) -> None:
+        # No data inlining: with schema changes it made queries on wide tables 13 times slower.
+        # The data path is given anew each time, so that a catalog's folder can be moved.
+        options = [
+            f"DATA_PATH '{quoted(_data_path(self.location))}'",
+            "OVERRIDE_DATA_PATH true",
+            "DATA_INLINING_ROW_LIMIT 0",
+        ]
+        metadata = self.location.metadata
+        if isinstance(metadata, Postgres):
+            place = f"postgres:{metadata.conninfo}"
+            options.append("META_SCHEMA 'public'")
+            if metadata.password:
+                # In a secret, because DuckDB shows an attached database's place to every statement.
+                self.connection.execute(
+                    "CREATE OR REPLACE SECRET catalog_postgres "
+                    f"(TYPE postgres, PASSWORD '{quoted(metadata.password)}')"
+                )
+                options.append("META_SECRET 'catalog_postgres'")
+        else:
+            place = f"sqlite:{metadata}"
+            if not read_only:
+                # In SQLite's default journal mode a reader's open snapshot makes commits fail.
+                options.append("META_JOURNAL_MODE 'WAL'")
+        if read_only:
+            options.append("READ_ONLY")
+        if at is not None:
+            options.append(f"SNAPSHOT_VERSION {at}")
+        self.connection.execute(
+            f"ATTACH 'ducklake:{quoted(place)}' AS {LAKE} ({', '.join(options)})"
+        )
+
+    def _lock_down(self) -> None:
+        self.connection.execute(
+            f"SET allowed_directories = ['{quoted(_data_path(self.location))}']"
+        )
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
+
+
+def close(connection: duckdb.DuckDBPyConnection) -> None:
+    """Roll back and close a connection or cursor.
+
+    Closing alone would end this process where PostgreSQL is gone: DuckDB then rolls back in a
+    destructor, where the error that this gives is fatal (1.5.5).
+    """
+    with suppress(duckdb.Error):
+        connection.execute("ROLLBACK")
+    connection.close()
+
+
+def is_made(location: CatalogLocation) -> bool:
+    """Whether there is a catalog; one whose making was cut short is none.
+
+    Raises:
+        StorageError: The database cannot be reached.
+    """
+    if isinstance(location.metadata, Path):
+        return location.metadata.exists()  # it gets this name when it is whole
+    with location.metadata.connected() as connection:
+        row = connection.execute("SELECT to_regclass('public.ducklake_table')").fetchone()
+        if row is None or row[0] is None:
+            return False
+        found = connection.execute(
+            "SELECT 1 FROM public.ducklake_table WHERE table_name = 'catalog_format'"
+        )
+        return found.fetchone() is not None
+
+
+def snapshot_of(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Number of the snapshot that the cursor's transaction reads."""
+    row = cursor.execute(f"SELECT id FROM {LAKE}.current_snapshot()").fetchone()
+    return int(row[0]) if row else 0
+
+
+def quoted(text: object) -> str:
+    """The text as it stands between single quotes in SQL."""
+    return str(text).replace("'", "''")
+
+
+def one_line(error: duckdb.Error) -> str:
+    """DuckDB's message in one line of bounded length."""
+    return " ".join(str(error).split())[:400]
+
+
+@contextmanager
+def translated(
+    location: CatalogLocation,
+    kinds: tuple[type[duckdb.Error], ...] = (duckdb.Error,),
+    *,
+    committing: bool = False,
+) -> Iterator[None]:
+    """Turn DuckDB's complaints about the store itself into ours."""
+    try:
+        yield
+    except duckdb.Error as error:
+        # PostgreSQL's own complaints come without a kind.
+        if not isinstance(error, kinds) and type(error) is not duckdb.Error:
+            raise
+        shown = location.clean(str(error))
+        # A cause is printed with every traceback: one that holds a password is dropped.
+        cause = error if shown == str(error) else None
+        raise _ours(location, " ".join(shown.split()), committing) from cause
+
+
+def _ours(location: CatalogLocation, text: str, committing: bool) -> FramesiftError:
+    metadata = location.metadata
+    # The beginning says what was done, the end why it failed; statements may lie between.
+    reason = text if len(text) <= 400 else f"{text[:150]} ... {text[-245:]}"
+    if "No space left" in reason or "disk is full" in reason or _is_full(location, reason):
+        return StorageError(
+            f"{location.data}: the disk is full; nothing of this change was kept. "
+            "Free some space and run it again",
+            str(location.data),
+        )
+    if "database is locked" in reason:
+        return CatalogBusy(f"{metadata}: busy: {reason}. Try again")
+    if _UNREACHABLE.search(text):
+        kept = (
+            "it went away during a commit, which may have been kept: look, or run it again"
+            if committing
+            else "nothing of a change under way was kept; try again when it answers"
+        )
+        return StorageError(f"{metadata}: no answer: {reason}; {kept}", str(metadata))
+    if _REFUSED.search(text):
+        return StorageError(f"{metadata}: cannot be read or written: {reason}", str(metadata))
+    if committing and _OTHER_COMMIT.search(text):
+        return CatalogBusy(
+            f"{metadata}: another commit came in between; nothing of this change was kept. "
+            "Run it again"
+        )
+    if isinstance(metadata, Postgres) and _POSTGRES_FAILS.search(text):
+        return StorageError(f"{metadata}: cannot be read or written: {reason}", str(metadata))
+    return CatalogDamaged(
+        f"{metadata}: the catalog cannot be used: {reason}. "
+        "Restore it from a backup, or move it away and ingest again"
+    )
+
+
+def _is_full(location: CatalogLocation, reason: str) -> bool:
+    """Whether SQLite's "disk I/O error" is one for lack of space: it does not say."""
+    if "disk I/O error" not in reason or not isinstance(location.metadata, Path):
+        return False
+    return shutil.disk_usage(location.metadata.parent).free < _SQLITE_NEEDS_BYTES
+
+
+def _data_path(location: CatalogLocation) -> str:
+    return str(location.data) if isinstance(location.data, S3Prefix) else f"{location.data}/"
+
+
+def _extensions(location: CatalogLocation) -> list[str]:
+    """Names of the extensions that a catalog needs, in the order of loading."""
+    sql = "postgres_scanner" if isinstance(location.metadata, Postgres) else "sqlite_scanner"
+    http = ["httpfs"] if isinstance(location.data, S3Prefix) else []
+    return [sql, *http, "ducklake"]
+
+
+def _extension(name: str) -> str:
+    try:
+        package: Any = files(f"duckdb_extension_{name}")
+    except ModuleNotFoundError as error:
+        raise InvalidInput(
+            f"DuckDB's extension {name} is not installed here: pip install 'framesift[team]'"
+        ) from error
+    path = package / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
+    if not path.is_file():
+        raise StorageError(
+            f"DuckDB's extension {name} for version {duckdb.__version__} is not installed: "
+            "run 'make setup' again",
+            str(path),
+        )
+    return quoted(path)

@@ -1,0 +1,1 @@
+"""Where a scan's frames are counted."""

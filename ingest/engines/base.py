@@ -1,0 +1,59 @@
+"""What a scan asks of an engine."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from ingest.count_unit import UnitSource, files_of, write_unit
+from ingest.palette import Palette
+from ingest.portions import Portion
+from ingest.read_frame import FrameCount, FrameKeys, keys_of
+from ingest.source_files import SourceFiles
+
+Counted = tuple[Portion, list[FrameCount]]
+"""A portion and what counting its frames gave, in their order."""
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """What all portions of one scan have in common.
+
+    Attributes:
+        source: The source, as another process is told of it.
+        files: The source, opened here.
+        palette: The classes.
+        check_images: Open camera images to see that they fit their labels.
+    """
+
+    source: UnitSource
+    files: SourceFiles
+    palette: Palette
+    check_images: bool
+
+    def keys(self, portion: Portion) -> list[FrameKeys]:
+        """What of the portion's frames is to be read."""
+        return [keys_of(frame, check_images=self.check_images) for frame in portion.frames]
+
+    def unit(self, portion: Portion) -> bytes:
+        """The portion's frames as a unit for another process."""
+        keys = self.keys(portion)
+        return write_unit(self.source, keys, self.files.spans(files_of(keys)))
+
+
+class Engine(Protocol):
+    """Counts the frames of portions.
+
+    Attributes:
+        frames_each: Frames that a portion should have for it.
+    """
+
+    frames_each: int
+
+    def count(self, task: CountTask, portions: Iterable[Portion]) -> Iterator[Counted]:
+        """Every portion with its counts, in order; takes a bounded number of them ahead.
+
+        Raises:
+            StorageError: The source fails.
+            EngineFailed: The workers do.
+        """
+        ...

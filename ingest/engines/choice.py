@@ -1,0 +1,127 @@
+"""Opens the engine that was chosen."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from catalog.errors import EngineFailed, InvalidInput
+from ingest.engines.base import Engine
+from ingest.engines.threads import ThreadEngine
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+ENGINES = ("threads", "dask")
+CLUSTERS = ("local", "slurm", "lsf")
+
+_WORKER_WAIT_S = 600
+_JOB_DEFAULTS = {"cores": 1, "processes": 1, "memory": "2 GiB"}
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """Which engine, and how large.
+
+    Attributes:
+        engine: One of ENGINES.
+        workers: Threads, or Dask workers (jobs, on a cluster); the machine's cores when None.
+        scheduler: Address of a running Dask scheduler, such as "tcp://host:8786"; its workers are
+            used as they are.
+        cluster: Where Dask workers are started: one of CLUSTERS.
+        unit_frames: Frames of a unit that goes to a Dask worker.
+    """
+
+    engine: str = "threads"
+    workers: int | None = None
+    scheduler: str = ""
+    cluster: str = "local"
+    unit_frames: int = 2_000
+
+
+@contextmanager
+def open_engine(choice: EngineChoice) -> Iterator[Engine]:
+    """The chosen engine for the block; workers that were started for it end with the block.
+
+    Raises:
+        InvalidInput: There is no such engine or cluster, options contradict each other, or the
+            extra 'dask' is not installed.
+        EngineFailed: The scheduler cannot be reached, or no worker came.
+    """
+    if choice.engine == "threads":
+        if choice.scheduler or choice.cluster != "local":
+            raise InvalidInput("--scheduler and --cluster are the Dask engine's: add --engine dask")
+        yield ThreadEngine(choice.workers or os.cpu_count() or 1)
+        return
+    if choice.engine != "dask":
+        raise InvalidInput(f"engine '{choice.engine}': expected one of {', '.join(ENGINES)}")
+    if choice.scheduler and choice.cluster != "local":
+        raise InvalidInput("--scheduler and --cluster exclude each other")
+    try:
+        from ingest.engines.dask import DaskEngine
+    except ImportError as error:
+        raise InvalidInput(
+            f"{error.name} is not installed; install framesift with the extra 'dask'"
+        ) from error
+    with _client(choice) as client:
+        try:
+            client.wait_for_workers(1, timeout=_WORKER_WAIT_S)
+        except TimeoutError as error:
+            raise EngineFailed(
+                f"no Dask worker came within {_WORKER_WAIT_S} s; see the cluster's queue "
+                "(squeue, bjobs) and the workers' logs"
+            ) from error
+        yield DaskEngine(client, choice.unit_frames)
+
+
+@contextmanager
+def _client(choice: EngineChoice) -> "Iterator[Client]":
+    from distributed import Client
+
+    if choice.scheduler:
+        try:
+            client = Client(choice.scheduler, timeout=10)
+        except (OSError, ValueError) as error:
+            raise EngineFailed(
+                f"Dask's scheduler at {choice.scheduler} does not answer: {error}"
+            ) from error
+        with client:
+            yield client
+        return
+    with _cluster(choice) as cluster, Client(cluster) as client:
+        yield client
+
+
+def _cluster(choice: EngineChoice) -> Any:
+    workers = choice.workers or os.cpu_count() or 1
+    if choice.cluster == "local":
+        from distributed import LocalCluster
+
+        return LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        )
+    if choice.cluster not in CLUSTERS:
+        raise InvalidInput(f"cluster '{choice.cluster}': expected one of {', '.join(CLUSTERS)}")
+    return _job_cluster(choice.cluster, workers)
+
+
+def _job_cluster(kind: str, jobs: int) -> Any:
+    """Workers as batch jobs; queue, time and memory come from Dask's own configuration."""
+    import dask
+    from dask_jobqueue import LSFCluster, SLURMCluster
+
+    missing = {
+        name: value
+        for name, value in _JOB_DEFAULTS.items()
+        if dask.config.get(f"jobqueue.{kind}.{name}", None) is None
+    }
+    try:
+        cluster = {"slurm": SLURMCluster, "lsf": LSFCluster}[kind](**missing)
+        cluster.scale(jobs=jobs)
+    except (ValueError, OSError, RuntimeError) as error:
+        raise EngineFailed(
+            f"Dask workers cannot be started on {kind}: {error}; set jobqueue.{kind} in Dask's "
+            "configuration (https://jobqueue.dask.org/en/latest/configuration.html)"
+        ) from error
+    return cluster

@@ -1,0 +1,85 @@
+"""What a scan has done so far, how fast, and how long it will take."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+
+
+@dataclass
+class ScanCounts:
+    """What a scan has done so far.
+
+    Attributes:
+        files: Files listed.
+        expected_files: Files that the listing is expected to have in the end; None while unknown.
+        added: Files that are new.
+        changed: Files whose size, etag or time of last change differs, or all with ``full``.
+        unchanged: Files that are as they were; they are not read again.
+        removed: Files that were catalogued before and are gone from the source.
+        frames: Frames whose labels were counted.
+        labels_alone: Those of them that have no camera image; the label's row carries the tags.
+        bytes_read: Bytes read from the source, listings not counted.
+        bad_files: Files that could not be used.
+        orphans: Files without their partner.
+        unknown_pixels: Pixels in colours that are no class.
+        commits: Snapshots of the catalog that it made.
+        seconds: Time since the scan began [s].
+    """
+
+    files: int = 0
+    expected_files: int | None = None
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    frames: int = 0
+    labels_alone: int = 0
+    bytes_read: int = 0
+    bad_files: int = 0
+    orphans: int = 0
+    unknown_pixels: int = 0
+    commits: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: "ScanCounts") -> "ScanCounts":
+        """The counts of one scan and of another after it, which may still expect more files."""
+        names = [field.name for field in fields(self) if field.name != "expected_files"]
+        both = ScanCounts(**{name: getattr(self, name) + getattr(other, name) for name in names})
+        if other.expected_files is not None:
+            both.expected_files = self.files + other.expected_files
+        return both
+
+    @property
+    def files_per_s(self) -> float:
+        """Files listed and dealt with per second."""
+        return self.files / self.seconds if self.seconds else 0.0
+
+    @property
+    def frames_per_s(self) -> float:
+        """Labels counted per second."""
+        return self.frames / self.seconds if self.seconds else 0.0
+
+    @property
+    def mb_per_s(self) -> float:
+        """Megabytes (10**6) read per second."""
+        return self.bytes_read / 1e6 / self.seconds if self.seconds else 0.0
+
+    @property
+    def eta_s(self) -> float | None:
+        """Time that the rest will take at the rate so far [s]; None while that is unknown."""
+        if self.expected_files is None or not self.files_per_s:
+            return None
+        return max(0, self.expected_files - self.files) / self.files_per_s
+
+    def to_json(self) -> dict[str, int | float | None]:
+        """Counts and rates, as ``--json`` and a scan's record show them."""
+        eta = self.eta_s
+        return asdict(self) | {
+            "seconds": round(self.seconds, 3),
+            "files_per_s": round(self.files_per_s, 1),
+            "frames_per_s": round(self.frames_per_s, 1),
+            "mb_per_s": round(self.mb_per_s, 3),
+            "eta_s": None if eta is None else round(eta, 1),
+        }
+
+
+Progress = Callable[[ScanCounts], None]

@@ -1,0 +1,1 @@
+"""Cataloging new files as they come."""

@@ -1,0 +1,66 @@
+"""Where a watcher hears of changes."""
+
+import threading
+from collections.abc import Collection
+from typing import NamedTuple, Protocol
+
+
+class Changes(NamedTuple):
+    """What has changed: keys or folders below the source's root, and when that was noticed.
+
+    ``since`` is on time.monotonic's clock.
+    """
+
+    places: Collection[str]
+    since: float
+
+
+class Events(Protocol):
+    """Changes of one source. What happens after it was opened is never missed without an error."""
+
+    def poll(self, seconds: float) -> Changes | None:
+        """What has changed since the last call; waits about so long for something, else None.
+
+        Raises:
+            StorageError: Changes may have been missed: list the source again.
+        """
+        ...
+
+    def unfinished(self) -> Collection[str]:
+        """Keys of files that are being written."""
+        ...
+
+    def acknowledge(self) -> None:
+        """Everything that poll gave is in the catalog.
+
+        Raises:
+            StorageError: That could not be noted: it will be given again.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop listening."""
+        ...
+
+
+class NoEvents:
+    """A source that tells nothing: it is listed now and then."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        """Wait until ``stop`` is set at the longest."""
+        self._stop = stop
+
+    def poll(self, seconds: float) -> Changes | None:
+        """Nothing, after the time."""
+        self._stop.wait(seconds)
+        return None
+
+    def unfinished(self) -> Collection[str]:
+        """Unknown."""
+        return ()
+
+    def acknowledge(self) -> None:
+        """Nothing to do."""
+
+    def close(self) -> None:
+        """Nothing to do."""

@@ -1,0 +1,90 @@
+"""Statements that were seen before are not parsed, checked and rewritten again."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import duckdb
+
+from catalog.discover_views import tag_columns
+from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
+from query import read_only
+from query.db2_semantics import to_duckdb
+from query.join_elimination import Tags
+from query.read_only import Schema
+
+STATEMENTS = 256
+"""Statements kept for each snapshot, those not asked for longest go first."""
+
+SNAPSHOTS = 4
+"""Snapshots of a catalog whose statements are kept."""
+
+LONGEST = 100_000
+"""Longer statements are not kept [characters]."""
+
+
+@dataclass
+class _Snapshot:
+    """What is known of one snapshot: its views, and statements that ask them."""
+
+    schema: Schema
+    tags: Tags
+    statements: OrderedDict[str, str] = field(default_factory=OrderedDict)
+
+
+_known: "WeakKeyDictionary[CatalogStore, OrderedDict[int, _Snapshot]]" = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def prepare(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, text: str) -> tuple[str, int]:
+    """A Db2 statement as DuckDB's, and the number of the snapshot that the cursor reads.
+
+    Raises:
+        SqlError: The statement is refused or wrong.
+    """
+    number = snapshot_of(cursor)
+    snapshot = _snapshot(store, cursor, number)
+    with _lock:
+        found = snapshot.statements.get(text)
+        if found is not None:
+            snapshot.statements.move_to_end(text)
+            return found, number
+    query = read_only.parse(text)
+    read_only.check(query, snapshot.schema)
+    made = to_duckdb(query, snapshot.schema, snapshot.tags)
+    if len(text) <= LONGEST:
+        with _lock:
+            snapshot.statements[text] = made
+            while len(snapshot.statements) > STATEMENTS:
+                snapshot.statements.popitem(last=False)
+    return made, number
+
+
+def _snapshot(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, number: int) -> _Snapshot:
+    with _lock:
+        of_store = _known.setdefault(store, OrderedDict())
+        found = of_store.get(number)
+        if found is not None:
+            of_store.move_to_end(number)
+            return found
+    tags = {column.tag.lower(): column for column in tag_columns(cursor)}
+    made = _Snapshot(discover_schema(cursor), tags)
+    with _lock:
+        of_store[number] = made
+        while len(of_store) > SNAPSHOTS:
+            of_store.popitem(last=False)
+    return made
+
+
+def discover_schema(cursor: duckdb.DuckDBPyConnection) -> Schema:
+    """Columns and types of every view a statement may name, as the cursor's snapshot has them."""
+    rows = cursor.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+        "WHERE database_name = ? AND schema_name = ? ORDER BY table_oid, column_index",
+        [LAKE, DISCOVER],
+    ).fetchall()
+    schema: dict[str, dict[str, str]] = {}
+    for table, column, kind in rows:
+        schema.setdefault(table.lower(), {})[column.lower()] = kind
+    return schema

@@ -1,0 +1,82 @@
+"""Scans over REST."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from api.workspace import Workspace
+from catalog.tables import Source
+from ingest.scan import scan_source
+from tests.api.servers import framesift
+from tests.ingest.scene_folders import frame_key, make_tree, put
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A home with two sources and three scans, of which one met problems."""
+    settings = Settings(home=tmp_path / "home")
+    workspace = Workspace(settings)
+    for name in ("one", "two"):
+        root = make_tree(tmp_path / name)
+        source = workspace.records.add_source(
+            Source(name=name, uri=str(root), platform="NFS", cluster="c", datasource=name)
+        )
+        scan_source(workspace.catalog, workspace.records, source)
+    put(root, frame_key("label", 2), b"no png")
+    put(root, frame_key("camera", 9), b"an orphan")
+    scan_source(workspace.catalog, workspace.records, source)
+    workspace.close()
+    return settings
+
+
+def test_scans_newest_first_and_in_pages(settings: Settings) -> None:
+    """All of them, those of one source, and page after page."""
+    with TestClient(create_app(settings)) as client:
+        everything = client.get("/v1/scans").json()
+        assert [(scan["scan"], scan["source"]) for scan in everything["scans"]] == [
+            (3, "two"), (2, "two"), (1, "one"),
+        ]  # fmt: skip
+        assert everything["next"] is None
+        of_two = client.get("/v1/scans", params={"source": "two", "limit": 1}).json()
+        assert [scan["scan"] for scan in of_two["scans"]] == [3]
+        rest = client.get("/v1/scans", params={"source": "two", "before": of_two["next"]}).json()
+        assert [scan["scan"] for scan in rest["scans"]] == [2]
+        assert client.get("/v1/scans", params={"source": "three"}).status_code == 404
+
+
+def test_a_scan_and_its_problems(settings: Settings) -> None:
+    """State, counts with rates, duration; its problems in pages; 404 for one that never was."""
+    with TestClient(create_app(settings)) as client:
+        scan = client.get("/v1/scans/3").json()
+        assert (scan["kind"], scan["state"], scan["error"]) == ("scan", "done", "")
+        counts = scan["counts"]
+        assert (counts["files"], counts["added"], counts["changed"]) == (8, 1, 1)
+        assert (counts["bad_files"], counts["orphans"], counts["eta_s"]) == (1, 1, 0.0)
+        assert 0 < counts["seconds"] <= scan["seconds"] + 1
+        assert scan["finished"] >= scan["started"]
+        problems = client.get("/v1/scans/3/problems").json()["problems"]
+        assert {(p["kind"], p["key"]) for p in problems} == {
+            ("bad_file", frame_key("label", 2)),
+            ("orphan", frame_key("camera", 9)),
+        }
+        page = client.get("/v1/scans/3/problems", params={"limit": 1, "offset": 1}).json()
+        assert page["problems"] == problems[1:]
+        for missing in ("4", "0", "9" * 30):
+            assert client.get(f"/v1/scans/{missing}").status_code in (404, 422)
+        assert client.get("/v1/scans/4/problems").status_code == 404
+
+
+def test_json_progress_goes_to_the_error_output(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One document on the output; on the error output lines that are JSON, if any."""
+    ended = framesift(settings.home, "ingest", "one", "--full", "--json")
+    found = json.loads(ended.stdout)
+    assert (found["frames"], found["commits"], found["expected_files"]) == (3, 1, 7)
+    assert found["frames_per_s"] > 0
+    for line in ended.stderr.splitlines():
+        assert "files_per_s" in json.loads(line)

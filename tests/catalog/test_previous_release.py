@@ -1,0 +1,102 @@
+"""A home made by the previous release: opened, brought forward, read, and ingested into.
+
+fixtures/home_1.tar.xz was made at 0.1.0 by ingesting one drawn scene (3 frames) from a folder,
+extracting family `image`, importing family `mine` and saving dataset `kept`; its records have
+schema 0001.
+"""
+
+import json
+import shutil
+import sqlite3
+import tarfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from catalog.frames import info
+from catalog.location import CatalogLocation
+from catalog.record_store import NEWEST, RecordStore
+from catalog.store import CatalogStore
+from tests.api.servers import framesift
+
+FIXTURE = Path(__file__).parent / "fixtures" / "home_1.tar.xz"
+SCENE, NEW_SCENE = "20260507_155109", "20260616_094856"
+OF_THEN = 6
+"""Newest snapshot in it."""
+
+
+@pytest.fixture
+def home(tmp_path: Path, sample_root: Path) -> Path:
+    """The old home, its source where this machine has it, with one more scene by now."""
+    with tarfile.open(FIXTURE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = tmp_path / "source"
+    source.mkdir()
+    frames = sample_root / "camera_lidar_semantic"
+    shutil.copy(frames / "class_list.json", source)
+    for scene in (SCENE, NEW_SCENE):
+        shutil.copytree(frames / scene, source / scene)
+    with closing(sqlite3.connect(tmp_path / "home_1" / "records" / "records.sqlite")) as records:
+        records.execute("UPDATE sources SET uri = ?", [str(source)])
+        records.commit()
+        assert records.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+    return tmp_path / "home_1"
+
+
+def test_records_are_brought_forward(home: Path) -> None:
+    """Stores that open at once migrate once; every record is there, and the new column."""
+    path = home / "records" / "records.sqlite"
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: RecordStore(path), range(4)))
+    for records in stores:
+        (source,) = records.sources()
+        (dataset,) = records.datasets()
+        assert (source.name, dataset.name, dataset.snapshot) == ("old", "kept", OF_THEN)
+        scan = records.last_scan(source.id)
+        assert scan is not None
+        assert scan.kind == "scan"
+        assert records.class_names()["car"] == "Car"
+    with closing(sqlite3.connect(path)) as opened:
+        assert opened.execute("SELECT version_num FROM alembic_version").fetchall() == [(NEWEST,)]
+
+
+def test_the_catalog_reads_as_then(home: Path) -> None:
+    """Rows, tags of every family, views and old snapshots are there."""
+    store = CatalogStore(CatalogLocation.in_folder(home / "catalog"))
+    found = info(store)
+    assert (found.files, found.frames, found.tags, found.snapshot) == (10, 3, 60, OF_THEN)
+    with store.reading() as cursor:
+        rows = cursor.execute(
+            "SELECT frame_number, car, weather, image_sharpness IS NOT NULL FROM metaocean_view "
+            "WHERE car IS NOT NULL ORDER BY 1"
+        ).fetchall()
+        assert rows == [
+            ("129", "283788", "rain", True),
+            ("149", "90283", None, True),
+            ("166", "53966", "sun", True),
+        ]
+        assert cursor.execute("SELECT sum(value::INT) FROM t_rating").fetchall() == [(8,)]
+    with store.reading(3) as cursor:
+        assert cursor.execute("SELECT count(*) FROM metaocean").fetchall() == [(10,)]
+
+
+def test_work_goes_on(home: Path) -> None:
+    """An ingest finds the old scene and a new one; tags are imported; the dataset is there."""
+    run = framesift(home, "ingest", "old", "--json")
+    assert run.returncode == 0, run.stderr
+    counts = json.loads(run.stdout)
+    labels = len(list((home.parent / "source").rglob("*_label_*.png")))
+    shown = json.loads(framesift(home, "info", "--json").stdout)
+    assert shown["frames"] == labels > 3
+    assert shown["files"] == counts["files"] > 10
+    assert counts["bad_files"] == counts["removed"] == 0
+    table = home / "more.csv"
+    table.write_text("filename,weather\n20260507155109_camera_frontcenter_000000149.png,fog\n")
+    imported = framesift(home, "tags", "import", str(table), "--family", "mine", "--json")
+    assert json.loads(imported.stdout)["imported"] == 1, imported.stderr
+    asked = framesift(home, "sql", "select weather from metaocean_view where weather = 'fog'")
+    assert "fog" in asked.stdout
+    listed = json.loads(framesift(home, "dataset", "list", "--json").stdout)
+    assert [dataset["name"] for dataset in listed] == ["kept"]

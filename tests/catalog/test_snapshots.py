@@ -1,0 +1,216 @@
+"""Snapshots: an old one is asked as it was, the log names them, and two of them are compared."""
+
+import random
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from catalog import families, snapshot_diff
+from catalog.compaction import compact
+from catalog.errors import NotFound
+from catalog.frames import class_shares, register
+from catalog.lake_functions import expire
+from catalog.snapshot_diff import TagChange, changes, diff
+from catalog.snapshots import log
+from catalog.store import CatalogStore, snapshot_of
+from catalog.tags import add_class_tags
+from tests.catalog.histories import AT_ONCE, History, State, held
+from tests.catalog.some_rows import file, frame, open_store, source_names
+
+COUNT = "SELECT count(*) FROM metaocean"
+
+
+def add(store: CatalogStore, *keys: str, reason: str = "add") -> int:
+    """Commit files; the snapshot's number."""
+    with store.writing(reason, author="someone") as connection:
+        register(connection, source_names(), [file(key) for key in keys], [], 1)
+    return store.snapshot()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_snapshot_is_asked_as_it_was(store: CatalogStore, folder: Path, seed: int) -> None:
+    """Rows, tags and views of each snapshot, by this store and by one opened later."""
+    history = History(store, random.Random(seed))
+    history.write(10)
+    for asked in (store, open_store(folder)):
+        for number, state in history.states.items():
+            assert held(asked, number) == state
+            with asked.reading(number) as cursor:
+                assert snapshot_of(cursor) == number
+
+
+def test_an_old_snapshot_has_the_tags_of_its_time(store: CatalogStore) -> None:
+    """A class or family that came later is not there; class statistics leave it out."""
+    add_class_tags(store, ["car"])
+    with store.writing("x") as connection:
+        register(connection, source_names(), [file("a")], [frame("a", car=2)], 1)
+    before = store.snapshot()
+    add_class_tags(store, ["sky"])
+    families.write(store, "weather", {"weather": "VARCHAR"})
+    names = {"car": "Car", "sky": "Sky"}
+    assert [share.tag for share in class_shares(store, names, before)] == ["car"]
+    assert [share.tag for share in class_shares(store, names)] == ["car", "sky"]
+    with store.reading(before) as cursor:
+        row = cursor.execute("SELECT * FROM metaocean_view").fetchone()
+        columns = [column[0] for column in cursor.description or ()]
+    assert row is not None
+    assert "car" in columns
+    assert not {"sky", "weather"} & set(columns)
+
+
+@pytest.mark.parametrize("number", [-1, 0, 1_000_000, 2**63, 2**70])
+def test_a_snapshot_that_never_was(store: CatalogStore, number: int) -> None:
+    """One line that says which there are; the store goes on."""
+    newest = add(store, "a")
+    with pytest.raises(NotFound) as error, store.reading(number):
+        pass
+    assert f"no snapshot named '{number}'" in str(error.value)
+    assert f"the oldest is 1, the newest {newest}" in str(error.value)
+    assert "framesift catalog log" in str(error.value)
+    with store.reading() as cursor:
+        assert cursor.execute(COUNT).fetchone() == (1,)
+
+
+def test_an_expired_snapshot(store: CatalogStore, folder: Path) -> None:
+    """A reader inside goes on; the next is told, by a store that had it open and by another."""
+    old, new = add(store, "a"), add(store, "b")
+    with store.reading(old) as inside:
+        assert inside.execute(COUNT).fetchone() == (1,)
+        with open_store(folder).writing("expire") as connection:
+            expire(connection, [old])
+        assert inside.execute(COUNT).fetchone() == (1,)
+    for asked in (store, open_store(folder)):
+        with pytest.raises(NotFound, match=rf"no snapshot named '{old}'.*newest {new}"):
+            held(asked, old)
+        assert len(held(asked, new)) == 2
+
+
+def test_many_old_snapshots_at_once(store: CatalogStore) -> None:
+    """Few readers are kept open; one in use when it is let go of still answers."""
+    numbers = [add(store, f"k{number}") for number in range(12)]
+    with store.reading(numbers[0]) as first:
+        for count, number in enumerate(numbers, 1):
+            assert len(held(store, number)) == count
+        assert len(store._readers) <= 6
+        assert first.execute(COUNT).fetchone() == (1,)
+    failed = []
+
+    def ask(seed: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(4):
+            place = rng.randrange(len(numbers))
+            if len(held(store, numbers[place])) != place + 1:
+                failed.append(place)
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def test_old_readers_are_locked_down(store: CatalogStore) -> None:
+    """A reader of an old snapshot writes no more than one of the newest."""
+    old = add(store, "a")
+    add(store, "b")
+    for statement in ("DELETE FROM lake.main.files", "COPY (SELECT 1) TO '/tmp/x.csv'", "COMMIT"):
+        with store.reading(old) as cursor, pytest.raises(Exception, match="SQL0104N"):
+            cursor.execute(statement)
+
+
+def test_the_log(store: CatalogStore) -> None:
+    """Newest first: number, time, author, reason, tables changed, files and frames."""
+    add(store, "a", reason="first's")
+    families.write(store, "weather", {"weather": "VARCHAR"})
+    with store.writing("x") as connection:
+        register(connection, source_names(), [file("b")], [frame("b")], 1)
+    newest, tags, first, made = log(store)
+    assert [made.commit.number, made.files, made.frames] == [1, 0, 0]
+    assert made.commit.reason == "catalog created"
+    assert (first.commit.author, first.commit.reason) == ("someone", "first's")
+    assert (first.commit.tables, first.files, first.frames) == (("files",), 1, 0)
+    assert (tags.commit.tables, tags.commit.author) == (("tags_weather",), "tags")
+    assert newest.commit.tables == ("class_pixels", "files", "tags_frame")
+    assert (newest.files, newest.frames) == (2, 1)
+    assert newest.commit.number == store.snapshot()
+    assert newest.commit.time > tags.commit.time > first.commit.time
+    assert log(store, limit=1) == [newest]
+
+
+def expected_changes(old: State, new: State) -> set[tuple[str, str, object, object]]:
+    """What differs in the tags of files that both states have."""
+    return {
+        (fkey, tag, old[fkey].get(tag), new[fkey].get(tag))
+        for fkey in old.keys() & new.keys()
+        for tag in old[fkey].keys() | new[fkey].keys()
+        if old[fkey].get(tag) != new[fkey].get(tag)
+    }
+
+
+@pytest.mark.parametrize(("seed", "part_rows"), [(0, 1_000), (1, 1_000), (2, 2)])
+def test_diff_against_the_states(
+    store: CatalogStore, seed: int, part_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts and rows between random snapshots, both ways; and again after compaction."""
+    monkeypatch.setattr(snapshot_diff, "PART_ROWS", part_rows)
+    rng = random.Random(seed)
+    history = History(store, rng)
+    history.write(10)
+    states = history.states
+    pairs = [rng.sample(sorted(states), 2) for _ in range(4)]
+    for compacted in (False, True):
+        if compacted:
+            compact(store, states.keys, keep=AT_ONCE, in_use=AT_ONCE)
+        for before, after in pairs:
+            check_pair(store, before, after, states[before], states[after])
+
+
+def check_pair(store: CatalogStore, before: int, after: int, old: State, new: State) -> None:
+    found = diff(store, before, after)
+    listed = list(changes(store, before, after))
+    expected = expected_changes(old, new)
+    as_text = {(c.fkey, c.tag, _text(c.before), _text(c.after)) for c in listed}
+    assert as_text == expected
+    assert len(listed) == len(expected)
+    assert found.files_added == len(new.keys() - old.keys())
+    assert found.files_removed == len(old.keys() - new.keys())
+    assert found.files_changed == 0
+    frames = [{f for f, tags in state.items() if "front" in tags} for state in (old, new)]
+    assert found.frames_added == len(frames[1] - frames[0])
+    assert found.frames_removed == len(frames[0] - frames[1])
+    assert found.frames_changed == len({change[0] for change in expected})
+    for tag, counts in found.tags.items():
+        of_tag = [(b, a) for _, name, b, a in expected if name == tag]
+        assert counts.set == sum(b is None for b, _ in of_tag)
+        assert counts.cleared == sum(a is None for _, a in of_tag)
+        assert counts.changed == len(of_tag) - counts.set - counts.cleared
+    assert found.tags.keys() == {change[1] for change in expected}
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def test_diff_names_new_tags_and_changed_files(store: CatalogStore) -> None:
+    """Tags that came and went; a file of another size; a value with its type."""
+    first = add(store, "a", "b")
+    families.write(store, "weather", {"rain_mm": "DOUBLE"}, _row("c1:d1:a", 2.5))
+    second = store.snapshot()
+    with store.writing("x") as connection:
+        connection.execute("UPDATE files SET size = 11 WHERE filename = 'b'")
+    families.drop(store, "weather")
+    third = store.snapshot()
+    forth, back = diff(store, first, second), diff(store, second, third)
+    assert (forth.tags_added, forth.tags_removed, forth.files_changed) == (("rain_mm",), (), 0)
+    assert list(changes(store, first, second)) == [TagChange("c1:d1:a", "rain_mm", None, 2.5)]
+    assert (back.tags_added, back.tags_removed, back.files_changed) == ((), ("rain_mm",), 1)
+    assert diff(store, second, second) == snapshot_diff.SnapshotDiff(second, second)
+    with pytest.raises(NotFound, match="no snapshot named '99'"):
+        diff(store, first, 99)
+
+
+def _row(fkey: str, value: float) -> pa.Table:
+    return pa.table({"fkey": [fkey], "rain_mm": [value]})

@@ -1,0 +1,41 @@
+"""Queries larger than their memory limit: they spill, each process apart, and leave nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parent.parent.parent
+PROGRAM = """
+import sys
+from pathlib import Path
+from catalog.location import CatalogLocation
+from catalog.store import CatalogStore
+store = CatalogStore(CatalogLocation.in_folder(Path(sys.argv[1])), memory_limit="60MB", threads=1)
+with store.reading() as cursor:
+    print(cursor.execute(
+        "SELECT count(*), sum(n) FROM (SELECT i, count(*) AS n FROM "
+        "(SELECT md5((i % 700000)::VARCHAR) AS i FROM range(1400000) AS r(i)) GROUP BY i)"
+    ).fetchall())
+store.close()
+"""
+
+
+def test_two_processes_spill_at_once(tmp_path: Path, folder: Path) -> None:
+    """Both are right, in a current folder that is left as it was, and the temporary one too."""
+    (tmp_path / "temporary").mkdir()
+    here = tmp_path / "here"
+    here.mkdir()
+    variables = {**os.environ, "TMPDIR": str(tmp_path / "temporary"), "PYTHONPATH": str(REPOSITORY)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(folder / "catalog")],
+            cwd=here, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    for process in processes:
+        out, err = process.communicate(timeout=120)
+        assert out == "[(700000, Decimal('1400000'))]\n" or out == "[(700000, 1400000)]\n", err
+    assert list(here.iterdir()) == []
+    assert list((tmp_path / "temporary").iterdir()) == []

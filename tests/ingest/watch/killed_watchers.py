@@ -1,0 +1,86 @@
+"""A program for a test: watchers in children of its own, killed while the tree changes.
+
+    python -m tests.ingest.watch.killed_watchers TREE HOME KILLS SEED
+
+Frames are written, rewritten and removed all the time, while a watcher runs and while none does.
+Forking before any database is open saves starting Python each time.
+"""
+
+import os
+import random
+import shutil
+import signal
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+from ingest.engines.threads import ThreadEngine
+from ingest.scan import ScanOptions
+from ingest.watch.choice import EventChoice, open_events
+from ingest.watch.watcher import Watcher, WatchOptions
+from tests.ingest.scene_folders import BICYCLE, CAR, SCENE, SKY, Home, add_frame, frame_key
+
+FRAMES = 30
+SCENES = 3
+
+
+def main(tree: str, home: str, kills: str, seed: str) -> None:
+    """Prints how each child died, and how many changes were made."""
+    rng = random.Random(int(seed))
+    changes = 0
+    for _ in range(int(kills)):
+        child = os.fork()
+        if child == 0:
+            _watch(Path(home))
+            os._exit(0)
+        changes += change(Path(tree), rng, rng.uniform(0.3, 3.0))
+        os.kill(child, signal.SIGKILL)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)  # noqa: T201
+        changes += change(Path(tree), rng, 0.1)
+    print(changes, flush=True)  # noqa: T201
+
+
+def change(tree: Path, rng: random.Random, seconds: float) -> int:
+    """Change frames and folders at random for some time; how many changes it made."""
+    end, made = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        root = tree / f"drive{rng.randrange(SCENES)}"
+        number = rng.randrange(FRAMES)
+        what = rng.random()
+        if what < 0.6:
+            add_frame(root, number, rng.choices([CAR, BICYCLE, SKY], k=rng.randint(1, 9)))
+        elif what < 0.9:
+            kind = rng.choice(["label", "camera"])
+            (root / frame_key(kind, number)).unlink(missing_ok=True)
+        elif what < 0.95 and (root / SCENE).exists():
+            target = tree / f"drive{rng.randrange(SCENES)}" / "20190101_000000"
+            shutil.rmtree(target, ignore_errors=True)
+            target.parent.mkdir(exist_ok=True)
+            (root / SCENE).rename(target)
+        else:
+            shutil.rmtree(root, ignore_errors=True)
+        made += 1
+        time.sleep(rng.uniform(0, 0.05))
+    return made
+
+
+def _watch(home: Path) -> None:
+    opened, stop = Home.at(home), threading.Event()
+    source = opened.records.source("a2d2")
+    Watcher(
+        opened.store,
+        opened.records,
+        source,
+        WatchOptions(ScanOptions(), 0),
+        ThreadEngine(1),
+        events=partial(open_events, source, EventChoice(), stop, print),
+        stop=stop,
+        tell=lambda batch: None,
+        warn=print,
+    ).run()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,290 @@
+"""Statements rewritten to one scan give the rows that they give over the plain views."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlglot import exp, parse_one
+
+from catalog import families
+from catalog.discover_views import tag_columns
+from catalog.records import TagColumn
+from catalog.store import CatalogStore
+from query import read_only
+from query.db2_semantics import to_duckdb
+from query.prepared import discover_schema
+from tests.query.catalogs import ingested
+
+NUMBERS = ("car", "sky", "front", "bicycle")
+TEXTS = ("scene", "weather")
+OTHERS = ("speed", "wet", "passes")
+TAGS = NUMBERS + TEXTS + OTHERS
+FILE_COLUMNS = ("filename", "size", "filetype")
+SIGNS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+@pytest.fixture(scope="module")
+def cursor(
+    tmp_path_factory: pytest.TempPathFactory, sample_root: Path
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The sample frames with tags of every type, many of them null or missing."""
+    store = ingested(tmp_path_factory.mktemp("catalog"), sample_root)
+    with store.reading() as reader:
+        fkeys = [row[0] for row in reader.execute("SELECT fkey FROM t_car ORDER BY 1").fetchall()]
+    _tag(store, fkeys)
+    with store.reading() as reader:
+        yield reader
+
+
+def _tag(store: CatalogStore, fkeys: list[str]) -> None:
+    random = Random(5)
+    chosen = random.sample(fkeys, len(fkeys) * 2 // 3)
+    rows = pa.table(
+        {
+            "fkey": chosen,
+            "weather": pa.array([random.choice(["rain", "rain ", "0", None]) for _ in chosen]),
+            "wet": pa.array([random.choice([True, False, None]) for _ in chosen]),
+            "passes": pa.array([random.choice([0, 7, 2**40, None]) for _ in chosen], pa.int64()),
+        }
+    )
+    kinds = {"weather": "VARCHAR", "wet": "BOOLEAN", "passes": "BIGINT"}
+    families.write(store, "road", kinds, rows)
+    speeds = pa.table(
+        {
+            "fkey": fkeys[::2],
+            "speed": pa.array([random.choice([0.5, 12.25, None]) for _ in fkeys[::2]]),
+        }
+    )
+    families.write(store, "bus", {"speed": "DOUBLE"}, speeds)
+
+
+def tags_of(cursor: duckdb.DuckDBPyConnection) -> dict[str, TagColumn]:
+    return {column.tag: column for column in tag_columns(cursor)}
+
+
+def rows_of(
+    cursor: duckdb.DuckDBPyConnection, statement: str, tags: dict[str, TagColumn] | None
+) -> list[str] | str:
+    """The rows in an order of their own, or what is wrong with them."""
+    query = read_only.parse(statement)
+    schema = discover_schema(cursor)
+    read_only.check(query, schema)
+    try:
+        found = cursor.execute(to_duckdb(query, schema, tags)).fetchall()
+    except duckdb.Error as error:
+        return str(error)[:60]
+    return sorted(repr(row) for row in found)
+
+
+@st.composite
+def conditions(draw: st.DrawFn, alias: str, view: str) -> str:
+    """Something about one view."""
+    if view == "metaocean":
+        return draw(
+            st.sampled_from(
+                [f"{alias}.filename like '%_camera_%'", f"{alias}.size > 1000",
+                 f"{alias}.filetype = 'png '", f"{alias}.fkey is not null"]
+            )
+        )  # fmt: skip
+    column = f"{alias}.value"
+    if view == "metaocean_view":
+        column = f"{alias}.{draw(st.sampled_from(NUMBERS))}"
+        view = "t_car"
+    tag = view[2:]
+    if draw(st.integers(0, 5)) == 0:
+        return f"{column} is {draw(st.sampled_from(['', 'not ']))}null"
+    if tag in TEXTS:
+        return draw(
+            st.sampled_from(
+                [f"{column} like 'r%'", f"{column} = 'rain'", f"{column} in ('rain', '0')",
+                 f"length({column}) > 4"]
+            )
+        )  # fmt: skip
+    if tag == "wet":
+        return f"{column} = 'true'"
+    sign, bound = draw(st.sampled_from(SIGNS)), draw(st.sampled_from([0, 1, 7, 900, 20_000]))
+    form = draw(st.sampled_from(["{c}", "int({c})", "bigint({c})", "decimal({c}, 12, 2)"]))
+    if tag == "passes":
+        form = "bigint({c})"
+    value = form.format(c=column)
+    return draw(
+        st.sampled_from(
+            [f"{value} {sign} {bound}", f"{value} between 0 and {bound}",
+             f"{value} + 1 {sign} {bound}.5", f"{column} in ('{bound}', '1')"]
+        )
+    )  # fmt: skip
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> str:
+    """A SELECT over one to four views, joined on fkey in any way there is."""
+    views = draw(
+        st.lists(
+            st.sampled_from(["metaocean", "metaocean_view", *(f"t_{tag}" for tag in TAGS)]),
+            min_size=1, max_size=4,
+        )
+    )  # fmt: skip
+    aliases = [f"a{n}" for n in range(len(views))]
+    text, where = f" from {views[0]} {aliases[0]}", []
+    for n in range(1, len(views)):
+        other = aliases[draw(st.integers(0, n - 1))]
+        equal = draw(st.permutations([f"{aliases[n]}.fkey", f"{other}.fkey"]))
+        on = " = ".join(equal)
+        style = draw(st.sampled_from(["comma", "comma", "inner", "left", "left and"]))
+        if style == "comma":
+            text += f" cross join {views[n]} {aliases[n]}"
+            where.append(on)
+        elif style == "inner":
+            more = f" and {draw(conditions(aliases[n], views[n]))}" * draw(st.booleans())
+            text += f" join {views[n]} {aliases[n]} on {on}{more}"
+        else:
+            more = f" and {draw(conditions(aliases[n], views[n]))}" * (style == "left and")
+            text += f" left join {views[n]} {aliases[n]} on {on}{more}"
+    places = st.integers(0, len(views) - 1)
+    for _ in range(draw(st.integers(0, 3))):
+        place = draw(places)
+        condition = draw(conditions(aliases[place], views[place]))
+        where.append(f"not ({condition})" if draw(st.integers(0, 4)) == 0 else condition)
+    if draw(st.integers(0, 3)) == 0:
+        tag, alias = draw(st.sampled_from(TAGS)), aliases[draw(places)]
+        inner = draw(conditions("b", f"t_{tag}"))
+        where.append(
+            draw(
+                st.sampled_from(
+                    [f"exists (select 1 from t_{tag} b where b.fkey = {alias}.fkey and {inner})",
+                     f"{alias}.fkey in (select b.fkey from t_{tag} b where {inner})",
+                     (f"{alias}.fkey not in (select b.fkey from metaocean m, t_{tag} b"
+                     f" where m.fkey = b.fkey and {inner})")]
+                )
+            )
+        )  # fmt: skip
+    if where:
+        text += " where " + " and ".join(where)
+    columns = [
+        f"{aliases[n]}.{_column(draw, views[n])}"
+        for n in draw(st.lists(places, min_size=1, max_size=3))
+    ]
+    grouped = draw(st.integers(0, 3))
+    if grouped == 0:
+        return f"select count(*), count({columns[0]}), min({columns[-1]}){text}"
+    if grouped == 1:
+        return f"select {columns[0]}, count(*), max({columns[-1]}){text} group by {columns[0]}"
+    return f"select {', '.join(columns)}{text}"
+
+
+def _column(draw: st.DrawFn, view: str) -> str:
+    if view == "metaocean":
+        return draw(st.sampled_from(("fkey", *FILE_COLUMNS)))
+    if view == "metaocean_view":
+        return draw(st.sampled_from(("fkey", "nodename", *FILE_COLUMNS, *TAGS)))
+    return draw(st.sampled_from(("fkey", "value")))
+
+
+ANY = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+@settings(ANY, max_examples=150)
+@given(statement=statements())
+def test_the_same_rows_as_over_the_plain_views(
+    cursor: duckdb.DuckDBPyConnection, statement: str
+) -> None:
+    """Whatever is joined, filtered, grouped and nested: the same rows, or the same error."""
+    assert_same_rows(cursor, statement)
+
+
+@pytest.mark.slow
+@settings(ANY, max_examples=3000)
+@given(statement=statements())
+def test_the_same_rows_many_times(cursor: duckdb.DuckDBPyConnection, statement: str) -> None:
+    """The same, for thousands of statements."""
+    assert_same_rows(cursor, statement)
+
+
+def assert_same_rows(cursor: duckdb.DuckDBPyConnection, statement: str) -> None:
+    expected = rows_of(cursor, statement, None)
+    found = rows_of(cursor, statement, tags_of(cursor))
+    if isinstance(expected, str):
+        assert isinstance(found, str), (expected, found)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        (
+            "select count(*) from metaocean m left join t_speed t on m.fkey = t.fkey"
+            " where m.fkey = t.fkey"
+        ),
+        (
+            "select count(*), count(t.fkey) from t_car c left join t_speed t on t.fkey = c.fkey"
+            " join metaocean m on m.fkey = t.fkey"
+        ),
+        "select a.value, b.value from t_weather a left join t_weather b on b.fkey = a.fkey",
+        "select count(*) from t_car a, t_car b where a.fkey = b.fkey and a.fkey = a.fkey",
+        "select count(*) from t_car a right join t_speed b on a.fkey = b.fkey",
+        "select count(*) from metaocean a full join t_speed b on a.fkey = b.fkey",
+        "select count(*) from t_car a, (select fkey from t_speed) b where a.fkey = b.fkey",
+        "select value, count(*) from t_car group by value order by int(value) desc",
+        "select distinct nodename, front from metaocean_view order by front",
+        (
+            "select a.fkey from t_car a union select a.fkey from metaocean a, t_speed b"
+            " where a.fkey = b.fkey"
+        ),
+    ],
+)
+def test_joins_of_every_kind(cursor: duckdb.DuckDBPyConnection, statement: str) -> None:
+    """What hardly any generated statement has."""
+    expected = rows_of(cursor, statement, None)
+    assert isinstance(expected, list)
+    assert rows_of(cursor, statement, tags_of(cursor)) == expected
+
+
+def tables_read(statement: str, cursor: duckdb.DuckDBPyConnection) -> list[str]:
+    """The tables of the rewritten statement, in order of their names."""
+    query = read_only.parse(statement)
+    rewritten = to_duckdb(query, discover_schema(cursor), tags_of(cursor))
+    tree = parse_one(rewritten, dialect="duckdb")
+    return sorted(table.name for table in tree.find_all(exp.Table))
+
+
+@pytest.mark.parametrize(
+    ("statement", "tables"),
+    [
+        (("select filename from metaocean,t_car,t_bicycle,t_front where t_car.fkey=metaocean.fkey "
+         "and t_bicycle.fkey=metaocean.fkey and t_front.fkey=t_car.fkey and int(t_car.value)>1"),
+         ["class_pixels", "files"]),
+        ("select count(*) from metaocean,t_car where t_car.fkey=metaocean.fkey", ["class_pixels"]),
+        ("select sum(int(t_car.value)) from t_car", ["class_pixels"]),
+        ("select car from metaocean_view where weather like 'r%'",
+         ["class_pixels", "files", "tags_road"]),
+        ("select m.path, t.value from metaocean m left join t_speed t on m.fkey = t.fkey",
+         ["files", "tags_bus"]),
+        ("select a.value, b.value from t_car a, t_speed b where a.fkey = b.fkey",
+         ["class_pixels", "tags_bus"]),
+        ("select path from metaocean", ["metaocean"]),
+        (("with t_car as (select fkey from metaocean) select count(*) from t_car, metaocean m "
+         "where m.fkey = t_car.fkey"), ["metaocean", "metaocean", "t_car"]),
+    ],
+)  # fmt: skip
+def test_tables_that_are_read(
+    cursor: duckdb.DuckDBPyConnection, statement: str, tables: list[str]
+) -> None:
+    """One scan of each family that is asked for, and of files only where they are needed."""
+    assert tables_read(statement, cursor) == tables
+
+
+def test_numbers_are_compared_as_numbers(cursor: duckdb.DuckDBPyConnection) -> None:
+    """The text of an integer is not made where a number is made of it again."""
+    text = "select count(value) from t_car where int(value) > 5 and value < 900 and value in (6, 7)"
+    rewritten = to_duckdb(read_only.parse(text), discover_schema(cursor), tags_of(cursor))
+    assert "TEXT" not in rewritten
+    assert "VARCHAR" not in rewritten

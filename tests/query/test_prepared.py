@@ -1,0 +1,54 @@
+"""Statements seen before are remembered for the snapshot that they were rewritten for."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from catalog import families
+from catalog.errors import SqlError
+from query import prepared, read_only
+from query.run_sql import run_sql
+from sample_data.regenerate import COMMITTED_SET
+from tests.query.catalogs import ingested
+
+
+def test_a_statement_is_rewritten_once_for_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second time nothing is parsed; a new tag, a new snapshot: rewritten with it."""
+    store = ingested(tmp_path, COMMITTED_SET)
+    rewritten: list[str] = []
+    parse = read_only.parse
+
+    def noted(text: str) -> object:
+        rewritten.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(read_only, "parse", noted)
+    text = "select count(*) from t_rain"
+    for _ in range(2):
+        with pytest.raises(SqlError, match="SQL0204N"):
+            run_sql(store, text)
+    assert rewritten == [text] * 2  # a refused statement is not kept
+    fkey = run_sql(store, "select fkey from metaocean").rows["fkey"][0]
+    families.write(
+        store, "weather", {"rain": "INTEGER"}, pa.table({"fkey": [fkey.as_py()], "rain": [1]})
+    )
+    before = len(rewritten)
+    answers = [run_sql(store, text) for _ in range(3)]
+    assert [answer.rows.to_pylist() for answer in answers] == [[{"1": 1}]] * 3
+    assert len(rewritten) == before + 1
+    assert {answer.snapshot for answer in answers} == {store.snapshot()}
+
+
+def test_only_so_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were not asked for longest are forgotten; long ones are never kept."""
+    store = ingested(tmp_path, COMMITTED_SET)
+    monkeypatch.setattr(prepared, "STATEMENTS", 2)
+    monkeypatch.setattr(prepared, "LONGEST", 60)
+    short = [f"select count(*) + {n} from t_car" for n in range(3)]
+    for text in (*short, f"select count(*) from t_car where 1 = 1 {'and 1 = 1 ' * 5}"):
+        run_sql(store, text)
+    (snapshot,) = prepared._known[store].values()
+    assert list(snapshot.statements) == short[1:]
