@@ -56,7 +56,7 @@ _UNREACHABLE = re.compile(
     r"Unable to connect to Postgres|connection to server|server closed the connection"
     r"|terminating connection|no connection to the server|could not receive data"
     r"|the database system is|connection has been closed|[Cc]ould not connect|Connection error"
-    r"|HTTP 5\d\d|Timeout was reached|SSL"
+    r"|HTTP 5\d\d|Timeout was reached|SSL (peer|server|connection|SYSCALL|error)"
 )
 _REFUSED = re.compile(
     r"[Pp]ermission denied|readonly database|unable to open|disk I/O error|HTTP 403|HTTP 400"
@@ -256,8 +256,7 @@ def translated(
     try:
         yield
     except duckdb.Error as error:
-        # PostgreSQL's own complaints come without a kind.
-        if not isinstance(error, kinds) and type(error) is not duckdb.Error:
+        if not isinstance(error, kinds) and not _of_postgres(location, error):
             raise
         shown = location.clean(str(error))
         # A cause is printed with every traceback: one that holds a password is dropped.
@@ -265,17 +264,24 @@ def translated(
         raise _ours(location, " ".join(shown.split()), committing) from cause
 
 
+def _of_postgres(location: CatalogLocation, error: duckdb.Error) -> bool:
+    """Whether it is PostgreSQL that fails: its complaints come in errors of any kind or none."""
+    if not isinstance(location.metadata, Postgres):
+        return False
+    return type(error) is duckdb.Error or _UNREACHABLE.search(str(error)) is not None
+
+
 def _ours(location: CatalogLocation, text: str, committing: bool) -> FramesiftError:
     metadata = location.metadata
     # The beginning says what was done, the end why it failed; statements may lie between.
     reason = text if len(text) <= 400 else f"{text[:150]} ... {text[-245:]}"
-    if "No space left" in reason or "disk is full" in reason or _is_full(location, reason):
+    if "No space left" in text or "disk is full" in text or _is_full(location, text):
         return StorageError(
             f"{location.data}: the disk is full; nothing of this change was kept. "
             "Free some space and run it again",
             str(location.data),
         )
-    if "database is locked" in reason:
+    if "database is locked" in text:
         return CatalogBusy(f"{metadata}: busy: {reason}. Try again")
     if _UNREACHABLE.search(text):
         kept = (

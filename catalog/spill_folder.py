@@ -4,9 +4,7 @@ DuckDB's own choice is .tmp in the current folder, which need not be writable, a
 the same names in every process.
 """
 
-import atexit
 import os
-import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -15,11 +13,18 @@ from uuid import uuid4
 
 def new_spill_folder() -> str:
     """A folder that is not there yet: DuckDB makes it when needed, and removes it when closed."""
-    return str(_of_process(os.getpid()) / uuid4().hex)
+    return str(_of_user() / uuid4().hex)
 
 
 @cache
-def _of_process(_pid: int) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="framesift-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+def _of_user() -> Path:
+    """The user's folder in the system's temporary one, which nobody else can look into."""
+    folder = Path(tempfile.gettempdir(), f"framesift-{os.getuid()}")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="framesift-"))
+    if (found.st_uid, found.st_mode) == (os.getuid(), 0o40700):
+        return folder
+    return Path(tempfile.mkdtemp(prefix="framesift-"))  # somebody else took the name

@@ -174,6 +174,7 @@ def _counted(store: CatalogStore) -> set[object]:
         return set()
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle(tmp_path: Path) -> None:
     """SIGKILL at random moments: the acknowledged state and the kept snapshot, every time."""
     run = subprocess.run(

@@ -8,6 +8,7 @@ from benchmarks.many_processes import ROLES, Report, measure
 from tests.catalog.backends import new_location, variables
 from tests.postgres_server import postgres
 
+pytestmark = pytest.mark.slow
 SECONDS = 9.0
 
 

@@ -27,6 +27,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 KILLS = 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sqlite-folder", "postgres-s3"])
 def test_writers_killed_at_random_moments(
     backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
