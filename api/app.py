@@ -27,7 +27,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        workspace = Workspace(settings)
+        workspace = Workspace(settings, serves=True)
         app.state.workspace = workspace
         yield
         workspace.close()

@@ -43,8 +43,9 @@ def data_at(given: str | None, access: S3Access) -> Path | S3Prefix | None:
 class Workspace:
     """Stores and folders of one home; each store is opened when first used."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, *, serves: bool = False) -> None:
+        """Open nothing yet; ``serves`` where many questions will be asked of this process."""
+        self.settings, self.serves = settings, serves
         self.home = settings.home.expanduser().absolute()
 
     @cached_property
@@ -74,6 +75,7 @@ class Workspace:
             self.catalog_location,
             lock_wait_s=self.settings.lock_wait_s,
             memory_limit=self.settings.query_memory,
+            hot_memory_mb=self.settings.hot_memory_mb if self.serves else 0,
         )
 
     @cached_property

@@ -90,7 +90,7 @@ def _measured(step: str, folder: Path, frames: int, memory: str) -> Row:
     palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
     tags = dict(zip(palette.tags, palette.classes, strict=True))
     work: dict[str, Callable[[], object]] = {
-        "load": lambda: _load(store, list(tags), frames),
+        "load": lambda: load_frames(store, list(tags), frames),
         "range": lambda: f"{len(_range(store, tags)):,} frames",
         "classes": lambda: (
             f"{sum(share.frames for share in class_shares(store, tags)):,} presences"
@@ -116,7 +116,8 @@ def _cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _load(store: CatalogStore, tags: list[str], frames: int) -> str:
+def load_frames(store: CatalogStore, tags: list[str], frames: int) -> str:
+    """Put drawn frames into a catalog; how large it is then, in words."""
     add_class_tags(store, tags)
     for start in range(0, frames, FRAMES_PER_COMMIT):
         stop = min(frames, start + FRAMES_PER_COMMIT)

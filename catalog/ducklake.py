@@ -231,7 +231,17 @@ def is_made(location: CatalogLocation) -> bool:
 
 def snapshot_of(cursor: duckdb.DuckDBPyConnection) -> int:
     """Number of the snapshot that the cursor's transaction reads."""
-    row = cursor.execute(f"SELECT id FROM {LAKE}.current_snapshot()").fetchone()
+    row = cursor.execute(f"SELECT id FROM {LAKE}.main.current_snapshot()").fetchone()
+    return int(row[0]) if row else 0
+
+
+def newest_snapshot(cursor: duckdb.DuckDBPyConnection) -> int:
+    """Number of the newest snapshot; asked outside a transaction, where it is the newest by now.
+
+    Never through Python's own sqlite3: two SQLite libraries in one process do not see each other's
+    locks, and DuckDB's then ends the process (https://sqlite.org/howtocorrupt.html, 2.2.1).
+    """
+    row = cursor.execute(f"SELECT max(snapshot_id) FROM {METADATA}.ducklake_snapshot").fetchone()
     return int(row[0]) if row else 0
 
 

@@ -8,7 +8,7 @@ lock from BEGIN to COMMIT.
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -24,11 +24,13 @@ from catalog.ducklake import (
     Lake,
     close,
     is_made,
+    newest_snapshot,
     one_line,
     snapshot_of,
     translated,
 )
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
+from catalog.hot_snapshot import HotSnapshots
 from catalog.lake_tables import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
@@ -63,6 +65,7 @@ class CatalogStore:
         lock_wait_s: float = 60.0,
         memory_limit: str = "2GB",
         threads: int | None = None,
+        hot_memory_mb: int = 0,
     ) -> None:
         """Open the catalog.
 
@@ -71,6 +74,8 @@ class CatalogStore:
             lock_wait_s: How long a write waits for another one to finish.
             memory_limit: What one process's queries may take, as DuckDB spells it.
             threads: Threads of one process's queries; all cores when None.
+            hot_memory_mb: Memory to hold the newest snapshot in, for a process that answers many
+                questions [MB]; 0 holds none.
 
         Raises:
             InvalidInput: A limit is none that DuckDB knows.
@@ -86,6 +91,13 @@ class CatalogStore:
         # By the snapshot they are fixed at, least recently used first; None follows the newest.
         self._readers: dict[int | None, Lake] = {}
         self._writer: Lake | None = None
+        self._newest_cursor: duckdb.DuckDBPyConnection | None = None
+        self._newest_lock = threading.Lock()
+        self.hot = (
+            HotSnapshots(self._newest, self.inspecting, hot_memory_mb, self._limits)
+            if hot_memory_mb
+            else None
+        )
         self._reader_lock = threading.RLock()  # looking for a snapshot reads while opening one
         location.make_folders()
         if not is_made(location):
@@ -107,8 +119,13 @@ class CatalogStore:
             CatalogBusy: They were compacted away under this reader.
             CatalogDamaged: They do not fit together.
         """
+        hot = None if self.hot is None else self.hot.at(at)
+        # The casts: DuckDB's own class cannot be derived from.
+        if hot is not None:
+            with closing(hot.cursor()) as cursor:
+                yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))
+            return
         with self.inspecting(at) as cursor:
-            # The cast: DuckDB's own class cannot be derived from.
             yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))
 
     @contextmanager
@@ -159,7 +176,7 @@ class CatalogStore:
             raise self._no_snapshot(at) from error
 
     def _no_snapshot(self, at: int) -> NotFound:
-        with self.reading() as cursor:
+        with self.inspecting() as cursor:
             row = cursor.execute(
                 f"SELECT min(snapshot_id), max(snapshot_id) FROM {LAKE}.snapshots() "
                 "WHERE snapshot_id > 0"
@@ -257,11 +274,33 @@ class CatalogStore:
         with self.reading() as cursor:
             return snapshot_of(cursor)
 
+    def _newest(self) -> int:
+        """As `snapshot`, in 1 ms instead of 6: by a cursor that is kept."""
+        with self._newest_lock:
+            cursor, self._newest_cursor = self._newest_cursor, None
+            if cursor is None:
+                cursor = self._reader_cursor(None)
+            try:
+                with translated(self.location):
+                    number = newest_snapshot(cursor)
+            except BaseException:
+                close(cursor)
+                self._forget(None)
+                raise
+            self._newest_cursor = cursor
+            return number
+
     def close(self) -> None:
         """Close the files; the store can be used again and opens them anew."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
+        if self.hot is not None:
+            self.hot.drop()
+        with self._newest_lock:
+            cursor, self._newest_cursor = self._newest_cursor, None
+            if cursor is not None:
+                close(cursor)
         with self._reader_lock:
             while self._readers:
                 self._readers.popitem()[1].close()

@@ -1,6 +1,7 @@
 """Opens the engine that was chosen."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ ENGINES = ("threads", "dask")
 CLUSTERS = ("local", "slurm", "lsf")
 
 _WORKER_WAIT_S = 600
+_SUBMIT = {"slurm": "sbatch", "lsf": "bsub"}
 _JOB_DEFAULTS = {"cores": 1, "processes": 1, "memory": "2 GiB"}
 
 
@@ -108,6 +110,12 @@ def _cluster(choice: EngineChoice) -> Any:
 
 def _job_cluster(kind: str, jobs: int) -> Any:
     """Workers as batch jobs; queue, time and memory come from Dask's own configuration."""
+    submit = _SUBMIT[kind]
+    if shutil.which(submit) is None:
+        raise EngineFailed(
+            f"Dask workers cannot be started on {kind}: there is no {submit} here; run this where "
+            "jobs are submitted, or start workers yourself and give --scheduler"
+        )
     import dask
     from dask_jobqueue import LSFCluster, SLURMCluster
 

@@ -8,7 +8,6 @@ schema 0001.
 import json
 import shutil
 import sqlite3
-import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -30,8 +29,7 @@ OF_THEN = 6
 @pytest.fixture
 def home(tmp_path: Path, sample_root: Path) -> Path:
     """The old home, its source where this machine has it, with one more scene by now."""
-    with tarfile.open(FIXTURE) as archive:
-        archive.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(FIXTURE, tmp_path)
     source = tmp_path / "source"
     source.mkdir()
     frames = sample_root / "camera_lidar_semantic"

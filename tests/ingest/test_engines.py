@@ -13,6 +13,7 @@ from typing import Any
 
 import dask
 import pytest
+from dask_jobqueue import LSFCluster
 from distributed import Client, LocalCluster
 
 from catalog.errors import AlreadyExists, EngineFailed, InvalidInput
@@ -245,6 +246,27 @@ def test_engines_that_cannot_be(choice: EngineChoice, message: str) -> None:
     """A clear error for each."""
     with pytest.raises(InvalidInput, match=message), open_engine(choice):
         pass
+
+
+@pytest.mark.parametrize(("cluster", "command"), [("slurm", "sbatch"), ("lsf", "bsub")])
+def test_where_no_jobs_can_be_submitted(
+    cluster: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said at once, not after waiting for workers that cannot come."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    choice = EngineChoice("dask", cluster=cluster)
+    with pytest.raises(EngineFailed, match=f"no {command} here"), open_engine(choice):
+        pass
+
+
+def test_the_script_of_an_lsf_job() -> None:
+    """What bsub would be given: a Dask worker of this Python, with the queue of Dask's settings."""
+    with dask.config.set({"jobqueue.lsf.queue": "night", "jobqueue.lsf.use-stdin": True}):
+        cluster = LSFCluster(cores=1, processes=1, memory="2 GiB", lsf_units="MB")
+        script = cluster.job_script()
+        cluster.close()
+    assert "#BSUB -q night" in script
+    assert f"{sys.executable} -m distributed.cli.dask_worker" in script
 
 
 def units_of(home: Home, source: Source, folder: Path, unit_frames: int = 2) -> int:

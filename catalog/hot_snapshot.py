@@ -1,0 +1,180 @@
+"""The newest snapshot's tables held in memory, for a process that answers many questions.
+
+A DuckDB of its own under the same names, so that every statement runs on it as on the catalog: no
+metadata is asked and no Parquet is decoded. Loaded in the background; until it is there, and again
+when the snapshot has moved, questions go to the catalog itself.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import duckdb
+
+from catalog import discover_views
+from catalog.ducklake import DISCOVER, LAKE, snapshot_of
+from catalog.errors import FramesiftError
+from catalog.spill_folder import new_spill_folder
+
+_LOG = logging.getLogger(__name__)
+
+_ROWS_AT_ONCE = 122_880
+"""Rows of one batch while loading: DuckDB's row group."""
+
+_SAFE = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    "allow_community_extensions": "false",
+}
+
+Inspecting = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
+
+
+class TooLarge(Exception):
+    """The tables do not fit into the budget."""
+
+
+class HotSnapshot:
+    """One snapshot in memory, locked down.
+
+    Attributes:
+        number: Its number.
+    """
+
+    def __init__(
+        self, source: duckdb.DuckDBPyConnection, budget_mb: int, limits: dict[str, str]
+    ) -> None:
+        """Load the snapshot that ``source`` reads.
+
+        Args:
+            source: A cursor of CatalogStore.inspecting.
+            budget_mb: Memory that the tables may take [MB].
+            limits: DuckDB's settings of memory and threads for questions.
+
+        Raises:
+            TooLarge: They take more.
+        """
+        self.number = snapshot_of(source)
+        # Without a folder to spill into, what is too large fails instead of going to disk.
+        threads = {name: value for name, value in limits.items() if name == "threads"}
+        loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", **threads}
+        self._connection = duckdb.connect(":memory:", config={**_SAFE, **loading})
+        try:
+            self._load(source)
+        except duckdb.OutOfMemoryException as error:
+            self._connection.close()
+            raise TooLarge from error
+        except BaseException:
+            self._connection.close()
+            raise
+        self._lock_down(budget_mb, limits)
+
+    def _load(self, source: duckdb.DuckDBPyConnection) -> None:
+        connection = self._connection
+        connection.execute(f"ATTACH ':memory:' AS {LAKE}")
+        connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")
+        tables = source.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND "
+            "schema_name = 'main' ORDER BY table_oid",
+            [LAKE],
+        ).fetchall()
+        for (table,) in tables:
+            rows = source.execute(f'SELECT * FROM {LAKE}.main."{table}"')
+            connection.register("incoming", rows.to_arrow_reader(_ROWS_AT_ONCE))
+            connection.execute(f'CREATE TABLE {LAKE}.main."{table}" AS SELECT * FROM incoming')
+            connection.unregister("incoming")
+        connection.execute(
+            f"CREATE MACRO {LAKE}.main.current_snapshot() AS TABLE SELECT {self.number} AS id"
+        )
+        connection.execute(f"USE {LAKE}.main")
+        discover_views.create(connection, anew=True)
+
+    def _lock_down(self, budget_mb: int, limits: dict[str, str]) -> None:
+        connection = self._connection
+        connection.execute(f"SET memory_limit = '{limits['memory_limit']}'")
+        row = connection.execute(
+            "SELECT sum(memory_usage_bytes) // 1000000 + 1 FROM duckdb_memory()"
+        ).fetchone()
+        held_mb = row[0] if row else budget_mb
+        _LOG.info("snapshot %s is held in memory: %s MB", self.number, held_mb)
+        connection.execute(f"SET temp_directory = '{new_spill_folder()}'")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A cursor on it; the tables stay as long as one is open."""
+        cursor = self._connection.cursor()
+        cursor.execute(f"USE {LAKE}.{DISCOVER}")
+        cursor.execute("BEGIN TRANSACTION READ ONLY")
+        return cursor
+
+
+class HotSnapshots:
+    """Keeps the newest snapshot in memory, as far as it fits."""
+
+    def __init__(
+        self,
+        newest: Callable[[], int],
+        inspecting: Inspecting,
+        budget_mb: int,
+        limits: dict[str, str],
+    ) -> None:
+        """Nothing is loaded before the first question.
+
+        Args:
+            newest: Number of the newest snapshot.
+            inspecting: CatalogStore.inspecting.
+            budget_mb: Memory that the tables may take [MB].
+            limits: DuckDB's settings of memory and threads for questions.
+        """
+        self._newest, self._inspecting = newest, inspecting
+        self._budget_mb, self._limits = budget_mb, limits
+        self._held: HotSnapshot | None = None
+        self._lock = threading.Lock()
+        self._loading: threading.Thread | None = None
+        self._refused = -1
+
+    def at(self, number: int | None) -> HotSnapshot | None:
+        """The snapshot of that number, or the newest, if it is in memory; else it may be soon."""
+        held = self._held
+        if number is not None:
+            return held if held is not None and held.number == number else None
+        newest = self._newest()
+        if held is not None and held.number == newest:
+            return held
+        with self._lock:
+            idle = self._loading is None or not self._loading.is_alive()
+            if idle and newest != self._refused:
+                self._loading = threading.Thread(
+                    target=self._load, args=(newest,), name="hot-snapshot", daemon=True
+                )
+                self._loading.start()
+        return None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until nothing is being loaded; whether a snapshot is in memory."""
+        loading = self._loading
+        if loading is not None:
+            loading.join(seconds)
+        return self._held is not None
+
+    def drop(self) -> None:
+        """Hold nothing any more."""
+        self._held = None
+
+    def _load(self, wanted: int) -> None:
+        # The old one goes first: two of them would be twice the budget.
+        self._held = None
+        try:
+            with self._inspecting() as cursor:
+                self._held = HotSnapshot(cursor, self._budget_mb, self._limits)
+        except TooLarge:
+            self._refused = wanted
+            _LOG.warning(
+                "snapshot %s does not fit into the %s MB of FRAMESIFT_HOT_MEMORY_MB; questions "
+                "go to the catalog itself", wanted, self._budget_mb,
+            )  # fmt: skip
+        except (FramesiftError, duckdb.Error) as error:
+            _LOG.warning("snapshot %s was not loaded into memory: %s", wanted, error)

@@ -1,0 +1,166 @@
+"""The newest snapshot held in memory answers as the catalog itself."""
+
+import threading
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from catalog.errors import NotFound, SqlError
+from catalog.frames import class_shares, info, known_files, register
+from catalog.location import CatalogLocation
+from catalog.store import CatalogStore
+from catalog.tags import add_class_tags
+from tests.catalog.some_rows import file, frame, source_names
+
+STATEMENTS = (
+    "SELECT * EXCLUDE (inserttime, updatedtime, requesttime) FROM metaocean ORDER BY fkey",
+    "SELECT * FROM metaocean_view ORDER BY fkey",
+    "SELECT value FROM t_car ORDER BY fkey",
+    "SELECT count(*) FROM lake.main.files",
+)
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> tuple[CatalogStore, CatalogStore]:
+    """The same catalog opened twice: with its newest snapshot in memory, and without."""
+    location = CatalogLocation.in_folder(tmp_path)
+    plain = CatalogStore(location, threads=1)
+    add_class_tags(plain, ["car"])
+    put(plain, 1)
+    hot = CatalogStore(location, threads=1, hot_memory_mb=100)
+    hot.snapshot()
+    assert hot.hot is not None
+    assert hot.hot.wait(60)
+    return hot, plain
+
+
+def put(store: CatalogStore, number: int) -> None:
+    """One frame more."""
+    with store.writing(f"frame {number}") as connection:
+        key = f"{number}.png"
+        register(connection, source_names(), [file(key)], [frame(key, car=number)], 1)
+
+
+def rows(store: CatalogStore, statement: str) -> list[tuple[object, ...]]:
+    with store.reading() as cursor:
+        return cursor.execute(statement).fetchall()
+
+
+def held(store: CatalogStore) -> int | None:
+    """Number of the snapshot in memory."""
+    assert store.hot is not None
+    found = store.hot.at(None)
+    return None if found is None else found.number
+
+
+def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
+    """Tables, views and what is built on them; and it is memory that answers."""
+    hot, plain = stores
+    for statement in STATEMENTS:
+        assert rows(hot, statement) == rows(plain, statement) != []
+    assert info(hot) == info(plain)
+    assert class_shares(hot, {"car": "Car"}) == class_shares(plain, {"car": "Car"})
+    with hot.reading() as one, plain.reading() as other:
+        assert list(known_files(one, source_names())) == list(known_files(other, source_names()))
+    databases = "SELECT path IS NULL FROM duckdb_databases() WHERE database_name = 'lake'"
+    assert rows(hot, databases) == [(True,)]
+    assert held(hot) == plain.snapshot() == hot.snapshot()
+
+
+def test_what_was_committed_is_seen_at_once(stores: tuple[CatalogStore, CatalogStore]) -> None:
+    """A question after a commit sees it, from the catalog first and soon from memory."""
+    hot, plain = stores
+    for number in range(2, 5):
+        put(plain, number)
+        assert rows(hot, "SELECT count(*) FROM t_car") == [(number,)]
+        assert hot.hot is not None
+        assert hot.hot.wait(60)
+        assert held(hot) == plain.snapshot()
+        assert rows(hot, "SELECT count(*) FROM t_car") == [(number,)]
+    with hot.reading(at=plain.snapshot() - 1) as cursor:
+        assert cursor.execute("SELECT count(*) FROM t_car").fetchall() == [(3,)]
+    with pytest.raises(NotFound), hot.reading(at=99):
+        pass
+
+
+def test_a_reader_keeps_its_snapshot(stores: tuple[CatalogStore, CatalogStore]) -> None:
+    """What is in use stays while the next snapshot takes its place."""
+    hot, plain = stores
+    with hot.reading() as cursor:
+        cursor.execute("SELECT count(*) FROM t_car")
+        put(plain, 2)
+        assert rows(hot, "SELECT count(*) FROM t_car") == [(2,)]
+        assert hot.hot is not None
+        assert hot.hot.wait(60)
+        hot.close()
+        assert cursor.execute("SELECT count(*) FROM t_car").fetchall() == [(1,)]
+
+
+def test_readers_and_a_writer_at_once(stores: tuple[CatalogStore, CatalogStore]) -> None:
+    """Counts only grow for every reader while snapshots come and go under them."""
+    hot, plain = stores
+    ended = threading.Event()
+    wrong: list[object] = []
+
+    def read() -> None:
+        last = 0
+        try:
+            while not ended.is_set():
+                ((count,),) = rows(hot, "SELECT count(*) FROM t_car")
+                if int(str(count)) < last:
+                    wrong.append((last, count))
+                last = int(str(count))
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(2, 12):
+        put(plain, number)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert rows(hot, "SELECT count(*) FROM t_car") == [(11,)]
+
+
+def test_what_does_not_fit_stays_on_disk(
+    stores: tuple[CatalogStore, CatalogStore], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Beyond the budget questions go to the catalog; it is said once, not tried again and again."""
+    _, plain = stores
+    with plain.writing("many") as connection:
+        connection.execute(
+            "INSERT INTO files (fkey, filename, size) "
+            "SELECT 'x' || i, md5(i::VARCHAR) || md5((i + 1)::VARCHAR), i FROM range(200000) t(i)"
+        )
+    small = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1, hot_memory_mb=5)
+    for _ in range(3):
+        assert rows(small, "SELECT count(*) FROM metaocean") == [(200_001,)]
+        assert small.hot is not None
+        assert not small.hot.wait(60)
+    said = [record for record in caplog.records if "does not fit" in record.getMessage()]
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT getenv('HOME')",
+        "COPY (SELECT 1) TO '/tmp/framesift-hot-out.csv'",
+        "ATTACH '/tmp/framesift-hot-other.db'",
+        "INSERT INTO lake.main.files (fkey) VALUES ('x')",
+        "SET memory_limit = '1TB'",
+    ],
+)
+def test_it_is_locked_down(stores: tuple[CatalogStore, CatalogStore], statement: str) -> None:
+    """As the catalog's own readers are."""
+    hot, _ = stores
+    with pytest.raises((SqlError, duckdb.Error)):
+        rows(hot, statement)
+    assert not Path("/tmp/framesift-hot-out.csv").exists()
+    assert not Path("/tmp/framesift-hot-other.db").exists()
