@@ -43,12 +43,13 @@ STORE_FAILS = (
 )
 """What DuckDB raises when the store fails, and not the statement."""
 
-_SAFE = {
+SAFE = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_unsigned_extensions": "false",
     "allow_community_extensions": "false",
 }
+"""Settings of every connection: no extension but those that are loaded by file path."""
 
 _SQLITE_NEEDS_BYTES = 2**20
 
@@ -98,7 +99,7 @@ class Lake:
         self._keys: S3Keys | None = None
         try:
             self.connection = duckdb.connect(
-                ":memory:", config={**_SAFE, "temp_directory": new_spill_folder(), **limits}
+                ":memory:", config={**SAFE, "temp_directory": new_spill_folder(), **limits}
             )
         except duckdb.Error as error:
             raise InvalidInput(f"catalog limits {limits}: {one_line(error)}") from error

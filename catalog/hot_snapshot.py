@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 import duckdb
 
 from catalog import discover_views
-from catalog.ducklake import DISCOVER, LAKE, snapshot_of
+from catalog.ducklake import DISCOVER, LAKE, SAFE, snapshot_of
 from catalog.errors import FramesiftError
 from catalog.spill_folder import new_spill_folder
 
@@ -21,13 +21,6 @@ _LOG = logging.getLogger(__name__)
 
 _ROWS_AT_ONCE = 122_880
 """Rows of one batch while loading: DuckDB's row group."""
-
-_SAFE = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_unsigned_extensions": "false",
-    "allow_community_extensions": "false",
-}
 
 Inspecting = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
 
@@ -60,7 +53,7 @@ class HotSnapshot:
         # Without a folder to spill into, what is too large fails instead of going to disk.
         threads = {name: value for name, value in limits.items() if name == "threads"}
         loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", **threads}
-        self._connection = duckdb.connect(":memory:", config={**_SAFE, **loading})
+        self._connection = duckdb.connect(":memory:", config={**SAFE, **loading})
         try:
             self._load(source)
         except duckdb.OutOfMemoryException as error:

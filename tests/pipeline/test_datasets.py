@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from api.new_dataset import ask
+from api.new_dataset import NewDataset, ask, make_dataset
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError
 from catalog.tables import Dataset
@@ -132,6 +132,20 @@ def test_a_new_scan_makes_a_new_version(own_source: Workspace) -> None:
     second = make(own_source)
     assert second.snapshot > first.snapshot
     assert second.version == 2
+
+
+def test_labels_without_images_are_refused(own_source: Workspace) -> None:
+    """There is nothing to train on; the condition that the message offers leaves them out."""
+    source = own_source.records.source("a2d2")
+    scene = next(Path(source.uri).glob("*/*/camera"))
+    gone = len(list(scene.rglob("*.png")))
+    shutil.rmtree(scene)
+    scan_source(own_source.catalog, own_source.records, source)
+    with pytest.raises(InvalidInput, match=f"{gone} of the selection's .* without a camera image"):
+        make(own_source, "everything", "sky=0:")
+    question = Question(where="filename LIKE '%_camera_%'")
+    rest = make_dataset(own_source, NewDataset(name="rest", question=question))
+    assert rest.frames == FRAMES - gone
 
 
 def test_the_id_depends_on_neither_machine_nor_time(tmp_path: Path) -> None:
