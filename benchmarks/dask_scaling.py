@@ -2,12 +2,14 @@
 
     .venv/bin/python -m benchmarks.dask_scaling [--frames 8000] [--tasks 5000]
 
-Units of labels (see scan_labels) are counted by one worker and by two, without listing or catalog.
+Units of labels (see scan_labels) are counted by one worker and by two, without listing or catalog;
+each worker is held to one core, because counting takes as many as it gets.
 Then units without frames pass through the scheduler: what is left is Dask's own time for a unit,
 from which the time for 100 million files is estimated.
 """
 
 import argparse
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -58,6 +60,8 @@ def main() -> None:
 def _rate(task: CountTask, frames: list[FrameFiles], workers: int) -> float:
     with _cluster(workers) as cluster, Client(cluster) as client:
         client.wait_for_workers(workers)
+        for core, address in enumerate(client.nthreads()):
+            client.run(os.sched_setaffinity, 0, {core}, workers=[address])
         engine = DaskEngine(client, UNIT_FRAMES)
         _count(engine, task, frames[: workers * UNIT_FRAMES])  # imports and compiled code
         began = time.perf_counter()
