@@ -281,3 +281,22 @@ def test_sigterm_ends_an_idle_server_at_once(home: Path) -> None:
         _, err = process.communicate(timeout=20)
         assert time.monotonic() - began < 5
         assert err == ""
+
+
+def test_a_server_that_holds_the_snapshot_in_memory(home: Path, server: str) -> None:
+    """The same answers, before it is loaded and after."""
+    text = "select filename, int(t_car.value) from metaocean, t_car where t_car.fkey=metaocean.fkey"
+    expected = sorted(post_sql(server, text).text.splitlines())
+    assert len(expected) == FRAMES
+    with serving(home, variables={"FRAMESIFT_HOT_MEMORY_MB": "200"}) as (url, _):
+        for _ in range(6):
+            answer = post_sql(url, text)
+            assert answer.status_code == 200
+            assert _without_numbers(answer.text) == _without_numbers("\n".join(expected))
+            time.sleep(0.3)
+        classes = httpx.get(f"{url}/v1/classes", timeout=60).json()
+        assert classes == httpx.get(f"{server}/v1/classes", timeout=60).json()
+
+
+def _without_numbers(csv: str) -> list[str]:
+    return sorted(line.partition(",")[2] for line in csv.splitlines())
