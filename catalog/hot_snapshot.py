@@ -86,12 +86,14 @@ class HotSnapshot:
 
     def _lock_down(self, budget_mb: int, limits: dict[str, str]) -> None:
         connection = self._connection
-        connection.execute(f"SET memory_limit = '{limits['memory_limit']}'")
         row = connection.execute(
-            "SELECT sum(memory_usage_bytes) // 1000000 + 1 FROM duckdb_memory()"
+            "SELECT sum(memory_usage_bytes), parse_formatted_bytes(?) FROM duckdb_memory()",
+            [limits["memory_limit"]],
         ).fetchone()
-        held_mb = row[0] if row else budget_mb
-        _LOG.info("snapshot %s is held in memory: %s MB", self.number, held_mb)
+        held, for_questions = row or (budget_mb * 10**6, 0)
+        _LOG.info("snapshot %s is held in memory: %s MB", self.number, held // 10**6)
+        # The tables count: a limit for questions alone could be less than is held already.
+        connection.execute(f"SET memory_limit = '{int(held) + int(for_questions)}B'")
         connection.execute(f"SET temp_directory = '{new_spill_folder()}'")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")

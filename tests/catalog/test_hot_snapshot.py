@@ -145,6 +145,26 @@ def test_what_does_not_fit_stays_on_disk(
     assert len(said) == 1
 
 
+def test_more_is_held_than_questions_may_take(
+    stores: tuple[CatalogStore, CatalogStore], tmp_path: Path
+) -> None:
+    """The limit of questions is on top of the tables."""
+    _, plain = stores
+    with plain.writing("many") as connection:
+        connection.execute(
+            "INSERT INTO files (fkey, filename, size) "
+            "SELECT 'x' || i, md5(i::VARCHAR) || md5((i + 1)::VARCHAR), i FROM range(900000) t(i)"
+        )
+    large = CatalogStore(
+        CatalogLocation.in_folder(tmp_path), threads=1, memory_limit="60MB", hot_memory_mb=600
+    )
+    large.snapshot()
+    assert large.hot is not None
+    assert large.hot.wait(60)
+    assert held(large) == plain.snapshot()
+    assert rows(large, "SELECT count(*), max(filename) > '' FROM metaocean") == [(900_001, True)]
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -204,6 +204,7 @@ def test_a_scheduler_that_goes_away(home: Home, tmp_path: Path) -> None:
     worker = None
     try:
         while not port_file.exists():
+            assert scheduler.poll() is None, "the scheduler ended"
             time.sleep(0.05)
         worker = subprocess.Popen(
             [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file",
