@@ -9,9 +9,11 @@ past the checks of the query layer is stopped here.
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from catalog.errors import SqlError
 
@@ -54,6 +56,15 @@ class SelectOnly:
         self._check(query)
         self._cursor.execute(query, parameters)
         return self
+
+    @contextmanager
+    def beside(self, name: str, rows: pa.Table) -> Iterator[None]:
+        """Let statements of the block read ``rows`` as a table of that name, beside the catalog."""
+        self._cursor.register(name, rows)
+        try:
+            yield
+        finally:
+            self._cursor.unregister(name)
 
     def _check(self, query: str) -> None:
         statements = self._cursor.extract_statements(query)

@@ -1,14 +1,20 @@
-"""A question to a selection: one statement over the catalog's own tables."""
+"""A question to a selection: the frames that fulfil its conditions, sampled, in its order."""
 
-from catalog.discover_views import tag_columns
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
 from catalog.errors import InvalidInput, UnknownName
-from catalog.lake_tables import CLASS_PIXELS, FILES, FILES_COLUMNS, FRAME_TAGS
-from catalog.records import TagColumn
+from catalog.lake_tables import FILES
 from catalog.store import LAKE, CatalogStore, snapshot_of
-from query import read_only
-from query.db2_semantics import to_duckdb
-from query.prepared import discover_schema
+from query.candidates import CHOSEN, candidates, chosen
+from query.conditions import question_where
+from query.frames_relation import FKEY_HASH, FramesRelation, frames_relation
 from query.run_sql import execute
+from query.sampling import Hashes, first, places
 from query.selection import Question, Selection
 
 _COLUMNS = (
@@ -16,13 +22,12 @@ _COLUMNS = (
     "frame_number", "image_width", "image_height", "image_file", "label_file", "image_size",
     "label_size",
 )  # fmt: skip
-_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "FLOAT")
 
 
 def select_frames(
     store: CatalogStore,
     question: Question,
-    class_names: dict[str, str],
+    class_names: Mapping[str, str],
     timeout_s: float = 600.0,
     at: int | None = None,
 ) -> Selection:
@@ -41,111 +46,82 @@ def select_frames(
         SqlError: The WHERE body is wrong.
     """
     with store.reading(at) as cursor:
-        tags = {column.tag: column for column in tag_columns(cursor)}
-        classes = tuple(tag for tag in class_names if tag in tags)
-        schema = {**discover_schema(cursor), "frames": _frame_columns(tags)}
-        values: list[object] = []
-        conditions = [
-            *_range_conditions(question, tags, class_names, values),
-            *_name_conditions(question, cursor, values),
-        ]
-        if question.where is not None:
-            conditions.append(_where_condition(question.where, schema))
-        statement = _statement(tags, classes, conditions, question, schema, values)
-        frames = execute(cursor, statement, timeout_s, values)
+        relation = frames_relation(cursor)
+        classes = tuple(tag for tag in class_names if tag in relation.tags)
+        with _wanted(cursor, relation, question, class_names, timeout_s) as (condition, values):
+            order = [_order(item, relation) for item in question.order]
+            statement = _statement(relation, condition, classes, order, question.limit)
+            frames = execute(cursor, statement, timeout_s, values)
         return Selection(question, snapshot_of(cursor), frames, classes)
 
 
-def _statement(
-    tags: dict[str, TagColumn],
-    classes: tuple[str, ...],
-    conditions: list[str],
+def frames_of(
+    cursor: duckdb.DuckDBPyConnection,
+    hashes: Hashes,
+    class_names: Mapping[str, str],
+    timeout_s: float = 600.0,
+) -> tuple[pa.Table, tuple[str, ...]]:
+    """The frames of those fkey_hash, by fkey, in Selection's columns; and the class tags.
+
+    Args:
+        cursor: Of CatalogStore.reading.
+        hashes: fkey_hash of each frame wanted.
+        class_names: Class name of each class tag.
+        timeout_s: When to give up.
+    """
+    relation = frames_relation(cursor)
+    classes = tuple(tag for tag in class_names if tag in relation.tags)
+    with chosen(cursor, hashes):
+        statement = _statement(relation, _CHOSEN, classes, [], None)
+        return execute(cursor, statement, timeout_s), classes
+
+
+_CHOSEN = f"{FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {CHOSEN})"
+
+
+@contextmanager
+def _wanted(
+    cursor: duckdb.DuckDBPyConnection,
+    relation: FramesRelation,
     question: Question,
-    schema: read_only.Schema,
-    values: list[object],
+    class_names: Mapping[str, str],
+    timeout_s: float,
+) -> Iterator[tuple[str, list[object]]]:
+    """The condition of what is wanted, and its values; sampled where the question says so."""
+    if question.sample is None:
+        yield question_where(question, relation, cursor, class_names)
+        return
+    found = candidates(cursor, relation, question, class_names, timeout_s=timeout_s)
+    hashes = found.hashes
+    drawn = hashes[first(places(hashes, question.seed), question.sample)]
+    with chosen(cursor, np.asarray(drawn)):
+        yield _CHOSEN, []
+
+
+def _statement(
+    relation: FramesRelation,
+    condition: str,
+    classes: tuple[str, ...],
+    order: list[str],
+    limit: int | None,
 ) -> str:
-    of_tags = ", ".join(f'{tag.table}."{tag.tag}"' for tag in tags.values())
-    files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
-    families = dict.fromkeys(tag.table for tag in tags.values())
-    joins = "".join(
-        f" {'' if table in (CLASS_PIXELS, FRAME_TAGS) else 'LEFT '}JOIN {LAKE}.main.{table}"
-        f" ON {table}.fkey = f.fkey"
-        for table in families
-    )
-    where = " AND ".join(f"({condition})" for condition in conditions) or "true"
-    order = ", ".join([*(_order(item, schema) for item in question.order), "fkey"])
-    chosen = f"SELECT * FROM frames WHERE {where}"
-    if question.sample is not None:
-        # md5 and not the engine's hash(): a seed must mean the same in every version.
-        chosen += f" ORDER BY md5(? || ':' || fkey), fkey LIMIT {question.sample}"
-        values.append(str(question.seed))
-    limit = f" LIMIT {question.limit}" if question.limit is not None else ""
+    by = ", ".join([*order, "fkey"])
     columns = ", ".join(f'"{name}"' for name in (*_COLUMNS, *classes))
     return (
-        f"WITH frames AS (SELECT {files}, {of_tags}, f.size AS image_size,"
-        " substr(f.fkey, length(f.cluster) + length(f.datasource) + 3) AS image_file"
-        f" FROM {LAKE}.main.{FILES} AS f{joins}),"
-        f" chosen AS ({chosen}),"
-        f" sized AS (SELECT c.*, l.size AS label_size FROM chosen AS c"
+        f"WITH frames AS ({relation.sql}),"
+        f" wanted AS (SELECT * FROM frames WHERE {condition}),"
+        " sized AS (SELECT w.*, l.size AS label_size FROM wanted AS w"
         f" JOIN {LAKE}.main.{FILES} AS l"
-        " ON l.fkey = c.cluster || ':' || c.datasource || ':' || c.label_file)"
-        f" SELECT {columns} FROM sized ORDER BY {order}{limit}"
+        " ON l.fkey = w.cluster || ':' || w.datasource || ':' || w.label_file)"
+        f" SELECT {columns} FROM sized ORDER BY {by}"
+        + (f" LIMIT {limit}" if limit is not None else "")
     )
 
 
-def _frame_columns(tags: dict[str, TagColumn]) -> dict[str, str]:
-    return {**FILES_COLUMNS, **{tag: column.type for tag, column in tags.items()}}
-
-
-def _range_conditions(
-    question: Question,
-    tags: dict[str, TagColumn],
-    class_names: dict[str, str],
-    values: list[object],
-) -> list[str]:
-    by_title = {title.lower(): tag for tag, title in class_names.items()}
-    conditions = []
-    for found in question.ranges:
-        tag = by_title.get(found.tag.lower(), found.tag.lower())
-        if tag not in tags:
-            raise UnknownName("class", found.tag, {**tags, **class_names})
-        if tags[tag].type not in _NUMBERS:
-            raise InvalidInput(f"range {found.to_text()}: {tag} is text, not a number of pixels")
-        for bound, sign in ((found.lowest, ">="), (found.highest, "<=")):
-            if bound is not None:
-                conditions.append(f'"{tag}" {sign} ?')
-                values.append(bound)
-    return conditions
-
-
-def _name_conditions(question: Question, cursor: object, values: list[object]) -> list[str]:
-    conditions = []
-    for column, wanted in (("camera", question.cameras), ("scene", question.scenes)):
-        if not wanted:
-            continue
-        rows = cursor.execute(  # type: ignore[attr-defined]
-            f"SELECT DISTINCT {column} FROM {LAKE}.main.{FRAME_TAGS}"
-        ).fetchall()
-        known = {row[0] for row in rows}
-        for name in wanted:
-            if name not in known:
-                raise UnknownName(column, name, known)
-        conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
-        values.extend(wanted)
-    return conditions
-
-
-def _where_condition(body: str, schema: read_only.Schema) -> str:
-    query = read_only.parse_condition(body)
-    read_only.check(query, schema)
-    return f"fkey IN ({to_duckdb(query, schema)})"
-
-
-def _order(item: str, schema: read_only.Schema) -> str:
+def _order(item: str, relation: FramesRelation) -> str:
     name, _, direction = item.strip().partition(" ")
-    known = schema["frames"]
-    if name.lower() not in known:
-        raise UnknownName("column", name, known, "It is given in the order.")
+    if name.lower() not in relation.columns:
+        raise UnknownName("column", name, relation.columns, "It is given in the order.")
     if direction.strip().lower() not in ("", "asc", "desc"):
         raise InvalidInput(f"order '{item}': expected a name, and 'desc' for falling order")
     return f'"{name.lower()}" {direction.strip().upper() or "ASC"} NULLS LAST'

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from catalog.errors import InvalidInput, SqlError, UnknownName
 from catalog.store import CatalogStore
 from query.label_range import LabelRange
+from query.sampling import places
 from query.select_frames import select_frames
 from query.selection import Question, Selection
 from sample_data.regenerate import COMMITTED_SET
@@ -152,8 +154,9 @@ def test_sample(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     ordered = asked(store, sample=7, seed=1, order=("car",), limit=3)
     cars = {frame.fkey: frame.tags["car"] for frame in frames}
     assert fkeys(ordered) == sorted(first, key=lambda fkey: (cars[fkey], fkey))[:3]
-    drawn = sorted(cars, key=lambda fkey: hashlib.md5(f"1:{fkey}".encode()).hexdigest())
-    assert first == sorted(drawn[:7])
+    halves = [int.from_bytes(hashlib.md5(fkey.encode()).digest()[8:], "little") for fkey in cars]
+    drawn = np.argsort(places(np.array(halves, np.uint64), 1))
+    assert first == sorted(list(cars)[position] for position in drawn[:7])
 
 
 def test_samples_of_conditions(store: CatalogStore, frames: list[DrawnFrame]) -> None:

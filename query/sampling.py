@@ -1,0 +1,54 @@
+"""Random orders that a seed decides, the same in every version and on every machine.
+
+A frame's place is a 64-bit mix of the hash of its fkey and the seed, so that it depends on nothing
+else: a larger sample holds the smaller one, and a frame that joins the catalog moves no other.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Hashes = npt.NDArray[np.uint64]
+"""One value per frame."""
+
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def places(fkey_hashes: Hashes, seed: int) -> Hashes:
+    """Each frame's place in the order that ``seed`` decides, spread evenly over 0 to 2^64.
+
+    The mix is the finalizer of SplitMix64 (Steele, Lea, Flood 2014, doi:10.1145/2660193.2660195).
+
+    Args:
+        fkey_hashes: The frames' fkey_hash, uint64.
+        seed: 0 or more.
+    """
+    start = np.uint64(_mixed_seed(seed))
+    mixed = fkey_hashes ^ start
+    mixed ^= mixed >> np.uint64(30)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def _mixed_seed(seed: int) -> int:
+    """The seed spread over 64 bits, however large it is."""
+    mask = 2**64 - 1
+    mixed = 0
+    while True:
+        mixed = (mixed + _GOLDEN + (seed & mask)) & mask
+        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & mask
+        mixed ^= mixed >> 31
+        seed >>= 64
+        if not seed:
+            return mixed
+
+
+def first(order: Hashes, count: int) -> npt.NDArray[np.int64]:
+    """Positions of the ``count`` frames that come first, in order; all where there are fewer."""
+    if count >= len(order):
+        return np.argsort(order, kind="stable")
+    chosen = np.argpartition(order, count - 1)[:count] if count else np.empty(0, np.int64)
+    return chosen[np.argsort(order[chosen], kind="stable")]
