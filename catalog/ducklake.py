@@ -232,6 +232,9 @@ def is_made(location: CatalogLocation) -> bool:
 
 def snapshot_of(cursor: duckdb.DuckDBPyConnection) -> int:
     """Number of the snapshot that the cursor's transaction reads."""
+    held = getattr(cursor, "held", None)  # SelectOnly's
+    if isinstance(held, int):
+        return held
     row = cursor.execute(f"SELECT id FROM {LAKE}.main.current_snapshot()").fetchone()
     return int(row[0]) if row else 0
 

@@ -35,7 +35,7 @@ _TAG_NAME = re.compile(r"[a-z]([a-z0-9_-]*[a-z0-9_])?")
 _FAMILY_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 # Columns that t_<tag> and selections have beside the tags.
-_RESERVED = {"value", "image_file", "image_size", "label_size"}
+_RESERVED = {"value", "image_file", "image_size", "label_size", "fkey_hash"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The newest snapshot's tables held in memory, for a process that answers many questions.
 
-A DuckDB of its own under the same names, so that every statement runs on it as on the catalog: no
-metadata is asked and no Parquet is decoded. Loaded in the background; until it is there, and again
-when the snapshot has moved, questions go to the catalog itself.
+A DuckDB of its own under the same names (catalog.wide_tables), so that every statement runs on it
+as on the catalog: no metadata is asked and no Parquet is decoded. Loaded in the background; until
+it is there, and again when the snapshot has moved, questions go to the catalog itself.
 """
 
 import logging
@@ -12,15 +12,12 @@ from contextlib import AbstractContextManager
 
 import duckdb
 
-from catalog import discover_views
+from catalog import discover_views, wide_tables
 from catalog.ducklake import DISCOVER, LAKE, SAFE, snapshot_of
 from catalog.errors import FramesiftError
 from catalog.spill_folder import new_spill_folder
 
 _LOG = logging.getLogger(__name__)
-
-_ROWS_AT_ONCE = 122_880
-"""Rows of one batch while loading: DuckDB's row group."""
 
 Inspecting = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
 
@@ -66,22 +63,11 @@ class HotSnapshot:
 
     def _load(self, source: duckdb.DuckDBPyConnection) -> None:
         connection = self._connection
-        connection.execute(f"ATTACH ':memory:' AS {LAKE}")
+        wide_tables.load(source, connection)
         connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")
-        tables = source.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND "
-            "schema_name = 'main' ORDER BY table_oid",
-            [LAKE],
-        ).fetchall()
-        for (table,) in tables:
-            rows = source.execute(f'SELECT * FROM {LAKE}.main."{table}"')
-            connection.register("incoming", rows.to_arrow_reader(_ROWS_AT_ONCE))
-            connection.execute(f'CREATE TABLE {LAKE}.main."{table}" AS SELECT * FROM incoming')
-            connection.unregister("incoming")
         connection.execute(
             f"CREATE MACRO {LAKE}.main.current_snapshot() AS TABLE SELECT {self.number} AS id"
         )
-        connection.execute(f"USE {LAKE}.main")
         discover_views.create(connection, anew=True)
 
     def _lock_down(self, budget_mb: int, limits: dict[str, str]) -> None:

@@ -42,6 +42,7 @@ from catalog.lake_tables import (
     INTERNAL_FILES_COLUMNS,
 )
 from catalog.location import WRITE_LOCK, CatalogLocation
+from catalog.newest import NewestSnapshot
 from catalog.select_only import SelectOnly
 
 __all__ = ["DISCOVER", "LAKE", "METADATA", "CatalogLocation", "CatalogStore", "snapshot_of"]
@@ -93,8 +94,10 @@ class CatalogStore:
         self._writer: Lake | None = None
         self._newest_cursor: duckdb.DuckDBPyConnection | None = None
         self._newest_lock = threading.Lock()
+        metadata = location.metadata if isinstance(location.metadata, Path) else None
+        newest = NewestSnapshot(self._newest, metadata)
         self.hot = (
-            HotSnapshots(self._newest, self.inspecting, hot_memory_mb, self._limits)
+            HotSnapshots(newest, self.inspecting, hot_memory_mb, self._limits)
             if hot_memory_mb
             else None
         )
@@ -123,7 +126,7 @@ class CatalogStore:
         # The casts: DuckDB's own class cannot be derived from.
         if hot is not None:
             with closing(hot.cursor()) as cursor:
-                yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))
+                yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor, hot.number))
             return
         with self.inspecting(at) as cursor:
             yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))

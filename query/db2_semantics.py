@@ -10,7 +10,8 @@
 DuckDB alone would round int('12.7') to 13, refuse text beside a number and divide as DOUBLE.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
@@ -21,7 +22,7 @@ from query.db2_dialect import Db2Cast
 from query.db2_names import with_tables
 from query.db2_templates import Typed, fill, number
 from query.db2_types import DOUBLE, INTEGER, OTHER, TEXT, Db2Type
-from query.join_elimination import VIEW_TEXT, Tags, base_tables, eliminate_joins
+from query.join_elimination import VIEW_TEXT, Tables, eliminate_joins
 from query.read_only import Schema, too_complex
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
@@ -57,27 +58,49 @@ _Outputs = list[tuple[str, Db2Type]]
 _TypeOf = Callable[[object], Db2Type]
 
 
-def to_duckdb(query: exp.Query, schema: Schema, tags: Tags | None = None) -> str:
+def to_duckdb(query: exp.Query, schema: Schema, tables: Tables | None = None) -> str:
     """The query in DuckDB's SQL with Db2's meaning; it must have passed read_only.check.
 
     Args:
         query: The query.
         schema: The views that it may name.
-        tags: The columns behind the views' tags. With them the tables behind the views are read,
-            without self joins; without, the views as they are, which is the reference.
+        tables: What is behind the views. With it the tables are read, without self joins; without,
+            the views as they are, which is the reference.
 
     Raises:
         SqlError: SQL0206N unknown column, SQL0203N ambiguous column, SQL0419N, and others.
     """
+    with _depth_limited():
+        return _rewritten(query, schema, tables).sql(dialect="duckdb")
+
+
+def condition_to_duckdb(query: exp.Select, schema: Schema) -> str:
+    """The condition of a query's WHERE, as `to_duckdb`.
+
+    Raises:
+        SqlError: As `to_duckdb`.
+    """
+    with _depth_limited():
+        where: exp.Where = _rewritten(query, schema, None).args["where"]
+        condition: str = where.this.sql(dialect="duckdb")
+        return condition
+
+
+@contextmanager
+def _depth_limited() -> Iterator[None]:
     try:
-        qualified = with_tables(query, schema)
-        if tags is not None:
-            eliminate_joins(qualified, tags)
-            schema = {**schema, **base_tables(tags)}
-        _Typing(schema).run(qualified)
-        return qualified.sql(dialect="duckdb")
+        yield
     except RecursionError as error:
         raise too_complex() from error
+
+
+def _rewritten(query: exp.Query, schema: Schema, tables: Tables | None) -> exp.Query:
+    qualified = with_tables(query, schema)
+    if tables is not None:
+        eliminate_joins(qualified, tables)
+        schema = {**schema, **tables.schema()}
+    _Typing(schema).run(qualified)
+    return qualified
 
 
 class _Typing:

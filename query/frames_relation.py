@@ -7,16 +7,22 @@ import duckdb
 from catalog.discover_views import tag_columns
 from catalog.lake_tables import CLASS_PIXELS, FILES, FILES_COLUMNS, FRAME_TAGS
 from catalog.records import TagColumn
+from catalog.select_only import is_wide
 from catalog.store import LAKE
+from catalog.wide_tables import (
+    FKEY_HASH,
+    HASH_OF_FKEY,
+    LABEL_SIZE,
+    TAGGED_FILES,
+    in_family,
+)
 
-FKEY_HASH = "fkey_hash"
-"""Name of the column with half of the MD5 of a frame's fkey: its place in every random order."""
+__all__ = ["FKEY_HASH", "FramesRelation", "frames_relation"]
 
 _LOCAL = {
     "image_size": ("BIGINT", "f.size"),
     "image_file": ("VARCHAR", "substr(f.fkey, length(f.cluster) + length(f.datasource) + 3)"),
-    # MD5 and not the engine's hash(): a seed must mean the same in every version.
-    FKEY_HASH: ("UBIGINT", "md5_number_lower(f.fkey)"),
+    FKEY_HASH: ("UBIGINT", HASH_OF_FKEY),
 }
 
 
@@ -29,30 +35,54 @@ class FramesRelation:
         columns: DuckDB type of each column: metaocean's, every tag of every family, image_size
             [bytes], image_file (key below the source's root) and fkey_hash.
         tags: The column behind every tag, by its name.
+        with_label_size: It has the column label_size [bytes] as well.
     """
 
     sql: str
     columns: dict[str, str]
     tags: dict[str, TagColumn]
+    with_label_size: bool
 
 
 def frames_relation(cursor: duckdb.DuckDBPyConnection) -> FramesRelation:
     """The frames of the snapshot that a cursor of CatalogStore.reading sees."""
     tags = {column.tag: column for column in tag_columns(cursor)}
+    columns = {
+        **FILES_COLUMNS,
+        **{tag: column.type for tag, column in tags.items()},
+        **{name: kind for name, (kind, _) in _LOCAL.items()},
+    }
+    if is_wide(cursor):
+        return FramesRelation(_wide(tags), {**columns, LABEL_SIZE: "BIGINT"}, tags, True)
+    return FramesRelation(_joined(tags), columns, tags, False)
+
+
+def _joined(tags: dict[str, TagColumn]) -> str:
+    """Over the catalog's own tables."""
     families = dict.fromkeys(tag.table for tag in tags.values())
-    of_tags = ", ".join(f'{tag.table}."{tag.tag}"' for tag in tags.values())
     of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
+    of_tags = ", ".join(f'{tag.table}."{tag.tag}"' for tag in tags.values())
     made = ", ".join(f"{value} AS {name}" for name, (_, value) in _LOCAL.items())
     joins = "".join(
         f" {'' if table in (CLASS_PIXELS, FRAME_TAGS) else 'LEFT '}JOIN {LAKE}.main.{table}"
         f" ON {table}.fkey = f.fkey"
         for table in families
     )
-    columns = {
-        **FILES_COLUMNS,
-        **{tag: column.type for tag, column in tags.items()},
-        **{name: kind for name, (kind, _) in _LOCAL.items()},
-    }
-    return FramesRelation(
-        f"SELECT {of_files}, {of_tags}, {made} FROM {LAKE}.main.{FILES} AS f{joins}", columns, tags
+    return f"SELECT {of_files}, {of_tags}, {made} FROM {LAKE}.main.{FILES} AS f{joins}"
+
+
+def _wide(tags: dict[str, TagColumn]) -> str:
+    """Over a snapshot held in memory."""
+    of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
+    of_tags = ", ".join(
+        f'CAST(f."{name}" AS VARCHAR) AS "{name}"' if tag.type == "VARCHAR" else f'f."{name}"'
+        for name, tag in tags.items()
+    )
+    made = "".join(
+        f", {value} AS {name}" for name, (_, value) in _LOCAL.items() if name != FKEY_HASH
+    )
+    return (
+        f"SELECT {of_files}, {of_tags}{made}, f.{FKEY_HASH}, f.{LABEL_SIZE} "
+        f"FROM {LAKE}.main.{TAGGED_FILES} AS f "
+        f"WHERE f.{in_family(CLASS_PIXELS)} AND f.{in_family(FRAME_TAGS)}"
     )

@@ -7,7 +7,10 @@ Those of them that a query equates on fkey are therefore one row of the tables b
     where t_car.fkey = metaocean.fkey    ->    from class_pixels a join files b on b.fkey = a.fkey
       and t_bicycle.fkey = metaocean.fkey      where a.car is not null and a.bicycle is not null)
 
-and a tag's text, `value`, is the text of its column, so that db2_semantics can leave both casts out
+With a snapshot in memory (catalog.wide_tables) they are one scan of tagged_files, or of
+every_file where no tag must be there.
+
+A tag's text, `value`, is the text of its column, so that db2_semantics can leave both casts out
 where it makes a number of it again. DuckDB removes no self join by itself, not even on a primary
 key; over the views such a statement took 6 times as long, at 10,000,000 frames 73 times one scan.
 """
@@ -20,6 +23,8 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from catalog.lake_tables import FILES, FILES_COLUMNS
 from catalog.records import TagColumn
+from catalog.wide_tables import EVERY_FILE, TAGGED_FILES
+from query.db2_dialect import Db2Cast
 
 VIEW_TEXT = "text of"
 """Key of the meta data of a CAST that stands for a view's text: the type of what it is text of."""
@@ -27,28 +32,42 @@ VIEW_TEXT = "text of"
 _FKEY = "fkey"
 _FILE_VIEWS = ("metaocean", "metaocean_view")
 
-Tags = Mapping[str, TagColumn]
+
+@dataclass(frozen=True)
+class Tables:
+    """What is behind the views.
+
+    Attributes:
+        tags: The column behind every tag, by its name in lower case.
+        wide: The tables are those of catalog.wide_tables.
+    """
+
+    tags: Mapping[str, TagColumn]
+    wide: bool = False
+
+    def schema(self) -> dict[str, dict[str, str]]:
+        """Column types of the tables, as read_only.Schema has those of the views."""
+        of_tags = {name: tag.type for name, tag in self.tags.items()}
+        if self.wide:
+            columns = FILES_COLUMNS | of_tags
+            return {TAGGED_FILES: columns, EVERY_FILE: columns}
+        tables: dict[str, dict[str, str]] = {FILES: dict(FILES_COLUMNS)}
+        for name, tag in self.tags.items():
+            tables.setdefault(tag.table, {_FKEY: "VARCHAR"})[name] = tag.type
+        return tables
 
 
-def base_tables(tags: Tags) -> dict[str, dict[str, str]]:
-    """Column types of the tables behind the views, as read_only.Schema has those of the views."""
-    tables: dict[str, dict[str, str]] = {FILES: dict(FILES_COLUMNS)}
-    for tag in tags.values():
-        tables.setdefault(tag.table, {_FKEY: "VARCHAR"})[tag.tag.lower()] = tag.type
-    return tables
-
-
-def eliminate_joins(query: exp.Query, tags: Tags) -> None:
+def eliminate_joins(query: exp.Query, tables: Tables) -> None:
     """Rewrite ``query``, whose columns have their tables, in place.
 
     Args:
         query: What db2_names.with_tables gave.
-        tags: The column behind every tag, by its name in lower case.
+        tables: What is behind the views.
     """
     count = 0
     for scope in traverse_scope(query):
         if isinstance(scope.expression, exp.Select):
-            count = _Rewrite(scope, tags, count).run()
+            count = _Rewrite(scope, tables, count).run()
 
 
 @dataclass
@@ -90,8 +109,9 @@ class _Row:
 class _Rewrite:
     """One SELECT."""
 
-    def __init__(self, scope: Scope, tags: Tags, count: int) -> None:
-        self.scope, self.tags, self.count = scope, tags, count
+    def __init__(self, scope: Scope, tables: Tables, count: int) -> None:
+        self.scope, self.tables, self.count = scope, tables, count
+        self.tags = tables.tags
         select = scope.expression
         if not isinstance(select, exp.Select):
             raise TypeError(f"expected a SELECT, got a {select.key}")
@@ -220,8 +240,7 @@ class _Rewrite:
                 return self._of(row, _FKEY, row.required[0] if row.required else FILES, _FKEY)
             value = self._tag(row, self.tags[member.view[2:]])
             fkey = self._of(row, _FKEY, row.required[0] if row.required else FILES, _FKEY)
-            present = exp.Not(this=exp.Is(this=value, expression=exp.Null()))
-            return exp.Case(ifs=[exp.If(this=present, true=fkey)])
+            return exp.Case(ifs=[exp.If(this=_is_present(value), true=fkey)])
         if member.view not in _FILE_VIEWS:
             tag = self.tags[member.view[2:]]
             return _text(self._tag(row, tag), tag.type)
@@ -242,6 +261,23 @@ class _Rewrite:
         return exp.column(name, table=row.alias, quoted=True)
 
     def _derived(self, row: _Row) -> exp.Select:
+        return self._wide(row) if self.tables.wide else self._joined(row)
+
+    def _wide(self, row: _Row) -> exp.Select:
+        """One scan: a tag that must be there makes it one of the files with tags."""
+        table = TAGGED_FILES if row.present else EVERY_FILE
+        select = exp.Select().from_(_table(table))
+        for name, column in (row.columns or {_FKEY: _base(table, _FKEY)}).items():
+            value: exp.Expr = _base(table, column.name)
+            tag = self.tags.get(column.name.lower())
+            if tag is not None and tag.type == "VARCHAR":  # it may be kept as an ENUM
+                value = _as_text(_base(table, column.name), tag.type)
+            select = select.select(exp.alias_(value, name, quoted=True), copy=False)
+        for column in self._to_check(row):
+            select = select.where(_is_present(_base(table, column.name)), copy=False)
+        return select
+
+    def _joined(self, row: _Row) -> exp.Select:
         has_files = any(member.view in _FILE_VIEWS for member in row.members)
         uses_files = any(column.table == f"_{FILES}" for column in row.columns.values())
         # Every tag's row has its file, so that a file of which nothing is asked need not be read.
@@ -260,11 +296,21 @@ class _Rewrite:
         for table in row.optional:
             if table not in tables:
                 select = select.join(_table(table), on=_same_file(table, anchor), join_type="left")
-        for column in row.present:
-            select = select.where(
-                exp.Not(this=exp.Is(this=column.copy(), expression=exp.Null())), copy=False
-            )
+        for column in self._to_check(row):
+            select = select.where(_is_present(column.copy()), copy=False)
         return select
+
+    def _to_check(self, row: _Row) -> list[exp.Column]:
+        """Columns that must not be null, but for those that a condition rejects nulls of anyway."""
+        where = self.select.args.get("where")
+        conditions = [] if where is None else list(_conjuncts(where.this))
+        rejected = {
+            column.name
+            for condition in conditions
+            for column in _columns_without_null(condition)
+            if column.table == row.alias
+        }
+        return [column for column in row.present if f"t_{column.name}" not in rejected]
 
     def _take_out(self, aliases: dict[str, _Member], derived: exp.Subquery) -> None:
         """Put the derived table where the members were; what their ON said more goes to WHERE."""
@@ -321,6 +367,25 @@ def _equated(condition: exp.Expr | None) -> tuple[str, str] | None:
     return (left.table, right.table) if left.name == right.name == _FKEY else None
 
 
+_STRICT = (Db2Cast, exp.Cast, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul)
+"""What is null where its operand is."""
+
+
+def _columns_without_null(condition: exp.Expr) -> Iterator[exp.Column]:
+    """Columns that are not null where a condition holds, as far as is easily seen."""
+    found = condition.unnest()
+    if not isinstance(found, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between):
+        return
+    for operand in (found.this, found.args.get("expression")):
+        pending = [operand]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, exp.Column):
+                yield node
+            elif isinstance(node, _STRICT):
+                pending += [node.this, node.args.get("expression")]
+
+
 def _within(pair: tuple[str, str] | None, aliases: Mapping[str, _Member]) -> bool:
     """Whether both are members that every result has."""
     return pair is not None and all(
@@ -336,8 +401,10 @@ def _named(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _text(column: exp.Column, kind: str) -> exp.Expr:
-    if kind == "VARCHAR":
-        return column
+    return column if kind == "VARCHAR" else _as_text(column, kind)
+
+
+def _as_text(column: exp.Column, kind: str) -> exp.Expr:
     made = exp.Cast(this=column, to=exp.DataType.build("varchar"))
     made.meta[VIEW_TEXT] = kind
     return made
@@ -353,3 +420,7 @@ def _same_file(table: str, anchor: str) -> exp.Expr:
 
 def _base(table: str, column: str) -> exp.Column:
     return exp.column(column, table=f"_{table}", quoted=True)
+
+
+def _is_present(column: exp.Column) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=column, expression=exp.Null()))

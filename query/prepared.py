@@ -8,10 +8,11 @@ from weakref import WeakKeyDictionary
 import duckdb
 
 from catalog.discover_views import tag_columns
+from catalog.select_only import is_wide
 from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
 from query import read_only
 from query.db2_semantics import to_duckdb
-from query.join_elimination import Tags
+from query.join_elimination import Tables
 from query.read_only import Schema
 
 STATEMENTS = 256
@@ -29,11 +30,13 @@ class _Snapshot:
     """What is known of one snapshot: its views, and statements that ask them."""
 
     schema: Schema
-    tags: Tags
+    tables: Tables
     statements: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
 
-_known: "WeakKeyDictionary[CatalogStore, OrderedDict[int, _Snapshot]]" = WeakKeyDictionary()
+_known: "WeakKeyDictionary[CatalogStore, OrderedDict[tuple[int, bool], _Snapshot]]" = (
+    WeakKeyDictionary()
+)
 _lock = threading.Lock()
 
 
@@ -52,7 +55,7 @@ def prepare(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, text: str) -
             return found, number
     query = read_only.parse(text)
     read_only.check(query, snapshot.schema)
-    made = to_duckdb(query, snapshot.schema, snapshot.tags)
+    made = to_duckdb(query, snapshot.schema, snapshot.tables)
     if len(text) <= LONGEST:
         with _lock:
             snapshot.statements[text] = made
@@ -62,16 +65,18 @@ def prepare(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, text: str) -
 
 
 def _snapshot(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, number: int) -> _Snapshot:
+    # The same snapshot may be asked of the catalog, and then of memory, where it lies otherwise.
+    key = number, is_wide(cursor)
     with _lock:
         of_store = _known.setdefault(store, OrderedDict())
-        found = of_store.get(number)
+        found = of_store.get(key)
         if found is not None:
-            of_store.move_to_end(number)
+            of_store.move_to_end(key)
             return found
     tags = {column.tag.lower(): column for column in tag_columns(cursor)}
-    made = _Snapshot(discover_schema(cursor), tags)
+    made = _Snapshot(discover_schema(cursor), Tables(tags, is_wide(cursor)))
     with _lock:
-        of_store[number] = made
+        of_store[key] = made
         while len(of_store) > SNAPSHOTS:
             of_store.popitem(last=False)
     return made

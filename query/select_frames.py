@@ -7,12 +7,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import InvalidInput, UnknownName
 from catalog.lake_tables import FILES
 from catalog.store import LAKE, CatalogStore, snapshot_of
+from catalog.wide_tables import FKEY_HASH
 from query.candidates import CHOSEN, candidates, chosen
-from query.conditions import question_where
-from query.frames_relation import FKEY_HASH, FramesRelation, frames_relation
+from query.conditions import question_where, vocabulary_of
+from query.frames_relation import FramesRelation, frames_relation
+from query.question_sql import OrderItem, order_items
 from query.run_sql import execute
 from query.sampling import Hashes, first, places
 from query.selection import Question, Selection
@@ -38,21 +39,25 @@ def select_frames(
         question: What is wanted.
         class_names: Class name of each class tag; a range may name either.
         timeout_s: When to give up.
-        at: The snapshot to ask; the newest when None.
+        at: The snapshot to ask where the question names none; the newest when None.
 
     Raises:
-        NotFound: There is no snapshot ``at``.
-        UnknownName: A class, camera, scene or column that the catalog does not have.
+        NotFound: There is no such snapshot.
+        UnknownName: A class, tag, camera, scene or column that the catalog does not have.
+        InvalidInput: A value or operator does not fit its tag, or ``at`` not the question.
         SqlError: The WHERE body is wrong.
     """
-    with store.reading(at) as cursor:
+    with store.reading(question.asked_of(at)) as cursor:
         relation = frames_relation(cursor)
         classes = tuple(tag for tag in class_names if tag in relation.tags)
         with _wanted(cursor, relation, question, class_names, timeout_s) as (condition, values):
-            order = [_order(item, relation) for item in question.order]
+            items = order_items(question, vocabulary_of(relation, class_names))
+            order = [_order(item) for item in items]
             statement = _statement(relation, condition, classes, order, question.limit)
             frames = execute(cursor, statement, timeout_s, values)
-        return Selection(question, snapshot_of(cursor), frames, classes)
+        snapshot = snapshot_of(cursor)
+        asked = question.model_copy(update={"snapshot": snapshot})
+        return Selection(asked, snapshot, frames, classes)
 
 
 def frames_of(
@@ -105,23 +110,23 @@ def _statement(
     order: list[str],
     limit: int | None,
 ) -> str:
-    by = ", ".join([*order, "fkey"])
+    by = f"ORDER BY {', '.join([*order, 'fkey'])}"
     columns = ", ".join(f'"{name}"' for name in (*_COLUMNS, *classes))
+    if relation.with_label_size:
+        condition = f"({condition}) AND label_size IS NOT NULL"
+        sized = "SELECT * FROM wanted"
+    else:
+        sized = (
+            f"SELECT w.*, l.size AS label_size FROM wanted AS w JOIN {LAKE}.main.{FILES} AS l"
+            " ON l.fkey = w.cluster || ':' || w.datasource || ':' || w.label_file"
+        )
+    first = f"{by} LIMIT {limit}" if limit is not None else ""
     return (
         f"WITH frames AS ({relation.sql}),"
-        f" wanted AS (SELECT * FROM frames WHERE {condition}),"
-        " sized AS (SELECT w.*, l.size AS label_size FROM wanted AS w"
-        f" JOIN {LAKE}.main.{FILES} AS l"
-        " ON l.fkey = w.cluster || ':' || w.datasource || ':' || w.label_file)"
-        f" SELECT {columns} FROM sized ORDER BY {by}"
-        + (f" LIMIT {limit}" if limit is not None else "")
+        f" wanted AS (SELECT * FROM frames WHERE {condition} {first}), sized AS ({sized})"
+        f" SELECT {columns} FROM sized {by}"
     )
 
 
-def _order(item: str, relation: FramesRelation) -> str:
-    name, _, direction = item.strip().partition(" ")
-    if name.lower() not in relation.columns:
-        raise UnknownName("column", name, relation.columns, "It is given in the order.")
-    if direction.strip().lower() not in ("", "asc", "desc"):
-        raise InvalidInput(f"order '{item}': expected a name, and 'desc' for falling order")
-    return f'"{name.lower()}" {direction.strip().upper() or "ASC"} NULLS LAST'
+def _order(item: OrderItem) -> str:
+    return f'"{item.column.name}" {"DESC" if item.falling else "ASC"} NULLS LAST'
