@@ -1,12 +1,15 @@
 """Files and frames: insert and fetch."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
+from catalog.class_matrix import ClassMeasures
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput
 from catalog.lake_tables import (
@@ -29,6 +32,7 @@ from catalog.records import (
     KnownFile,
     make_fkey,
 )
+from catalog.select_only import class_matrix
 from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
 
 _FETCHED_ROWS = 10_000
@@ -207,34 +211,50 @@ def class_shares(
     with store.reading(at) as cursor:
         present = [column.tag for column in tag_columns(cursor) if column.table == CLASS_PIXELS]
         class_names = {tag: name for tag, name in class_names.items() if tag in present}
-        # A label's pixels are its classes' and those of no class: asking tags_frame for its size
-        # would join by fkey. With FILTER in place of the products: 9 times the time, either way.
-        counted = [f'coalesce("{tag}", 0)' for tag in present if tag not in POSITION_TAGS]
-        measures = "".join(
-            f', coalesce(sum(("{tag}" > 0)::INTEGER), 0), coalesce(sum("{tag}"), 0), '
-            f'coalesce(sum(pixels * ("{tag}" > 0)::INTEGER), 0)'
-            for tag in class_names
-        )
-        row = cursor.execute(
-            f"SELECT coalesce(sum(pixels), 0){measures} "
-            f"FROM (SELECT *, 0::BIGINT + {' + '.join(counted)} AS pixels "
-            f"FROM {LAKE}.main.{CLASS_PIXELS})"
-        ).fetchone()
-    total, *values = row or (0, *[0] * (3 * len(class_names)))
+        measures = _measures(cursor, present, list(class_names))
     shares = []
-    for index, (tag, name) in enumerate(class_names.items()):
-        frames, pixels, pixels_of_frames = map(int, values[3 * index : 3 * index + 3])
+    for place, (tag, name) in enumerate(class_names.items()):
+        frames, pixels, pixels_of_frames = (
+            int(measures.frames[place]),
+            int(measures.pixels[place]),
+            int(measures.pixels_of_frames[place]),
+        )
         shares.append(
             ClassShare(
                 tag,
                 name,
                 frames,
                 pixels,
-                pixels / total if total else 0.0,
+                pixels / measures.total if measures.total else 0.0,
                 pixels / pixels_of_frames if pixels_of_frames else 0.0,
             )
         )
     return shares
+
+
+def _measures(
+    cursor: duckdb.DuckDBPyConnection, present: Sequence[str], tags: Sequence[str]
+) -> ClassMeasures:
+    """The sums of some class tags over all frames."""
+    matrix = class_matrix(cursor)
+    if matrix is not None:
+        return matrix.measures(os.cpu_count() or 1).of([matrix.tags.index(tag) for tag in tags])
+    # A label's pixels are its classes' and those of no class: asking tags_frame for its size
+    # would join by fkey. With FILTER in place of the products: 9 times the time, either way.
+    counted = [f'coalesce("{tag}", 0)' for tag in present if tag not in POSITION_TAGS]
+    sums = "".join(
+        f', coalesce(sum(("{tag}" > 0)::INTEGER), 0), coalesce(sum("{tag}"), 0), '
+        f'coalesce(sum(pixels * ("{tag}" > 0)::INTEGER), 0)'
+        for tag in tags
+    )
+    row = cursor.execute(
+        f"SELECT coalesce(sum(pixels), 0){sums} "
+        f"FROM (SELECT *, 0::BIGINT + {' + '.join(counted)} AS pixels "
+        f"FROM {LAKE}.main.{CLASS_PIXELS})"
+    ).fetchone()
+    total, *values = row or (0, *[0] * (3 * len(tags)))
+    frames, pixels, of_frames = np.array(values, np.int64).reshape(-1, 3).T
+    return ClassMeasures(frames, pixels, of_frames, int(total))
 
 
 def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:

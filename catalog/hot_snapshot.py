@@ -8,13 +8,15 @@ it is there, and again when the snapshot has moved, questions go to the catalog 
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 
 import duckdb
 
 from catalog import discover_views, wide_tables
+from catalog.class_matrix import ClassMatrix
 from catalog.ducklake import DISCOVER, LAKE, SAFE, snapshot_of
 from catalog.errors import FramesiftError
+from catalog.lake_tables import CLASS_PIXELS, POSITION_TAGS
 from catalog.spill_folder import new_spill_folder
 
 _LOG = logging.getLogger(__name__)
@@ -31,6 +33,7 @@ class HotSnapshot:
 
     Attributes:
         number: Its number.
+        classes: Its class pixels as an array; None where that does not fit into the budget.
     """
 
     def __init__(
@@ -59,7 +62,8 @@ class HotSnapshot:
         except BaseException:
             self._connection.close()
             raise
-        self._lock_down(budget_mb, limits)
+        held = self._lock_down(budget_mb, limits)
+        self.classes = self._class_matrix(budget_mb * 10**6 - held)
 
     def _load(self, source: duckdb.DuckDBPyConnection) -> None:
         connection = self._connection
@@ -70,7 +74,20 @@ class HotSnapshot:
         )
         discover_views.create(connection, anew=True)
 
-    def _lock_down(self, budget_mb: int, limits: dict[str, str]) -> None:
+    def _class_matrix(self, budget: int) -> ClassMatrix | None:
+        with closing(self.cursor()) as cursor:
+            tags = [
+                column.tag
+                for column in discover_views.tag_columns(cursor)
+                if column.table == CLASS_PIXELS and column.tag not in POSITION_TAGS
+            ]
+            row = cursor.execute(f"SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS}").fetchone()
+            if row is None or ClassMatrix.bytes_for(len(tags), row[0]) > budget:
+                return None
+            return ClassMatrix(cursor, tags)
+
+    def _lock_down(self, budget_mb: int, limits: dict[str, str]) -> int:
+        """Lock the connection, and give the bytes that the tables take."""
         connection = self._connection
         row = connection.execute(
             "SELECT sum(memory_usage_bytes), parse_formatted_bytes(?) FROM duckdb_memory()",
@@ -83,6 +100,7 @@ class HotSnapshot:
         connection.execute(f"SET temp_directory = '{new_spill_folder()}'")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
+        return int(held)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor on it; the tables stay as long as one is open."""

@@ -17,6 +17,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from catalog.class_matrix import ClassMatrix
 from catalog.errors import SqlError
 
 _TABLE_FUNCTIONS = re.compile(
@@ -46,12 +47,18 @@ class SelectOnly:
 
     Attributes:
         held: Number of the snapshot in memory that it reads; None where it reads the catalog.
+        classes: That snapshot's class pixels as an array, where there is one.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, held: int | None = None) -> None:
+    def __init__(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        held: int | None = None,
+        classes: ClassMatrix | None = None,
+    ) -> None:
         """Wrap a cursor of a locked-down connection."""
         self._cursor = cursor
-        self.held = held
+        self.held, self.classes = held, classes
 
     def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
         """Run one SELECT.
@@ -120,6 +127,11 @@ def _accept(query: str) -> None:
 def is_wide(cursor: duckdb.DuckDBPyConnection | SelectOnly) -> bool:
     """Whether what a cursor of CatalogStore reads is laid out as catalog.wide_tables says."""
     return isinstance(cursor, SelectOnly) and cursor.held is not None
+
+
+def class_matrix(cursor: duckdb.DuckDBPyConnection | SelectOnly) -> ClassMatrix | None:
+    """The class pixels of what a cursor of CatalogStore reads, where they are held as an array."""
+    return cursor.classes if isinstance(cursor, SelectOnly) else None
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

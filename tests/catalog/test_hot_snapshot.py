@@ -1,6 +1,8 @@
 """The newest snapshot held in memory answers as the catalog itself."""
 
+import os
 import threading
+import time
 from pathlib import Path
 
 import duckdb
@@ -9,6 +11,8 @@ import pytest
 from catalog.errors import NotFound, SqlError
 from catalog.frames import class_shares, info, known_files, register
 from catalog.location import CatalogLocation
+from catalog.newest import NewestSnapshot
+from catalog.select_only import class_matrix
 from catalog.store import CatalogStore
 from catalog.tags import add_class_tags
 from tests.catalog.some_rows import file, frame, source_names
@@ -184,3 +188,52 @@ def test_it_is_locked_down(stores: tuple[CatalogStore, CatalogStore], statement:
         rows(hot, statement)
     assert not Path("/tmp/framesift-hot-out.csv").exists()
     assert not Path("/tmp/framesift-hot-other.db").exists()
+
+
+def test_class_shares_of_many_frames(tmp_path: Path) -> None:
+    """The array in memory, by several threads and blocks, and SQL over the catalog: the same."""
+    location = CatalogLocation.in_folder(tmp_path)
+    plain = CatalogStore(location)
+    add_class_tags(plain, ["car", "sky", "bicycle"])
+    with plain.writing("drawn") as connection:
+        connection.execute(
+            "INSERT INTO files BY NAME "
+            "SELECT 'local:a:' || i || '.png' AS fkey FROM range(50000) t(i)"
+        )
+        connection.execute(
+            "INSERT INTO class_pixels BY NAME SELECT 'local:a:' || i || '.png' AS fkey, "
+            "(hash(i) % 5 * 1000)::INTEGER AS car, 2000000 AS sky, 7 AS unknown_pixels, "
+            "CASE WHEN i % 3 = 0 THEN i::INTEGER END AS bicycle FROM range(50000) t(i)"
+        )
+    hot = CatalogStore(location, hot_memory_mb=200)
+    hot.snapshot()
+    assert hot.hot is not None
+    assert hot.hot.wait(60)
+    with hot.reading() as cursor:
+        matrix = class_matrix(cursor)
+    assert matrix is not None
+    names = {"car": "Cars", "sky": "Sky", "bicycle": "Bicycle"}
+    shares = class_shares(hot, names)
+    assert shares == class_shares(plain, names)
+    assert [share.frames for share in shares][1:] == [50_000, 16_666]
+    for threads in (1, 3, 7):
+        assert matrix.measures(threads).pixels.tolist() == matrix.measures(2).pixels.tolist()
+
+
+def test_the_newest_is_asked_again_only_when_it_may_have_changed(tmp_path: Path) -> None:
+    """Files that were written lately, or have changed, or an answer of more than a second."""
+    metadata = tmp_path / "catalog.sqlite"
+    metadata.write_bytes(b"1")
+    numbers = iter(range(100))
+    newest = NewestSnapshot(lambda: next(numbers), metadata)
+    assert [newest(), newest()] == [0, 1]  # just written: a commit may not be seen yet
+    for path, size in ((metadata, 2), (Path(f"{metadata}-wal"), 1), (Path(f"{metadata}-wal"), 2)):
+        path.write_bytes(b"1" * size)
+        for written in tmp_path.iterdir():
+            os.utime(written, (time.time() - 60, time.time() - 60))
+        asked = newest()
+        assert [newest(), newest()] == [asked, asked]
+    time.sleep(1.1)
+    assert newest() == asked + 1
+    always = NewestSnapshot(lambda: next(numbers), None)
+    assert always() < always()
