@@ -56,10 +56,11 @@ class Settings(BaseSettings):
         pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$",
         description="Memory that a process's queries may take.",
     )
-    hot_memory_mb: int = Field(
-        default=0,
+    hot_memory_mb: int | None = Field(
+        default=None,
         ge=0,
-        description="Memory in which a server holds the newest snapshot [MB]; 0 holds none.",
+        description="Memory in which a server holds the newest snapshot [MB]; 0 holds none. "
+        "A quarter of the machine's by default.",
     )
     query_max_rows: int = Field(
         default=1_000_000, gt=0, description="Rows that one statement may return."

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from api.machine import memory_mb
 from api.settings import Settings
 from catalog.location import CatalogLocation
 from catalog.postgres import Postgres
@@ -75,8 +76,13 @@ class Workspace:
             self.catalog_location,
             lock_wait_s=self.settings.lock_wait_s,
             memory_limit=self.settings.query_memory,
-            hot_memory_mb=self.settings.hot_memory_mb if self.serves else 0,
+            hot_memory_mb=self._hot_memory_mb if self.serves else 0,
         )
+
+    @property
+    def _hot_memory_mb(self) -> int:
+        given = self.settings.hot_memory_mb
+        return memory_mb() // 4 if given is None else given
 
     @cached_property
     def records(self) -> RecordStore:

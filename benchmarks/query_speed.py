@@ -1,102 +1,172 @@
-"""The redbook's questions: over the plain views, rewritten, held in memory, and by hand.
+"""The redbook's questions, asked of Framesift and of other engines that hold the same frames.
 
-    .venv/bin/python -m benchmarks.query_speed [--frames 1000000] [--hot-mb 4000]
+    .venv/bin/python -m benchmarks.query_speed [--frames 1000000] [--rounds 9] [--peers ...]
 
-Drawn frames as catalog_scale has them. Each cell is the median of --rounds, in ms of wall time, the
-statement seen before. "views" is the statement over Discover's views as they are; "rewritten" and
-"in memory" are run_sql, without and with a hot snapshot; "by hand" is plain DuckDB, in memory, over
-one wide table that holds every file's columns and every tag as an integer.
+Drawn frames as catalog_scale has them. Each cell is the median of --rounds in ms of wall time, the
+statement seen before, with the factor to DuckDB's one wide table. Two rows are Framesift: as a
+server asks (the newest snapshot in memory) and as a command does (Parquet); both with the redbook's
+own statements. Every answer's digest must be that of the others; of samples, how many frames of
+each camera.
 """
 
 import argparse
+import hashlib
 import json
+import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
-import pyarrow as pa
 
+from benchmarks import query_peers
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
+from benchmarks.query_statements import SAMPLE, SHARE, SIX_TABLES, VIEW
+from catalog.discover_views import tag_columns
 from catalog.frames import class_shares
+from catalog.lake_tables import CLASS_PIXELS
 from catalog.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.palette import Palette
-from query import read_only
-from query.db2_semantics import to_duckdb
-from query.prepared import discover_schema
 from query.run_sql import run_sql
+from query.selection import Question
+from query.sets.methods import Sample
+from query.sets.select_set import Asked, select_set
+from tests.postgres_server import missing_postgres, postgres
 
-SIX_TABLES = (
-    "select platform,datasource,filename from metaocean,t_front,t_center,t_car,t_bicycle,"
-    "t_pedestrian where t_front.fkey=metaocean.fkey and int(t_front.value)=1 and "
-    "t_center.fkey=metaocean.fkey and int(t_center.value)=1 and t_car.fkey=metaocean.fkey and "
-    "int(t_car.value)>=10000 and int(t_car.value)<=20000 and t_bicycle.fkey=metaocean.fkey and "
-    "int(t_bicycle.value)>=3000 and int(t_bicycle.value)<=5000 and "
-    "t_pedestrian.fkey=metaocean.fkey and int(t_pedestrian.value)>=5000 and "
-    "int(t_pedestrian.value)<=6000"
-)
-SHARE = (
-    "select sum(int(t_rd_normal_street.value)) / "
-    "((count(t_rd_normal_street.value)*1920*1208)/100) from t_rd_normal_street with ur"
-)
-VIEW = "select fkey from metaocean_view where front=1 and center=1 and bicycle>=900 and car<=1000"
-STATEMENTS = {"six-table join": SIX_TABLES, "share": SHARE, "metaocean_view": VIEW}
-BY_HAND = {
-    "six-table join": "SELECT platform, datasource, filename FROM wide WHERE front = 1 AND "
-    "center = 1 AND car BETWEEN 10000 AND 20000 AND bicycle BETWEEN 3000 AND 5000 AND "
-    "pedestrian BETWEEN 5000 AND 6000",
-    "share": "SELECT sum(rd_normal_street) / (count(*) * 1920 * 1208 / 100) FROM wide "
-    "WHERE rd_normal_street IS NOT NULL",
-    "metaocean_view": "SELECT fkey FROM wide WHERE front = 1 AND center = 1 AND bicycle >= 900 "
-    "AND car <= 1000",
-}
+QUESTIONS = ("ranges", "share", "classes", "sample")
+PEERS = ("wide", "views", "polars", "sqlite", "postgres", "postgres-tags")
+
+Rows = query_peers.Rows
+
+
+class Framesift:
+    """The catalog, with its newest snapshot in memory or without."""
+
+    def __init__(self, name: str, store: CatalogStore, titles: dict[str, str]) -> None:
+        self.name, self.store, self.titles = name, store, titles
+
+    def ranges(self) -> Rows:
+        """The redbook's six-table join."""
+        return self._sql(SIX_TABLES)
+
+    def share(self) -> Rows:
+        """The redbook's share of a class."""
+        return self._sql(SHARE)
+
+    def view(self) -> Rows:
+        """Ranges over metaocean_view."""
+        return self._sql(VIEW)
+
+    def classes(self, tags: list[str]) -> Rows:
+        """What `framesift classes` shows."""
+        shares = class_shares(self.store, {tag: self.titles[tag] for tag in tags})
+        return [tuple(value for s in shares for value in (s.frames, s.pixels))]
+
+    def sample(self) -> Rows:
+        """What `dataset create --sample 5000 --stratify camera` draws, with all its columns."""
+        asked = Asked(Question(), Sample(frames=SAMPLE, stratify=("camera",)), seed=7)
+        frames = select_set(self.store, asked, self.titles)[0].frames
+        return list(zip(frames["fkey"].to_pylist(), frames["camera"].to_pylist(), strict=True))
+
+    def _sql(self, text: str) -> Rows:
+        rows = run_sql(self.store, text).rows
+        return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=1_000_000)
-    parser.add_argument("--hot-mb", type=int, default=4_000)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--hot-mb", type=int, default=8_000)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
     given = parser.parse_args()
     palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
-    names = dict(zip(palette.tags, palette.classes, strict=True))
+    titles = dict(zip(palette.tags, palette.classes, strict=True))
     with tempfile.TemporaryDirectory() as folder:
         location = CatalogLocation.in_folder(Path(folder, "catalog"))
         cold = CatalogStore(location)
-        load_frames(cold, list(names), given.frames)
+        load_frames(cold, list(titles), given.frames)
         hot = CatalogStore(location, hot_memory_mb=given.hot_mb)
         began = time.perf_counter()
         hot.snapshot()
         if hot.hot is None or not hot.hot.wait(600):
             raise SystemExit("the snapshot does not fit into --hot-mb")
         print(f"{given.frames:,} frames; into memory in {time.perf_counter() - began:.1f} s")
-        wide = _wide(cold)
-        print(f"{'ms':16}{'views':>10}{'rewritten':>11}{'in memory':>11}{'by hand':>10}")
-        for name, text in STATEMENTS.items():
-            times = [
-                _median(given.rounds, partial(_plain, cold, text)),
-                _median(given.rounds, partial(run_sql, cold, text)),
-                _median(given.rounds, partial(run_sql, hot, text)),
-                _median(given.rounds, partial(_by_hand, wide, BY_HAND[name])),
-            ]
-            _row(name, times)
-        shares = [
-            _median(given.rounds, partial(class_shares, store, names)) for store in (cold, hot)
-        ]
-        print(f"{'38 classes':16}{'':10}{shares[0]:11.1f}{shares[1]:11.1f}")
+        ours = [Framesift("Framesift, in memory", hot, titles),
+                Framesift("Framesift, Parquet", cold, titles)]  # fmt: skip
+        data = Path(folder, "wide.duckdb")
+        _write_wide(cold, data)
+        table = _Table(list(titles), given.rounds)
+        peers = _peers(given.peers, data, Path(folder), list(titles))
+        table.add(next(peers))
+        for each in (*ours, *peers):
+            table.add(each)
+        for store in ours:
+            print(f"{store.name}, metaocean_view: {_median(given.rounds, store.view):.1f} ms")
 
 
-def _row(name: str, times: list[float]) -> None:
-    print(f"{name:16}{times[0]:10.1f}{times[1]:11.1f}{times[2]:11.1f}{times[3]:10.1f}", flush=True)
+def _peers(wanted: list[str], data: Path, folder: Path, tags: list[str]) -> Iterator[Any]:
+    """The wide table first: it is what the others are compared with."""
+    yield query_peers.DuckDbWide(data)
+    with duckdb.connect(str(data), read_only=True) as connection:
+        every = [row[0] for row in connection.execute("DESCRIBE wide").fetchall()]
+    numbers = [tag for tag in every if tag in tags or tag in ("front", "center")]
+    if "views" in wanted:
+        yield query_peers.DuckDbViews(data, numbers)
+    if "polars" in wanted:
+        yield query_peers.Polars(data)
+    if "sqlite" in wanted:
+        yield query_peers.Sqlite(data, folder)
+    if missing_postgres():
+        return
+    if "postgres" in wanted:
+        yield query_peers.PostgresWide(postgres(), data)
+    if "postgres-tags" in wanted:
+        yield query_peers.PostgresPerTag(postgres(), data, numbers)
+
+
+class _Table:
+    """Prints a row for each engine, and holds answers against each other."""
+
+    def __init__(self, tags: list[str], rounds: int) -> None:
+        self.tags, self.rounds = tags, rounds
+        self.first: dict[str, tuple[float, str]] = {}
+        print(f"{'ms (x DuckDB wide)':28}" + "".join(f"{name:>18}" for name in QUESTIONS))
+
+    def add(self, engine: Any) -> None:
+        cells = []
+        for name in QUESTIONS:
+            ask = getattr(engine, name)
+            work = partial(ask, self.tags) if name == "classes" else ask
+            time_ms, digest = _median(self.rounds, work), _digest(name, work())
+            first_ms, first_digest = self.first.setdefault(name, (time_ms, digest))
+            if digest != first_digest:
+                raise SystemExit(f"{engine.name} answers {name} otherwise than DuckDB wide")
+            cells.append(f"{time_ms:10.1f} ({time_ms / first_ms:4.1f})")
+        print(f"{engine.name:28}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+
+
+def _digest(name: str, rows: Rows) -> str:
+    if name == "sample":
+        rows = sorted(Counter(row[1] for row in rows).items())
+    if name == "share":
+        rows = [(round(float(rows[0][0]), 6),)]
+    text = json.dumps(sorted([list(map(str, row)) for row in rows]))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _median(rounds: int, work: Callable[[], object]) -> float:
+    began = time.perf_counter()
     work()
+    # What takes long is not as sensitive to the machine's noise.
+    rounds = rounds if time.perf_counter() - began < 5 else min(rounds, 3)
     times = []
     for _ in range(rounds):
         began = time.perf_counter()
@@ -105,28 +175,23 @@ def _median(rounds: int, work: Callable[[], object]) -> float:
     return statistics.median(times)
 
 
-def _plain(store: CatalogStore, text: str) -> pa.Table:
-    with store.reading() as cursor:
-        query = read_only.parse(text)
-        return cursor.execute(to_duckdb(query, discover_schema(cursor))).to_arrow_table()
-
-
-def _wide(store: CatalogStore) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    with store.reading() as cursor:
-        rows = cursor.execute(
-            "SELECT f.*, c.* EXCLUDE (fkey) FROM lake.main.files f "
-            "LEFT JOIN lake.main.class_pixels c ON c.fkey = f.fkey"
-        ).to_arrow_reader(100_000)
-        connection.register("incoming", rows)
-        connection.execute("CREATE TABLE wide AS SELECT * FROM incoming")
-        connection.unregister("incoming")
-    return connection
-
-
-def _by_hand(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
-    return connection.execute(text).to_arrow_table()
+def _write_wide(store: CatalogStore, path: Path) -> None:
+    """The frames as one wide table, and every file as metaocean has it."""
+    with store.reading() as cursor, duckdb.connect(str(path)) as connection:
+        tags = ", ".join(f'c."{t.tag}"' for t in tag_columns(cursor) if t.table == CLASS_PIXELS)
+        for table, statement in {
+            "wide": "SELECT f.fkey, f.platform, f.datasource, f.path, f.filename, f.size, "
+            f"t.scene, t.camera, {tags} FROM lake.main.files f "
+            "JOIN lake.main.class_pixels c ON c.fkey = f.fkey "
+            "JOIN lake.main.tags_frame t ON t.fkey = f.fkey",
+            "metaocean": "SELECT * FROM metaocean",
+        }.items():
+            rows = cursor.execute(statement).to_arrow_reader(100_000)
+            connection.register("incoming", rows)
+            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
+            connection.unregister("incoming")
 
 
 if __name__ == "__main__":
+    print(f"{os.cpu_count()} cores")
     main()

@@ -8,7 +8,7 @@ lock from BEGIN to COMMIT.
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -125,7 +125,7 @@ class CatalogStore:
         hot = None if self.hot is None else self.hot.at(at)
         # The casts: DuckDB's own class cannot be derived from.
         if hot is not None:
-            with closing(hot.cursor()) as cursor:
+            with hot.reading() as cursor:
                 yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor, hot.number, hot.classes))
             return
         with self.inspecting(at) as cursor:
