@@ -6,6 +6,7 @@ from typing import Any
 from catalog.snapshot_diff import TagChange
 from catalog.snapshots import Snapshot
 from catalog.tables import Dataset, Job, Scan, Source, now
+from query.describe import Description
 from query.result_format import to_records
 from query.selection import Selection
 
@@ -39,11 +40,21 @@ def of_scan(scan: Scan, source: str) -> dict[str, Any]:
     }
 
 
-def of_selection(selection: Selection) -> dict[str, Any]:
-    """A selection with its frames."""
+def of_description(description: Description) -> dict[str, Any]:
+    """What a question means; ``note`` is what of it SQL cannot say, empty where that is nothing."""
     return {
-        "question": selection.question.model_dump(mode="json", exclude_defaults=True),
-        "snapshot": selection.snapshot,
+        "question": description.question.model_dump(mode="json", exclude_defaults=True),
+        "snapshot": description.snapshot,
+        "sentence": description.sentence,
+        "sql": description.sql.text,
+        "note": description.sql.note,
+    }
+
+
+def of_selection(selection: Selection, description: Description) -> dict[str, Any]:
+    """A selection with its frames, and what its question means."""
+    return {
+        **of_description(description),
         "count": len(selection),
         "class_pixels": selection.class_pixels(),
         "frames": to_records(selection.frames),
@@ -62,6 +73,10 @@ def of_dataset(dataset: Dataset) -> dict[str, Any]:
         "frames": dataset.frames,
         "splits": dataset.splits,
         "class_pixels": dataset.class_pixels,
+        "class_frames": dataset.class_frames,
+        "seed": int(dataset.seed),
+        "parents": dataset.parents,
+        "report": dataset.report,
         "manifest": dataset.manifest,
     }
 

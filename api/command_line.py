@@ -14,9 +14,12 @@ from api.commands import (
     demo,
     ingest,
     jobs,
+    people,
     query,
     server,
     sources,
+    sql,
+    statistics,
     tags,
     watch,
 )
@@ -31,7 +34,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (sources, ingest, watch, query, tags, datasets, jobs, catalog, care, server, demo):
+for module in (
+    sources,
+    ingest,
+    watch,
+    sql,
+    query,
+    statistics,
+    tags,
+    datasets,
+    jobs,
+    people,
+    catalog,
+    care,
+    server,
+    demo,
+):
     module.register(app)
 
 

@@ -4,16 +4,34 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
+from api.callers import Caller
 from api.workspace import Workspace
+from catalog.errors import NotAllowed
 
 
-def _workspace(request: Request) -> Workspace:
+def _caller(request: Request) -> Caller | None:
+    caller: Caller | None = request.state.passage.caller
+    return caller
+
+
+def _workspace(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Workspace:
     workspace: Workspace = request.app.state.workspace
-    return workspace
+    if caller is None or caller.sees_all:
+        return workspace
+    if "dataset" in request.query_params:
+        raise NotAllowed(
+            f"dataset: user '{caller.user}' sees only rows of collections, and datasets are not "
+            "divided into those: leave it out"
+        )
+    return workspace.limited_to(caller.rules)
 
 
 CurrentWorkspace = Annotated[Workspace, Depends(_workspace)]
-"""The home that this server serves."""
+"""The home that this server serves, with as much of its catalog as the caller may see."""
+
+
+CurrentCaller = Annotated[Caller, Depends(_caller)]
+"""Who asks."""
 
 At = Annotated[
     int | None,

@@ -1,25 +1,103 @@
-"""Asking a question and saving its answer: what the route and the command both do."""
+"""Asking a question and saving its answer: what the routes and the commands both do."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.workspace import Workspace
 from catalog.tables import Dataset
-from pipeline.datasets import create_dataset
+from pipeline.datasets import Origin, check_name, create_dataset
+from pipeline.derive import Gap, Stores, extend_dataset, split_dataset
+from pipeline.division import FRAME, Division
+from pipeline.keep_away import keep_away_from, union
+from pipeline.manifest import Manifest
+from pipeline.naming import naming
 from pipeline.split import parse_split
+from query.describe import Description, describe
 from query.select_frames import select_frames
 from query.selection import Question, Selection
+from query.sets.apart import DRIVE, MIN_GAP_S, KeepAway
+from query.sets.methods import Demand, Match, Method
+from query.sets.select_set import Asked, distribution, select_set, with_columns
 
 
-class NewDataset(BaseModel):
-    """A dataset to be made."""
+class Apart(BaseModel):
+    """What keeps sides apart."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(examples=["val-bikes"])
-    question: Question
-    split: str | None = Field(default=None, examples=["train=0.8,validation=0.2"])
-    split_by: str = Field(default="scene", description="What stays on one side.")
+    min_gap_s: float = Field(
+        default=MIN_GAP_S,
+        ge=0,
+        allow_inf_nan=False,
+        description="Frames nearer in time than this stay on one side [s].",
+    )
+    allow_leakage: bool = Field(
+        default=False, description="Sides may share scenes, drives and moments."
+    )
     seed: int = Field(default=0, ge=0)
+
+
+class Divided(Apart):
+    """How frames are divided."""
+
+    split: str | None = Field(default=None, examples=["train=0.8,validation=0.2"])
+    split_by: str = Field(
+        default="scene",
+        description="What stays on one side: scene, camera, any tag, or frame for nothing.",
+    )
+    stratify_splits: tuple[str, ...] = Field(
+        default=(),
+        description="What every split has its share of: tags, or tags with edges of bins.",
+        examples=[("camera", "car:0,1000")],
+    )
+
+    def division(self) -> Division:
+        """The division.
+
+        Raises:
+            InvalidInput: The shares are not written as they should be.
+        """
+        return Division(
+            parse_split(self.split) if self.split else {},
+            self.split_by if self.split_by == FRAME else self.split_by.lower(),
+            self.stratify_splits,
+            self.min_gap_s,
+            self.allow_leakage,
+            self.seed,
+        )
+
+
+class NewDataset(Divided):
+    """A dataset to be made."""
+
+    name: str = Field(examples=["val-bikes"])
+    question: Question = Question()
+    method: Method | None = Field(
+        default=None, description="How to choose among the frames that answer the question."
+    )
+    disjoint_from: tuple[str, ...] = Field(
+        default=(),
+        description="Datasets with which it shares no scene, drive or moment.",
+        examples=[("train-1@2",)],
+    )
+
+
+class NewSplit(Divided):
+    """A dataset to be divided anew."""
+
+    split: str = Field(examples=["train=0.8,validation=0.2"])
+
+
+class NewExtension(Apart):
+    """A dataset to be extended where it lacks frames."""
+
+    demands: tuple[Demand, ...] = Field(min_length=1)
+    split: str | None = Field(
+        default=None, description="Which split lacks them; the only one by default."
+    )
 
 
 def ask(workspace: Workspace, question: Question, at: int | None = None) -> Selection:
@@ -39,32 +117,114 @@ def ask(workspace: Workspace, question: Question, at: int | None = None) -> Sele
     )
 
 
+def described(workspace: Workspace, question: Question, at: int | None = None) -> Description:
+    """What a question means, without asking it; of the snapshot ``at`` as `ask`."""
+    return describe(workspace.catalog, question, workspace.records.class_names(), at)
+
+
 def make_dataset(workspace: Workspace, wanted: NewDataset, at: int | None = None) -> Dataset:
-    """Ask the question, of the snapshot ``at`` where one is given, and save its answer."""
-    return save_selection(workspace, wanted, ask(workspace, wanted.question, at))
+    """Choose frames, of the snapshot ``at`` where one is given, and save them."""
+    check_name(wanted.name)
+    division = wanted.division()
+    keep_away, others = _keep_away(workspace, wanted)
+    method, like = _with_targets(workspace, wanted.method)
+    asked = Asked(wanted.question, method, wanted.seed, keep_away, [*_columns(division)])
+    selection, report = select_set(
+        workspace.catalog,
+        asked,
+        workspace.records.class_names(),
+        workspace.settings.query_timeout_s,
+        at,
+    )
+    built: dict[str, Any] = {}
+    if method is not None:
+        built["method"] = {**method.model_dump(mode="json"), **like}
+        built["method_seed"] = wanted.seed
+    if others:
+        built["disjoint_from"] = [found.content_id for found in others]
+        built["disjoint_gap_s"] = wanted.min_gap_s
+        report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in others]}
+    return save_selection(
+        workspace, wanted, selection, Origin(built=built, seed=wanted.seed, report=report)
+    )
 
 
-def save_selection(workspace: Workspace, wanted: NewDataset, selection: Selection) -> Dataset:
+def _columns(division: Division) -> list[str]:
+    """What the division looks at; nothing where there is none."""
+    return [*division.columns(), DRIVE] if division.shares else []
+
+
+def _keep_away(workspace: Workspace, wanted: NewDataset) -> tuple[KeepAway | None, list[Dataset]]:
+    others = [workspace.records.dataset(name) for name in wanted.disjoint_from]
+    timeout_s = workspace.settings.query_timeout_s
+    parts = [
+        keep_away_from(workspace.catalog, found, wanted.min_gap_s, timeout_s) for found in others
+    ]
+    return union(parts, wanted.min_gap_s), others
+
+
+def _with_targets(
+    workspace: Workspace, method: Method | None
+) -> tuple[Method | None, Mapping[str, Any]]:
+    """A Match that is like a dataset with that one's shares as its targets; which one it was."""
+    if not isinstance(method, Match) or method.like is None:
+        return method, {}
+    found = workspace.records.dataset(method.like)
+    fkeys = Manifest.read(Path(found.manifest)).split(method.like_split).frames["fkey"].to_pylist()
+    targets = distribution(
+        workspace.catalog,
+        fkeys,
+        method.by,
+        workspace.records.class_names(),
+        found.snapshot,
+        workspace.settings.query_timeout_s,
+    )
+    made = method.model_copy(update={"targets": targets, "like": None, "by": ()})
+    return made, {"like": f"{found.name}@{found.version}", "like_id": found.content_id}
+
+
+def save_selection(
+    workspace: Workspace,
+    wanted: NewDataset,
+    selection: Selection,
+    origin: Origin | None = None,
+) -> Dataset:
     """Save an answer that has been had already."""
     catalog = workspace.catalog
-    if selection.snapshot == catalog.snapshot():
-        return _saved(workspace, wanted, selection)
-    # Compaction holds the lock while it chooses the snapshots to expire: it leaves those alone that
-    # a dataset names, and must not come between asking and naming.
-    with (
-        catalog.writing(f"dataset {wanted.name}"),
-        catalog.reading(selection.snapshot),
-    ):
-        return _saved(workspace, wanted, selection)
+    division = wanted.division()
+    with catalog.reading(selection.snapshot) as cursor:
+        selection = with_columns(cursor, selection, _columns(division))
+    origin = origin or Origin(seed=wanted.seed)
+    with naming(catalog, selection.snapshot, wanted.name):
+        return create_dataset(
+            workspace.records, workspace.datasets, wanted.name, selection, division, origin
+        )
 
 
-def _saved(workspace: Workspace, wanted: NewDataset, selection: Selection) -> Dataset:
-    return create_dataset(
+def divide_dataset(workspace: Workspace, name: str, wanted: NewSplit) -> Dataset:
+    """Divide a dataset's frames anew, as a new version of it."""
+    return split_dataset(_stores(workspace), workspace.records.dataset(name), wanted.division())
+
+
+def grow_dataset(
+    workspace: Workspace, name: str, wanted: NewExtension, at: int | None = None
+) -> Dataset:
+    """Add the frames that a dataset lacks, as a new version of it."""
+    gap = Gap(wanted.demands, wanted.split, wanted.min_gap_s, wanted.allow_leakage, wanted.seed)
+    return extend_dataset(_stores(workspace), workspace.records.dataset(name), gap, at)
+
+
+def _stores(workspace: Workspace) -> Stores:
+    return Stores(
+        workspace.catalog,
         workspace.records,
         workspace.datasets,
-        wanted.name,
-        selection,
-        shares=parse_split(wanted.split) if wanted.split else None,
-        split_by=wanted.split_by,
-        seed=wanted.seed,
+        workspace.records.class_names(),
+        workspace.settings.query_timeout_s,
     )
+
+
+def class_tags(workspace: Workspace, manifest: Manifest) -> Sequence[str]:
+    """Class tag of each entry of a manifest's class_pixels."""
+    by_name = {name: tag for tag, name in workspace.records.class_names().items()}
+    return [by_name.get(name, name) for name in manifest.header.classes]

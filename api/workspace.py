@@ -1,5 +1,8 @@
 """One Framesift home, opened: its stores and its folders."""
 
+import threading
+from collections import OrderedDict
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 
@@ -7,11 +10,13 @@ from pydantic import SecretStr
 
 from api.machine import memory_mb
 from api.settings import Settings
+from catalog.limited_store import LimitedStore
 from catalog.location import CatalogLocation
 from catalog.postgres import Postgres
 from catalog.record_store import RecordStore
 from catalog.s3_prefix import S3Access, S3Prefix
 from catalog.store import CatalogStore
+from query.collection_rule import rows_of
 
 
 def database_at(given: SecretStr | None) -> Path | Postgres | None:
@@ -41,6 +46,10 @@ def data_at(given: str | None, access: S3Access) -> Path | S3Prefix | None:
     return Path(given).expanduser().absolute()
 
 
+_LIMITED = 16
+"""Different sets of rows that are kept open for those who may see no others."""
+
+
 class Workspace:
     """Stores and folders of one home; each store is opened when first used."""
 
@@ -48,6 +57,8 @@ class Workspace:
         """Open nothing yet; ``serves`` where many questions will be asked of this process."""
         self.settings, self.serves = settings, serves
         self.home = settings.home.expanduser().absolute()
+        self._limited: OrderedDict[tuple[str, ...], Workspace] = OrderedDict()
+        self._limiting = threading.Lock()
 
     @cached_property
     def catalog_location(self) -> CatalogLocation:
@@ -84,6 +95,19 @@ class Workspace:
         given = self.settings.hot_memory_mb
         return memory_mb() // 4 if given is None else given
 
+    def limited_to(self, rules: tuple[str, ...]) -> "Workspace":
+        """The same home for somebody who sees the rows of collections with these rules, or none."""
+        with self._limiting:
+            limited = self._limited.pop(rules, None)
+            if limited is None:
+                limited = copy(self)
+                limits = {"memory_limit": self.settings.query_memory}
+                limited.catalog = LimitedStore(self.catalog, rows_of(rules), limits)
+            self._limited[rules] = limited
+            while len(self._limited) > _LIMITED:
+                self._limited.popitem(last=False)
+            return limited
+
     @cached_property
     def records(self) -> RecordStore:
         """The records of sources, scans, datasets and jobs."""
@@ -114,5 +138,7 @@ class Workspace:
 
     def close(self) -> None:
         """Close what is open."""
+        while self._limited:
+            self._limited.popitem()[1].catalog.close()
         if "catalog" in self.__dict__:
             self.catalog.close()

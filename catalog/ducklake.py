@@ -71,7 +71,7 @@ class Lake:
     """A connection to a catalog.
 
     Attributes:
-        connection: DuckDB's, with the catalog attached as LAKE.
+        connection: DuckDB's, with the catalog attached.
     """
 
     def __init__(
@@ -81,6 +81,7 @@ class Lake:
         *,
         read_only: bool,
         at: int | None = None,
+        attached_as: str = LAKE,
     ) -> None:
         """Connect; makes DuckLake's own tables where there are none and it is not read-only.
 
@@ -89,6 +90,7 @@ class Lake:
             limits: DuckDB's settings of memory and threads.
             read_only: Lock the connection down.
             at: Number of the snapshot to read; the newest when None.
+            attached_as: Under which name.
 
         Raises:
             InvalidInput: A limit is none that DuckDB knows.
@@ -111,7 +113,7 @@ class Lake:
             self.connection.execute("SET GLOBAL ducklake_max_retry_count = 0")
             self._prepare_s3()
             self.sign_in()
-            self._attach(read_only, at)
+            self._attach(read_only, at, attached_as)
             if read_only:
                 self._lock_down()
         except BaseException:
@@ -161,7 +163,7 @@ class Lake:
         ):
             self.connection.execute(f"SET GLOBAL {setting}")
 
-    def _attach(self, read_only: bool, at: int | None) -> None:
+    def _attach(self, read_only: bool, at: int | None, name: str) -> None:
         # No data inlining: with schema changes it made queries on wide tables 13 times slower.
         # The data path is given anew each time, so that a catalog's folder can be moved.
         options = [
@@ -190,7 +192,7 @@ class Lake:
         if at is not None:
             options.append(f"SNAPSHOT_VERSION {at}")
         self.connection.execute(
-            f"ATTACH 'ducklake:{quoted(place)}' AS {LAKE} ({', '.join(options)})"
+            f"ATTACH 'ducklake:{quoted(place)}' AS {name} ({', '.join(options)})"
         )
 
     def _lock_down(self) -> None:

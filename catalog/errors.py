@@ -6,6 +6,9 @@
     │   └── ClassListMissing     a source without its class_list.json
     ├── NotFound                 no source, dataset, job... of that name
     ├── AlreadyExists            the name is taken
+    ├── NotAuthenticated         nobody that the server knows is asking
+    ├── NotAllowed               who asks is known, and may not
+    ├── LoginThrottled           too many logins have failed
     ├── BadFile                  a file's content cannot be used
     │   └── UnreadableFile       ... or could not be read this time
     ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
@@ -104,6 +107,26 @@ class AlreadyExists(FramesiftError):
         self.kind = kind
         self.name = name
         super().__init__(f"{kind} '{name}' already exists{': ' + hint if hint else ''}")
+
+
+class NotAuthenticated(FramesiftError):
+    """A request without a token or password that counts."""
+
+
+class NotAllowed(FramesiftError):
+    """Who asks is known, and may not."""
+
+
+class LoginThrottled(FramesiftError):
+    """Too many logins have failed.
+
+    Attributes:
+        wait_s: When the next one is looked at [s from now].
+    """
+
+    def __init__(self, wait_s: float) -> None:
+        self.wait_s = wait_s
+        super().__init__(f"too many logins have failed: try again in {max(wait_s, 1):.0f} s")
 
 
 class BadFile(FramesiftError):

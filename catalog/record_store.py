@@ -16,6 +16,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.orm import Session
 
+import catalog.user_tables  # noqa: F401  its tables are records, too: backups and copies hold them
 from catalog.errors import (
     AlreadyExists,
     CatalogBusy,
@@ -30,11 +31,14 @@ from catalog.records import PLATFORMS, Problem
 from catalog.tables import Dataset, Job, Scan, ScanProblem, Source, TagDefinition
 from catalog.write_lock import write_lock
 
-NEWEST = "0003"
+NEWEST = "0005"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 _KEYS_PER_STATEMENT = 500
 _BUSY_S = 30
+_ONLY_READS = "framesift_only_reads"
+"""Execution option of a connection whose transactions write nothing."""
+
 _TRANSACTION_LOCK = 0x6672616D65  # any number that no other program of the database takes
 
 
@@ -70,6 +74,13 @@ class RecordStore:
         """One transaction: committed at the end of the block, undone when it raises."""
         new_session = Session(self.engine, expire_on_commit=False)
         with _translated(self.place), new_session as session, session.begin():
+            yield session
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """One transaction that only reads, and waits for no other."""
+        engine = self.engine.execution_options(**{_ONLY_READS: True})
+        with _translated(self.place), Session(engine, expire_on_commit=False) as session:
             yield session
 
     def _migrate(self, lock_wait_s: float) -> None:
@@ -346,7 +357,8 @@ def _sqlite_engine(path: Path) -> Engine:
     def _begin(connection) -> None:  # type: ignore[no-untyped-def]
         # Take the write lock at once: a transaction that reads and then writes could otherwise
         # fail with "database is locked" however long it waits.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        reads = _ONLY_READS in connection.get_execution_options()
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     return engine
 
@@ -359,6 +371,8 @@ def _postgres_engine(place: Postgres) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection) -> None:  # type: ignore[no-untyped-def]
+        if _ONLY_READS in connection.get_execution_options():
+            return
         # One transaction at a time, as SQLite has it: what reads and then writes needs no retries.
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_BUSY_S}s'")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TRANSACTION_LOCK})")

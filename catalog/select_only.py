@@ -6,6 +6,7 @@ read-only transaction, and below an allowed S3 prefix ".." leads out of it. What
 past the checks of the query layer is stopped here.
 """
 
+import itertools
 import json
 import re
 import threading
@@ -59,6 +60,7 @@ class SelectOnly:
         """Wrap a cursor of a locked-down connection."""
         self._cursor = cursor
         self.held, self.classes = held, classes
+        self._plans: OrderedDict[str, str] = OrderedDict()
 
     def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
         """Run one SELECT.
@@ -70,8 +72,24 @@ class SelectOnly:
         if not _was_accepted(query):
             self._check(query)
             _accept(query)
-        self._cursor.execute(query, parameters)
+        planned = self.held is not None and parameters is None and len(query) > _LONG
+        self._cursor.execute(self._plan(query) if planned else query, parameters)
         return self
+
+    def _plan(self, query: str) -> str:
+        """A statement that runs the query by the plan that was made when it was first seen."""
+        name = self._plans.pop(query, "")
+        if not name:
+            name = f"plan_{next(_numbers)}"
+            self._cursor.execute(f"PREPARE {name} AS {query}")
+        self._plans[query] = name
+        if len(self._plans) > _MOST_PLANS:
+            self._cursor.execute(f"DEALLOCATE {self._plans.popitem(last=False)[1]}")
+        return f"EXECUTE {name}"
+
+    def close(self) -> None:
+        """Close the cursor."""
+        self._cursor.close()
 
     @contextmanager
     def beside(self, name: str, rows: pa.Table) -> Iterator[None]:
@@ -127,6 +145,14 @@ def _accept(query: str) -> None:
 def is_wide(cursor: duckdb.DuckDBPyConnection | SelectOnly) -> bool:
     """Whether what a cursor of CatalogStore reads is laid out as catalog.wide_tables says."""
     return isinstance(cursor, SelectOnly) and cursor.held is not None
+
+
+_LONG = 2_000
+"""Statements of more characters are planned once: the redbook's share of a class, which becomes
+3,000, then takes 0.6 ms in place of 2.3. Short ones gain nothing: EXECUTE takes 1 ms by itself."""
+
+_MOST_PLANS = 32
+_numbers = itertools.count()
 
 
 def class_matrix(cursor: duckdb.DuckDBPyConnection | SelectOnly) -> ClassMatrix | None:

@@ -126,7 +126,7 @@ class CatalogStore:
         # The casts: DuckDB's own class cannot be derived from.
         if hot is not None:
             with hot.reading() as cursor:
-                yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor, hot.number, hot.classes))
+                yield cast(duckdb.DuckDBPyConnection, cursor)
             return
         with self.inspecting(at) as cursor:
             yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))

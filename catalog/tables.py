@@ -101,6 +101,14 @@ class Dataset(Base):
     splits: Mapped[dict[str, Any]]
     class_pixels: Mapped[dict[str, Any]]
     manifest: Mapped[str] = mapped_column(String(4096))
+    # Decimal digits: a seed may be larger than any integer column.
+    seed: Mapped[str] = mapped_column(String(64), default="0")
+    # Frames that contain each class; empty for datasets of schema 0003 and before.
+    class_frames: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    # "name@version" and id of the datasets that it was made from.
+    parents: Mapped[list[Any]] = mapped_column(default=list)
+    # What was achieved of what was wanted, and how its splits are kept apart.
+    report: Mapped[dict[str, Any]] = mapped_column(default=dict)
     created: Mapped[datetime] = mapped_column(default=now)
 
 

@@ -22,6 +22,9 @@ class FramesiftServerError(Exception):
 PixelRange = tuple[int | None, int | None] | int
 """Lowest and highest pixels, None for an open end; one number means exactly that many."""
 
+ShareRange = tuple[float | None, float | None]
+"""Lowest and highest share of a frame's pixels, 0 to 1, None for an open end."""
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -30,11 +33,17 @@ class Selection:
     Attributes:
         question: What was asked, as the server understood it.
         snapshot: The catalog snapshot it was asked of.
+        sentence: The question in English.
+        sql: The question in Db2's SQL, over metaocean_view.
+        note: What of the question SQL cannot say; empty where that is nothing.
         frames: One mapping per frame, in order; class tags hold pixels.
     """
 
     question: Mapping[str, Any]
     snapshot: int
+    sentence: str
+    sql: str
+    note: str
     frames: Sequence[Mapping[str, Any]]
     _client: "Client" = field(repr=False)
 
@@ -109,6 +118,11 @@ class Client:
         where: str | None = None,
         camera: str | Sequence[str] = (),
         scene: str | Sequence[str] = (),
+        has: str | Sequence[str] = (),
+        without: str | Sequence[str] = (),
+        share: Mapping[str, ShareRange] | None = None,
+        time: tuple[str | None, str | None] | None = None,
+        condition: Mapping[str, Any] | None = None,
         order: str | Sequence[str] = (),
         limit: int | None = None,
         sample: int | None = None,
@@ -122,6 +136,12 @@ class Client:
             where: A WHERE body in SQL.
             camera: Camera or cameras.
             scene: Scene or scenes.
+            has: Class or classes that must be in the frame.
+            without: Class or classes that must not be.
+            share: Share of the frame's pixels per class: ``{"car": (0.01, 0.2)}``.
+            time: When the recording began, both ends included: ``("2018-08", "2018-10-15")``.
+            condition: More conditions as data: ``{"kind": "any", "of": [...]}``, see
+                docs/selections.md.
             order: Tags to order by, each with " desc" for falling order.
             limit: At most so many frames.
             sample: So many at random, decided by ``seed``.
@@ -141,9 +161,29 @@ class Client:
             "limit": limit,
             "sample": sample,
             "seed": seed,
+            "condition": _all(
+                [
+                    *({"kind": "has", "tag": name} for name in _names(has)),
+                    *({"kind": "without", "tag": name} for name in _names(without)),
+                    *(
+                        {"kind": "share", "tag": name, "lowest": low, "highest": high}
+                        for name, (low, high) in (share or {}).items()
+                    ),
+                    *([] if time is None else [_time(*time)]),
+                    *([] if condition is None else [condition]),
+                ]
+            ),
         }
         body = self._ask("POST", "/v1/selections", question, at=at)
-        return Selection(body["question"], body["snapshot"], body["frames"], self)
+        return Selection(
+            question=body["question"],
+            snapshot=body["snapshot"],
+            sentence=body["sentence"],
+            sql=body["sql"],
+            note=body["note"],
+            frames=body["frames"],
+            _client=self,
+        )
 
     def classes(self, *, at: int | None = None) -> Sequence[Mapping[str, Any]]:
         """Frames and pixel share of every class.
@@ -195,6 +235,16 @@ class Client:
 def connect(url: str, token: str | None = None) -> Client:
     """A client of the server at ``url``; nothing is sent before the first question."""
     return Client(url, token)
+
+
+def _time(start: str | None, end: str | None) -> Mapping[str, Any]:
+    return {"kind": "time", "start": start, "end": end}
+
+
+def _all(conditions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return {"kind": "all", "of": conditions}
 
 
 def _range(tag: str, value: PixelRange) -> dict[str, Any]:

@@ -1,15 +1,19 @@
-"""A selection saved: named, versioned, divided into splits, never changed again."""
+"""Frames saved: named, versioned, divided into splits, never changed again."""
 
 import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
-from fractions import Fraction
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import func, select
@@ -17,11 +21,55 @@ from sqlalchemy import func, select
 from catalog.errors import InvalidInput, NotFound
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Source
+from pipeline.division import Division, divide
 from pipeline.manifest import FRAMES_SCHEMA, Manifest, ManifestHeader
-from pipeline.split import GROUPINGS, assign_splits
+from query.sampling import hashes_of
 from query.selection import Selection
+from query.sets.strata import Codes
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a dataset's frames were come by, besides the question.
+
+    Attributes:
+        built: What chose or added the frames, as data; part of the dataset's id.
+        seed: Decided between frames that fitted equally.
+        parents: The datasets that it was made from.
+        report: What was achieved of what was wanted.
+    """
+
+    built: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    parents: Sequence[Dataset] = ()
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Content:
+    """A dataset's frames, ready to be saved.
+
+    Attributes:
+        question: The question, the method and the division, as data.
+        snapshot: The catalog snapshot that was asked.
+        rows: One row per frame, schema FRAMES_SCHEMA.
+        splits: Names of the splits, in order.
+        tags: Class tag of each entry of class_pixels.
+        classes: Class names in the same order.
+        class_list: The sources' class list.
+        roots: Folder or URI of each source.
+    """
+
+    question: Mapping[str, Any]
+    snapshot: int
+    rows: pa.Table
+    splits: Sequence[str]
+    tags: Sequence[str]
+    classes: tuple[str, ...]
+    class_list: Mapping[str, str]
+    roots: Mapping[str, str]
 
 
 def create_dataset(
@@ -29,10 +77,8 @@ def create_dataset(
     folder: Path,
     name: str,
     selection: Selection,
-    *,
-    shares: Mapping[str, Fraction] | None = None,
-    split_by: str = "scene",
-    seed: int = 0,
+    division: Division | None = None,
+    origin: Origin | None = None,
 ) -> Dataset:
     """Save a selection as a new version of the dataset ``name``, its manifest on disk.
 
@@ -40,40 +86,89 @@ def create_dataset(
         records: The records.
         folder: Where manifests lie; the dataset's is ``folder/name/vN``.
         name: Letters, digits, dots, dashes and underscores.
-        selection: The frames.
-        shares: Share of each split; one split "all" when None.
-        split_by: "scene", "camera" or "frame": what stays together on one side.
-        seed: Decides the division.
+        selection: The frames, with the division's columns.
+        division: How to divide them; one split "all" when None.
+        origin: How they were come by, where it was not the question alone.
 
     Returns:
         The dataset; the version that has the same content where there is one.
 
     Raises:
         InvalidInput: A bad name, no frames, or too few groups for the splits.
+        UnknownName: The division names a column that there is not.
         NotFound: A frame's source has been removed.
         StorageError: The manifest cannot be written.
     """
-    if not _NAME.fullmatch(name):
-        raise InvalidInput(
-            f"dataset name '{name}': expected letters, digits, '.', '_' and '-', such as val-bikes"
-        )
+    division, origin = division or Division(), origin or Origin()
+    check_name(name)
     if not len(selection):
         raise InvalidInput(
             f"dataset {name}: the selection has no frames; widen its ranges "
             "(framesift classes shows what there is)"
         )
+    splits = tuple(division.shares) or ("all",)
+    sides, report = _sides(selection, division)
+    of_rows = pa.array(splits).take(pa.array(sides))
+    rows, class_list, classes, roots = rows_of(records, name, selection, of_rows)
+    content = Content(
+        question={
+            **selection.question.model_dump(mode="json", exclude_defaults=True),
+            **origin.built,
+            **division.to_json(),
+        },
+        snapshot=selection.snapshot,
+        rows=rows,
+        splits=splits,
+        tags=selection.classes,
+        classes=classes,
+        class_list=class_list,
+        roots=roots,
+    )
+    return save_content(
+        records, folder, name, content, replace(origin, report={**origin.report, **report})
+    )
+
+
+def rows_of(
+    records: RecordStore, name: str, selection: Selection, splits: pa.Array
+) -> tuple[pa.Table, Mapping[str, str], tuple[str, ...], Mapping[str, str]]:
+    """A selection as a manifest's rows; its class list, class names, and its sources' roots.
+
+    Raises:
+        InvalidInput: A frame has no camera image, or sources have different class lists.
+        NotFound: A frame's source has been removed.
+    """
     _refuse_labels_alone(name, selection)
-    splits = _splits(selection, shares, split_by, seed)
     sources = _sources_of(selection, records)
-    rows = _rows(selection, splits, sources)
-    question = {
-        **selection.question.model_dump(mode="json", exclude_defaults=True),
-        "split": {key: str(share) for key, share in (shares or {}).items()},
-        "split_by": split_by if shares else None,
-        "split_seed": seed if shares else None,
-    }
-    content_id = _content_id(question, selection.snapshot, rows)
     class_list, classes = _classes(sources, selection, records)
+    roots = {source.name: _root(source) for source in sources.values()}
+    return _rows(selection, splits, sources), class_list, classes, roots
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that could not be a folder's on every system.
+
+    Raises:
+        InvalidInput: It could not.
+    """
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"dataset name '{name}': expected letters, digits, '.', '_' and '-', such as val-bikes"
+        )
+
+
+def save_content(
+    records: RecordStore, folder: Path, name: str, content: Content, origin: Origin
+) -> Dataset:
+    """Save frames as a dataset's new version, or find the version that has the same content.
+
+    Raises:
+        StorageError: The manifest cannot be written.
+    """
+    rows = content.rows
+    content_id = _content_id(content.question, content.snapshot, rows)
+    parents = [{"name": f"{p.name}@{p.version}", "id": p.content_id} for p in origin.parents]
+    matrix = class_matrix(rows, len(content.tags))
     with records.session() as session:
         newest = session.scalar(select(func.max(Dataset.version)).where(Dataset.name == name)) or 0
         same = session.scalar(
@@ -82,16 +177,20 @@ def create_dataset(
         if same is not None:
             return same
         place = folder / name / f"v{newest + 1}"
+        held = Counter(rows["split"].to_pylist())
         header = ManifestHeader(
             name=name,
             version=newest + 1,
             id=content_id,
-            question=question,
-            snapshot=selection.snapshot,
-            class_list=class_list,
-            classes=classes,
-            splits={split: splits.count(split) for split in (shares or ("all",))},
-            roots={source.name: _root(source) for source in sources.values()},
+            question=content.question,
+            snapshot=content.snapshot,
+            class_list=content.class_list,
+            classes=content.classes,
+            splits={split: held[split] for split in content.splits},
+            roots=content.roots,
+            seed=origin.seed,
+            parents=tuple(parents),
+            report=origin.report,
         )
         # Leftovers of a creation that was killed before its record was committed.
         shutil.rmtree(place, ignore_errors=True)
@@ -100,15 +199,33 @@ def create_dataset(
             name=name,
             version=newest + 1,
             content_id=content_id,
-            question=question,
-            snapshot=selection.snapshot,
-            frames=len(selection),
+            question=content.question,
+            snapshot=content.snapshot,
+            frames=rows.num_rows,
             splits=dict(header.splits),
-            class_pixels=selection.class_pixels(),
+            class_pixels=dict(zip(content.tags, matrix.sum(axis=0).tolist(), strict=True)),
+            class_frames=dict(zip(content.tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
             manifest=str(place),
+            seed=str(origin.seed),
+            parents=parents,
+            report=dict(origin.report),
         )
         session.add(dataset)
     return dataset
+
+
+def class_matrix(rows: pa.Table, classes: int) -> npt.NDArray[np.int64]:
+    """Pixels of each class (columns) in each of a manifest's rows."""
+    flat = rows["class_pixels"].combine_chunks().flatten()
+    return np.asarray(flat).astype(np.int64).reshape(rows.num_rows, classes)
+
+
+def _sides(selection: Selection, division: Division) -> tuple[Codes, dict[str, Any]]:
+    if not division.shares:
+        return np.zeros(len(selection), np.int64), {}
+    hashes = hashes_of(selection.frames["fkey"].to_pylist())
+    classes = dict.fromkeys(selection.classes, "")
+    return divide(selection.frames, hashes, division, classes)
 
 
 def _refuse_labels_alone(name: str, selection: Selection) -> None:
@@ -123,33 +240,24 @@ def _refuse_labels_alone(name: str, selection: Selection) -> None:
         )
 
 
-def _splits(
-    selection: Selection, shares: Mapping[str, Fraction] | None, split_by: str, seed: int
-) -> list[str]:
-    if split_by not in GROUPINGS:
-        raise InvalidInput(f"split by '{split_by}': expected one of {', '.join(GROUPINGS)}")
-    if shares is None:
-        return ["all"] * len(selection)
-    column = "fkey" if split_by == "frame" else split_by
-    return assign_splits(selection.frames[column].to_pylist(), shares, seed)
-
-
 def _sources_of(selection: Selection, records: RecordStore) -> dict[tuple[str, str], Source]:
-    frames = selection.frames
-    wanted = set(zip(frames["cluster"].to_pylist(), frames["datasource"].to_pylist(), strict=True))
+    pairs = selection.frames.select(["cluster", "datasource"]).group_by(["cluster", "datasource"])
+    wanted = sorted(tuple(row.values()) for row in pairs.aggregate([]).to_pylist())
     found = {(source.cluster, source.datasource): source for source in records.sources()}
-    for cluster, datasource in sorted(wanted):
-        if (cluster, datasource) not in found:
-            raise NotFound("source", datasource, f"of cluster {cluster}; it has been removed")
-    return {pair: found[pair] for pair in sorted(wanted)}
+    for pair in wanted:
+        if pair not in found:
+            raise NotFound("source", pair[1], f"of cluster {pair[0]}; it has been removed")
+    return {pair: found[pair] for pair in wanted}
 
 
 def _rows(
-    selection: Selection, splits: list[str], sources: Mapping[tuple[str, str], Source]
+    selection: Selection, splits: pa.Array, sources: Mapping[tuple[str, str], Source]
 ) -> pa.Table:
     frames = selection.frames
     pairs = zip(frames["cluster"].to_pylist(), frames["datasource"].to_pylist(), strict=True)
-    per_class = [frames[tag].fill_null(0).to_pylist() for tag in selection.classes]
+    pixels = [np.asarray(frames[tag].fill_null(0)).astype(np.int32) for tag in selection.classes]
+    ends = np.arange(len(selection) + 1, dtype=np.int32) * len(pixels)
+    per_frame = np.array(pixels, np.int32).reshape(len(pixels), -1).T.ravel()
     return pa.table(
         {
             "fkey": frames["fkey"],
@@ -161,7 +269,7 @@ def _rows(
             "label": frames["label_file"],
             "image_size": frames["image_size"],
             "label_size": frames["label_size"],
-            "class_pixels": [list(row) for row in zip(*per_class, strict=True)],
+            "class_pixels": pa.ListArray.from_arrays(pa.array(ends), pa.array(per_frame)),
         },
         schema=FRAMES_SCHEMA,
     )

@@ -27,7 +27,8 @@ from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
 
 HEADER_FILE = "manifest.json"
 FRAMES_FILE = "frames.parquet"
-FORMAT = 1
+FORMAT = 2
+"""2 has seed, parents and report, which 1 lacks."""
 
 FRAMES_SCHEMA = pa.schema(
     [
@@ -64,6 +65,9 @@ class ManifestHeader:
         roots: Folder (or URI) of each source.
         frames_sha256: Digest of frames.parquet, which belongs to this header.
         staged: Whether ``roots`` name a cache.
+        seed: Decided between frames that fitted equally.
+        parents: The datasets that it was made from, "name@version" and id of each.
+        report: What was achieved of what was wanted, and how the splits are kept apart.
     """
 
     name: str
@@ -77,6 +81,9 @@ class ManifestHeader:
     roots: Mapping[str, str]
     frames_sha256: str = ""
     staged: bool = False
+    seed: int = 0
+    parents: tuple[Mapping[str, str], ...] = ()
+    report: Mapping[str, Any] = field(default_factory=dict)
     format: int = field(default=FORMAT)
 
 
@@ -151,7 +158,7 @@ class Manifest:
             folder.mkdir(parents=True, exist_ok=True)
             try:
                 pq.write_table(table, frames_part, compression="zstd")
-                header = replace(self.header, frames_sha256=_sha256(frames_part))
+                header = replace(self.header, frames_sha256=_sha256(frames_part), format=FORMAT)
                 header_part.write_text(json.dumps(asdict(header), indent=2), encoding="utf-8")
                 for part in (frames_part, header_part):
                     _to_disk(part)
@@ -179,12 +186,13 @@ class Manifest:
         header_file, frames_file = folder / HEADER_FILE, folder / FRAMES_FILE
         try:
             data = json.loads(header_file.read_text(encoding="utf-8"))
-            if data.get("format") != FORMAT:
+            if data.get("format") not in range(1, FORMAT + 1):
                 raise BadFile(
-                    f"manifest format {data.get('format')}; this version reads {FORMAT}",
+                    f"manifest format {data.get('format')}; this version reads 1 to {FORMAT}",
                     str(header_file),
                 )
-            header = ManifestHeader(**(data | {"classes": tuple(data["classes"])}))
+            tuples = {key: tuple(data.get(key, ())) for key in ("classes", "parents")}
+            header = ManifestHeader(**(data | tuples))
             if _sha256(frames_file) != header.frames_sha256:
                 raise BadFile("does not belong to the manifest.json beside it", str(frames_file))
             table = pq.read_table(frames_file).cast(FRAMES_SCHEMA)

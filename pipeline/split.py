@@ -1,17 +1,24 @@
-"""Which frame goes to which split, whole groups staying on one side."""
+"""Which frame goes to which split: whole groups on one side, strata as even as these allow."""
 
-import hashlib
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 
-from catalog.errors import InvalidInput
+import numpy as np
+import numpy.typing as npt
 
-GROUPINGS = ("scene", "camera", "frame")
+from catalog.errors import InvalidInput
+from query.sampling import Hashes, places
+from query.sets.rounding import largest_remainder
+from query.sets.strata import Codes
+
+Reals = npt.NDArray[np.float64]
 
 # Fraction alone would also take 1e999999999 and count for minutes.
 _SHARE = re.compile(r"\d{1,9}(\.\d{0,9})?|\.\d{1,9}|\d{1,9}/\d{1,9}", re.ASCII)
+
+_EXCHANGED_GROUPS = 1_500
+"""So many groups are also exchanged in pairs; more are only moved."""
 
 
 def parse_split(text: str) -> dict[str, Fraction]:
@@ -45,40 +52,140 @@ def _share(text: str) -> Fraction:
         return Fraction(0)
 
 
-def assign_splits(groups: Sequence[str], shares: Mapping[str, Fraction], seed: int) -> list[str]:
-    """The split of each item, so that items of one group share it.
+def assign_splits(
+    hashes: Hashes, groups: Codes, strata: Codes, shares: Mapping[str, Fraction], seed: int
+) -> Codes:
+    """The split of each frame, so that the frames of one group share it.
 
-    Groups are taken in an order that the seed decides, the largest first, and each goes to the
-    split that is furthest below its share; so shares are met as well as whole groups allow.
+    Single frames are divided exactly: in every stratum to within one frame, and in all together.
+    Whole groups are taken by falling size and each goes where the squares of what splits and strata
+    have above or below their shares grow least; with strata, groups are then moved and exchanged
+    until none brings that sum down.
 
     Args:
-        groups: Group of each item, such as its scene.
+        hashes: The frames' fkey_hash.
+        groups: Group of each frame, numbered from 0.
+        strata: Stratum of each frame, numbered from 0.
         shares: Wanted share of each split (sums to 1).
-        seed: Decides between groups of equal size.
+        seed: Decides between groups, or frames, that do equally well.
+
+    Returns:
+        Position of each frame's split in ``shares``, whatever the order of the frames.
 
     Raises:
         InvalidInput: There are fewer groups than splits, so one would stay empty.
     """
-    sizes = Counter(groups)
-    if len(sizes) < len(shares):
+    number = int(groups.max(initial=-1)) + 1
+    if number < len(shares):
         raise InvalidInput(
-            f"{len(sizes)} groups cannot be divided among {len(shares)} splits "
-            f"({', '.join(shares)}): choose more frames, or divide by frame (--split-by frame)"
+            f"{number} groups cannot be divided among {len(shares)} splits "
+            f"({', '.join(shares)}): choose more frames, or divide single ones "
+            "(--split-by frame --allow-leakage)"
         )
-    total = len(groups)
-    held: Counter[str] = Counter()
-    split_of: dict[str, str] = {}
-    left = len(sizes)
-    for group in sorted(sizes, key=lambda name: (-sizes[name], _shuffled(name, seed))):
-        empty = [name for name in shares if not held[name]]
+    parts = np.array([float(share) for share in shares.values()])
+    if number == len(hashes):
+        sides = _divided(places(hashes, seed), strata, parts)
+        if len(np.unique(sides)) == len(parts):  # else there are too few frames for a small share
+            return sides
+    # A group's place is that of its frame with the smallest hash.
+    first = np.full(number, 2**64 - 1, np.uint64)
+    np.minimum.at(first, groups, hashes)
+    sizes = _sizes(groups, strata, number)
+    order = np.lexsort((places(first, seed), -sizes[:, 0]))
+    sides = np.empty(number, np.int64)
+    sides[order] = _placed(sizes[order], parts)
+    if sizes.shape[1] > 2:
+        sides[order] = _improved(sizes[order], sides[order], parts)
+    return sides[groups]
+
+
+def _sizes(groups: Codes, strata: Codes, number: int) -> Reals:
+    """Frames of each group (rows): all, then of each stratum."""
+    width = int(strata.max(initial=0)) + 1
+    of_strata = np.bincount(groups * width + strata, minlength=number * width)
+    table = of_strata.reshape(number, width).astype(np.float64)
+    return np.hstack([table.sum(axis=1, keepdims=True), table])
+
+
+def _weights(sizes: Reals) -> Reals:
+    """All frames together weigh as much as all strata, and a small stratum as much as a large."""
+    total = np.maximum(sizes.sum(axis=0), 1)
+    weights: Reals = 1 / total**2
+    weights[0] *= max(sizes.shape[1] - 1, 1)
+    return weights
+
+
+def _placed(sizes: Reals, parts: Reals) -> Codes:
+    """The side of each group, one after the other."""
+    weights = _weights(sizes)
+    over = -parts[:, None] * sizes.sum(axis=0)
+    sides = np.empty(len(sizes), np.int64)
+    held = np.zeros(len(parts), np.int64)
+    for place, group in enumerate(sizes):
         # Keep a group for every split that has none yet.
-        candidates = empty if len(empty) == left else list(shares)
-        split = max(candidates, key=lambda name: shares[name] * total - held[name])
-        split_of[group] = split
-        held[split] += sizes[group]
-        left -= 1
-    return [split_of[group] for group in groups]
+        must = (held == 0).sum() == len(sizes) - place
+        cost = ((2 * over + group) * group * weights).sum(axis=1)
+        side = int(np.argmin(np.where(held > 0, np.inf, cost) if must else cost))
+        sides[place] = side
+        held[side] += 1
+        over[side] += group
+    return sides
 
 
-def _shuffled(name: str, seed: int) -> str:
-    return hashlib.sha256(f"{seed}:{name}".encode()).hexdigest()
+def _improved(sizes: Reals, sides: Codes, parts: Reals) -> Codes:
+    """Move a group, or exchange two, as long as that brings the sum of squares down."""
+    weights = _weights(sizes)
+    scaled = sizes * np.sqrt(weights)
+    target = parts[:, None] * scaled.sum(axis=0)
+    sides = sides.copy()
+    for _ in range(2 * len(sizes) + 100):
+        over = np.array([scaled[sides == k].sum(axis=0) for k in range(len(parts))]) - target
+        step = _best_step(scaled, sides, over)
+        if step is None:
+            break
+        for group, side in step:
+            sides[group] = side
+    return sides
+
+
+def _best_step(scaled: Reals, sides: Codes, over: Reals) -> list[tuple[int, int]] | None:
+    best, step = -1e-12, None
+    squares = (scaled**2).sum(axis=1)
+    for a in range(len(over)):
+        of_a = np.flatnonzero(sides == a)
+        for b in range(len(over)):
+            if a == b:
+                continue
+            gain = 2 * scaled @ (over[b] - over[a])  # linear in what goes from a to b
+            moves = gain[of_a] + 2 * squares[of_a]
+            if len(of_a) > 1 and moves.min() < best:
+                best = float(moves.min())
+                step = [(int(of_a[moves.argmin()]), b)]
+            of_b = np.flatnonzero(sides == b)
+            if a > b or len(of_a) + len(of_b) > _EXCHANGED_GROUPS:
+                continue
+            swaps = gain[of_a][:, None] - gain[of_b][None, :] - 4 * scaled[of_a] @ scaled[of_b].T
+            swaps += 2 * (squares[of_a][:, None] + squares[of_b][None, :])
+            if swaps.size and swaps.min() < best:
+                best = float(swaps.min())
+                one, other = np.unravel_index(int(swaps.argmin()), swaps.shape)
+                step = [(int(of_a[one]), b), (int(of_b[other]), a)]
+    return step
+
+
+def _divided(order: Hashes, strata: Codes, parts: Reals) -> Codes:
+    """The side of single frames: of each stratum the first ones to the first split, and so on."""
+    sizes = np.bincount(strata)
+    ends = np.zeros((len(sizes), len(parts)), np.int64)
+    owed = np.zeros(len(parts))  # what the strata before rounded away
+    for stratum, size in enumerate(sizes.tolist()):
+        quota = parts * size + owed
+        given = largest_remainder(np.maximum(quota, 0), size, np.full(len(parts), size))
+        owed = quota - given
+        ends[stratum] = np.cumsum(given)
+    ranked = np.lexsort((order, strata))
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    rank = np.arange(len(order)) - starts[strata[ranked]]
+    sides = np.empty(len(order), np.int64)
+    sides[ranked] = (rank[:, None] >= ends[strata[ranked]]).sum(axis=1)
+    return sides

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from catalog.errors import UnknownName
 from catalog.select_only import SelectOnly
+from catalog.wide_tables import FKEY_HASH
 from query.conditions import question_where
-from query.frames_relation import FKEY_HASH, FramesRelation
-from query.run_sql import execute
+from query.frames_relation import FramesRelation
+from query.run_sql import execute_encoded
 from query.sampling import Hashes
 from query.selection import Question
 
@@ -44,6 +45,7 @@ def candidates(
     class_names: Mapping[str, str],
     columns: Sequence[str] = (),
     timeout_s: float = 600.0,
+    holding: Sequence[Question] = (),
 ) -> Candidates:
     """The frames that fulfil a question's conditions; its order, limit and sample are left out.
 
@@ -52,26 +54,68 @@ def candidates(
         relation: The cursor's frames.
         question: What is wanted.
         class_names: Class name of each class tag; a range may name either.
-        columns: Columns of the relation to fetch besides fkey_hash.
+        columns: Columns of the relation to fetch besides fkey_hash; texts come as dictionaries.
         timeout_s: When to give up.
+        holding: Questions of which is told, in columns named by `holds`, whether a frame fulfils
+            their conditions.
 
     Raises:
         UnknownName: There is no such column, class, camera or scene.
         SqlError: The WHERE body is wrong.
     """
+    wanted = _named(relation, columns)
+    values: list[object] = []
+    for number, of_set in enumerate(holding):
+        condition, bound = question_where(of_set, relation, cursor, class_names)
+        # A condition on a value that is missing is neither true nor false.
+        wanted.append(f"coalesce(({condition}), false) AS {holds(number)}")
+        values += bound
+    condition, bound = question_where(question, relation, cursor, class_names)
+    return Candidates(
+        execute_encoded(
+            cursor,
+            f"WITH frames AS ({relation.sql_for(condition, *wanted)}) "
+            f"SELECT {', '.join(wanted)} FROM frames WHERE {condition}",
+            timeout_s,
+            [*values, *bound],
+        )
+    )
+
+
+def holds(number: int) -> str:
+    """Name of the column that says which candidates fulfil the n-th question, from 0."""
+    return f"holds_{number}"
+
+
+def columns_of(
+    cursor: duckdb.DuckDBPyConnection,
+    relation: FramesRelation,
+    hashes: Hashes,
+    columns: Sequence[str],
+    timeout_s: float = 600.0,
+) -> Candidates:
+    """Columns of the frames with those fkey_hash, as `candidates` gives them, in no order.
+
+    Raises:
+        UnknownName: There is no such column.
+    """
+    wanted = ", ".join(_named(relation, columns))
+    with chosen(cursor, hashes):
+        return Candidates(
+            execute_encoded(
+                cursor,
+                f"WITH frames AS ({relation.sql_for(wanted)}) SELECT {wanted} FROM frames "
+                f"WHERE {FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {CHOSEN})",
+                timeout_s,
+            )
+        )
+
+
+def _named(relation: FramesRelation, columns: Sequence[str]) -> list[str]:
     for name in columns:
         if name not in relation.columns:
             raise UnknownName("column", name, relation.columns)
-    condition, values = question_where(question, relation, cursor, class_names)
-    wanted = ", ".join(f'"{name}"' for name in dict.fromkeys((FKEY_HASH, *columns)))
-    return Candidates(
-        execute(
-            cursor,
-            f"WITH frames AS ({relation.sql}) SELECT {wanted} FROM frames WHERE {condition}",
-            timeout_s,
-            values,
-        )
-    )
+    return [f'"{name}"' for name in dict.fromkeys((FKEY_HASH, *columns))]
 
 
 def chosen(cursor: duckdb.DuckDBPyConnection, hashes: Hashes) -> AbstractContextManager[None]:

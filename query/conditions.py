@@ -1,19 +1,24 @@
 """A question's conditions as SQL over the frames."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import duckdb
 
-from catalog.errors import InvalidInput, UnknownName
+from catalog.errors import UnknownName
 from catalog.lake_tables import FRAME_TAGS
 from catalog.store import LAKE
 from query import read_only
-from query.db2_semantics import to_duckdb
+from query.condition import CameraIn, Group, Leaf, SceneIn, leaves
+from query.condition_sql import conjuncts
+from query.db2_semantics import condition_to_duckdb
 from query.frames_relation import FramesRelation
 from query.prepared import discover_schema
 from query.selection import Question
+from query.vocabulary import Vocabulary
 
-_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "FLOAT")
+_NAMES = dict.fromkeys(("scene", "camera"), "UUID")
+"""Ingest writes these without blanks at the end, so that none need be looked for: compared as they
+are, Parquet's statistics leave most of a large catalog unread."""
 
 
 def question_where(
@@ -31,59 +36,48 @@ def question_where(
         class_names: Class name of each class tag; a range may name either.
 
     Raises:
-        UnknownName: A class, camera, scene or column that the catalog does not have.
+        UnknownName: A class, tag, camera or scene that the catalog does not have.
+        InvalidInput: A value or operator does not fit its tag.
         SqlError: The WHERE body is wrong.
     """
-    values: list[object] = []
-    conditions = [
-        *_range_conditions(question, relation, class_names, values),
-        *_name_conditions(question, cursor, values),
-    ]
+    wanted = question.conditions()
+    _check_names(wanted, cursor)
+    conditions = []
+    bodies = conjuncts(wanted, vocabulary_of(relation, class_names))
+    if bodies:
+        conditions.append(_engine(" and ".join(bodies), {"frames": {**relation.columns, **_NAMES}}))
     if question.where is not None:
-        conditions.append(_where_condition(question.where, relation, cursor))
-    return " AND ".join(f"({condition})" for condition in conditions) or "true", values
+        schema = {**discover_schema(cursor), "frames": relation.columns}
+        conditions.append(_engine(question.where, schema))
+    return " AND ".join(f"({condition})" for condition in conditions) or "true", []
 
 
-def _range_conditions(
-    question: Question,
-    relation: FramesRelation,
-    class_names: Mapping[str, str],
-    values: list[object],
-) -> list[str]:
-    by_title = {title.lower(): tag for tag, title in class_names.items()}
-    conditions = []
-    for found in question.ranges:
-        tag = by_title.get(found.tag.lower(), found.tag.lower())
-        if tag not in relation.tags:
-            raise UnknownName("class", found.tag, {**relation.tags, **class_names})
-        if relation.tags[tag].type not in _NUMBERS:
-            raise InvalidInput(f"range {found.to_text()}: {tag} is text, not a number of pixels")
-        for bound, sign in ((found.lowest, ">="), (found.highest, "<=")):
-            if bound is not None:
-                conditions.append(f'"{tag}" {sign} ?')
-                values.append(bound)
-    return conditions
+def vocabulary_of(relation: FramesRelation, class_names: Mapping[str, str]) -> Vocabulary:
+    """What a question may name of these frames."""
+    return Vocabulary(
+        relation.columns,
+        frozenset(relation.tags),
+        {tag: title for tag, title in class_names.items() if tag in relation.tags},
+    )
 
 
-def _name_conditions(
-    question: Question, cursor: duckdb.DuckDBPyConnection, values: list[object]
-) -> list[str]:
-    conditions = []
-    for column, wanted in (("camera", question.cameras), ("scene", question.scenes)):
-        if not wanted:
+def _check_names(wanted: Iterable[Leaf | Group], cursor: duckdb.DuckDBPyConnection) -> None:
+    """Every camera and scene is one that the catalog has."""
+    for leaf in leaves(wanted):
+        if not isinstance(leaf, CameraIn | SceneIn):
             continue
-        rows = cursor.execute(f"SELECT DISTINCT {column} FROM {LAKE}.main.{FRAME_TAGS}").fetchall()
-        known = {row[0] for row in rows}
-        for name in wanted:
-            if name not in known:
-                raise UnknownName(column, name, known)
-        conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
-        values.extend(wanted)
-    return conditions
+        of_frames = f"SELECT DISTINCT {leaf.kind} FROM {LAKE}.main.{FRAME_TAGS}"
+        marks = ", ".join("?" * len(leaf.names))
+        rows = cursor.execute(f"{of_frames} WHERE {leaf.kind} IN ({marks})", [*leaf.names])
+        present = {row[0] for row in rows.fetchall()}
+        for name in leaf.names:
+            if name not in present:
+                known = [row[0] for row in cursor.execute(of_frames).fetchall()]
+                raise UnknownName(leaf.kind, name, known)
 
 
-def _where_condition(body: str, relation: FramesRelation, cursor: duckdb.DuckDBPyConnection) -> str:
-    schema: read_only.Schema = {**discover_schema(cursor), "frames": relation.columns}
-    query = read_only.parse_condition(body)
+def _engine(body: str, schema: read_only.Schema) -> str:
+    """A WHERE body in Db2's SQL as DuckDB's."""
+    query = read_only.parse_condition(body, schema)
     read_only.check(query, schema)
-    return f"fkey IN ({to_duckdb(query, schema)})"
+    return condition_to_duckdb(query, schema)

@@ -5,10 +5,16 @@ import re
 import duckdb
 
 from catalog.errors import SqlError
-from query.db2_templates import DIVISION_BY_ZERO, NOT_A_NUMBER
+from query.db2_dates import NO_DATE, OUT_OF_RANGE
+from query.db2_templates import DIVISION_BY_ZERO, MAX_TEXT, NOT_A_NUMBER, TOO_LONG
 
 _BY_TEXT: tuple[tuple[str, int, str, str], ...] = (
     (DIVISION_BY_ZERO, -801, "22012", "Division by zero was attempted."),
+    (TOO_LONG, -137, "54006",
+     f"The length resulting from an operation is greater than {MAX_TEXT} bytes."),
+    (OUT_OF_RANGE, -183, "22008",
+     "A datetime arithmetic operation gave a result that is not in the years 1 to 9999."),
+    ("Max expression depth limit", -101, "54001", "The statement is too long or too complex."),
     ("More than one row returned by a subquery", -811, "21000",
      "A scalar subquery, SELECT INTO or VALUES INTO gave more than one row."),
     ("must appear in the GROUP BY clause", -119, "42803",
@@ -31,16 +37,30 @@ _BY_CLASS: tuple[tuple[type[duckdb.Error], int, str, str], ...] = (
 )  # fmt: skip
 
 _QUOTED = re.compile(r"""string ['"](.*)['"] (?:to |can't be cast|to be)""", re.DOTALL)
-_TIME = re.compile(r"(?:timestamp|date|time)\b.*field format", re.IGNORECASE)
+_TIME = re.compile(r"(?:timestamp|date|time)\b.*field (?:format|value)", re.IGNORECASE)
 
 
-def translated(error: duckdb.Error, timeout_s: float) -> SqlError:
-    """Db2's error for one of DuckDB's.
+_BY_NAME: dict[str, type[duckdb.Error]] = {
+    "Binder": duckdb.BinderException,
+    "Conversion": duckdb.ConversionException,
+    "INTERRUPT": duckdb.InterruptException,
+    "IO": duckdb.IOException,
+    "Out of Memory": duckdb.OutOfMemoryException,
+    "Out of Range": duckdb.OutOfRangeException,
+}
+"""How DuckDB begins the text of an error -> its class."""
 
-    Args:
-        error: What DuckDB raised.
-        timeout_s: When the statement was to be given up.
-    """
+
+def raised_by_engine(error: Exception) -> duckdb.Error:
+    """DuckDB's error; while Arrow reads the rows only its text comes through."""
+    if isinstance(error, duckdb.Error):
+        return error
+    name = str(error).partition(" Error:")[0]
+    return _BY_NAME.get(name, duckdb.Error)(str(error))
+
+
+def translated(error: duckdb.Error) -> SqlError:
+    """Db2's error for one of DuckDB's, but for an interruption."""
     text = " ".join(str(error).partition("\n\nLINE 1:")[0].split())
     text = text.partition(" Candidate functions:")[0]
     for found, sqlcode, sqlstate, message in _BY_TEXT:
@@ -48,10 +68,11 @@ def translated(error: duckdb.Error, timeout_s: float) -> SqlError:
             return SqlError(sqlcode, sqlstate, message)
     if NOT_A_NUMBER in text:
         return _not_a_number(str(error).partition(NOT_A_NUMBER)[2])
+    if NO_DATE in text:
+        value = str(error).partition(NO_DATE)[2][:100]
+        return SqlError(-180, "22007", f'The text of a date or time is not valid: "{value}".')
     if isinstance(error, duckdb.ConversionException):
         return _not_converted(text)
-    if isinstance(error, duckdb.InterruptException):
-        return SqlError(-952, "57014", f"Processing was cancelled after {timeout_s:g} s.")
     for kind, sqlcode, sqlstate, message in _BY_CLASS:
         if isinstance(error, kind):
             return SqlError(sqlcode, sqlstate, message)

@@ -6,24 +6,26 @@
     int(x)      truncates; text is trimmed of blanks first
     a / b       integers truncate; decimals are exact, truncated at Db2's scale
     sum, count  typed as a Db2 warehouse types them
+    dates       durations, texts and functions: db2_dates
 
 DuckDB alone would round int('12.7') to 13, refuse text beside a number and divide as DOUBLE.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from catalog.errors import SqlError
-from query import db2_templates, db2_types
-from query.db2_dialect import Db2Cast
+from query import db2_dates, db2_templates, db2_types
+from query.db2_dialect import Db2Cast, Db2DateFunction, Db2Duration
 from query.db2_names import with_tables
 from query.db2_templates import Typed, fill, number
-from query.db2_types import DOUBLE, INTEGER, OTHER, TEXT, Db2Type
+from query.db2_types import DATE, DOUBLE, INTEGER, OTHER, TEXT, TIME, TIMESTAMP, Db2Type
 from query.join_elimination import VIEW_TEXT, Tables, eliminate_joins
-from query.read_only import Schema, too_complex
+from query.read_only import Schema, balance, too_complex
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -43,15 +45,16 @@ _OF_NUMBERS = (
 """Text given to one of these is converted to a number."""
 
 _RESULTS: dict[Db2Type, tuple[type[exp.Expr], ...]] = {
-    TEXT: (
-        exp.DPipe, exp.Left, exp.Lower, exp.Replace, exp.Right, exp.Substring, exp.Trim, exp.Upper,
-    ),
-    INTEGER: (
-        exp.Day, exp.Length, exp.Month, exp.Quarter, exp.Sign, exp.StrPosition, exp.Week,
-        exp.Year,
-    ),
+    TEXT: (exp.Left, exp.Lower, exp.Right, exp.Substring, exp.Trim, exp.Upper),
+    INTEGER: (exp.Length, exp.Sign, exp.StrPosition),
     DOUBLE: (exp.Pow, exp.Sqrt, exp.Stddev, exp.Variance),
 }  # fmt: skip
+
+_CURRENT: dict[type[exp.Expr], Db2Type] = {
+    exp.CurrentTimestamp: TIMESTAMP,
+    exp.CurrentDate: DATE,
+    exp.CurrentTime: TIME,
+}
 
 _Columns = dict[tuple[str, str], Db2Type]
 _Outputs = list[tuple[str, Db2Type]]
@@ -70,7 +73,7 @@ def to_duckdb(query: exp.Query, schema: Schema, tables: Tables | None = None) ->
     Raises:
         SqlError: SQL0206N unknown column, SQL0203N ambiguous column, SQL0419N, and others.
     """
-    with _depth_limited():
+    with _limited():
         return _rewritten(query, schema, tables).sql(dialect="duckdb")
 
 
@@ -80,16 +83,17 @@ def condition_to_duckdb(query: exp.Select, schema: Schema) -> str:
     Raises:
         SqlError: As `to_duckdb`.
     """
-    with _depth_limited():
+    with _limited():
         where: exp.Where = _rewritten(query, schema, None).args["where"]
         condition: str = where.this.sql(dialect="duckdb")
         return condition
 
 
 @contextmanager
-def _depth_limited() -> Iterator[None]:
+def _limited() -> Iterator[None]:
     try:
-        yield
+        with db2_templates.size_limited():
+            yield
     except RecursionError as error:
         raise too_complex() from error
 
@@ -99,6 +103,7 @@ def _rewritten(query: exp.Query, schema: Schema, tables: Tables | None) -> exp.Q
     if tables is not None:
         eliminate_joins(qualified, tables)
         schema = {**schema, **tables.schema()}
+        balance(qualified)  # what is now joined by AND, one by one
     _Typing(schema).run(qualified)
     return qualified
 
@@ -225,21 +230,9 @@ class _Typing:
 
 
 def _rewrite_value(node: exp.Expr, of: _TypeOf) -> Typed:
-    if type(node) in _ARITHMETIC:
-        return _arithmetic(node, of)
-    if isinstance(node, Db2Cast):
-        made, kind = db2_templates.convert(node, of(node.this))
-        return _replace(node, made), kind
-    if isinstance(node, exp.Like | exp.Escape):
-        return _like(node), OTHER
-    if isinstance(node, exp.Concat):
-        return _replace(node, _joined(node.expressions)), TEXT
-    if isinstance(node, exp.Count | exp.Sum | exp.Avg):
-        return _aggregate(node, of)
-    if isinstance(node, exp.Window):
-        return _window(node, of)
-    if isinstance(node, exp.CurrentTimestamp):
-        return _replace(node, fill("make_timestamp(epoch_us(current_timestamp))")), OTHER  # UTC
+    for kinds, rewrite in _REWRITES:
+        if isinstance(node, kinds):
+            return rewrite(node, of)
     if isinstance(node, exp.Mod):
         node.expression.replace(db2_templates.not_zero(_as_number(node.expression, of)))
     kind = _plain_type(node, of)
@@ -276,6 +269,10 @@ def _make_comparable(nodes: Sequence[exp.Expr], kinds: Sequence[Db2Type]) -> boo
         for node, kind in zip(nodes, kinds, strict=True):
             if kind is TEXT:
                 node.replace(db2_templates.integer_behind(node) or number(node))
+    elif any(kind.is_datetime for kind in kinds):
+        for node in nodes:
+            if isinstance(node, exp.Literal) and node.is_string:
+                node.replace(db2_dates.as_iso(node))
     return mixed
 
 
@@ -343,6 +340,10 @@ def _of_constant(node: exp.Expr) -> Db2Type:
 
 
 def _arithmetic(node: exp.Expr, of: _TypeOf) -> Typed:
+    if any(of(node.args[key]).is_datetime for key in ("this", "expression")) or isinstance(
+        node.expression, Db2Duration
+    ):
+        return _of_dates(node, of)
     kinds = {}
     for key in ("this", "expression"):
         part = node.args[key]
@@ -366,6 +367,17 @@ def _arithmetic(node: exp.Expr, of: _TypeOf) -> Typed:
     return node, result
 
 
+def _of_dates(node: exp.Expr, of: _TypeOf) -> Typed:
+    left, right = of(node.this), of(node.expression)
+    if isinstance(node.expression, Db2Duration):
+        made, kind = db2_dates.shift(node, left, right)
+    elif isinstance(node, exp.Sub):
+        made, kind = db2_dates.difference(node, left, right)
+    else:
+        raise db2_dates.invalid()
+    return _replace(node, made), kind
+
+
 def _like(node: exp.Expr) -> exp.Expr:
     like, escape = node, ""
     if isinstance(node, exp.Like) and isinstance(node.parent, exp.Escape):
@@ -378,12 +390,62 @@ def _like(node: exp.Expr) -> exp.Expr:
     return node if made is like else _replace(node, made)
 
 
-def _joined(parts: list[exp.Expr]) -> exp.Expr:
-    # DuckDB's CONCAT skips nulls; Db2's is null when a part is.
-    joined: exp.Expr = exp.paren(parts[0].copy())
-    for part in parts[1:]:
-        joined = exp.DPipe(this=joined, expression=exp.paren(part.copy()), safe=True)
-    return exp.paren(joined)
+def _duration(node: exp.Expr, of: _TypeOf) -> Typed:
+    """The sum around it makes something of it."""
+    if not (isinstance(node.parent, exp.Add | exp.Sub) and node.arg_key == "expression"):
+        raise db2_dates.invalid()
+    return node, of(node.this)
+
+
+def _current(node: exp.Expr, _: _TypeOf) -> Typed:
+    kind = _CURRENT[type(node)]
+    return _replace(node, fill(f"CAST({db2_dates.NOW} AS {kind.kind})")), kind
+
+
+def _converted(node: exp.Expr, of: _TypeOf) -> Typed:
+    """A conversion, or a function of dates."""
+    given = of(node.this)
+    if isinstance(node, Db2DateFunction):
+        made, kind = db2_dates.function(node, given)
+    elif isinstance(node, exp.Cast) and node.to.this == exp.DType.VARCHAR:
+        return node, TEXT  # a column of the view that no source fills
+    elif isinstance(node, exp.Cast):  # DATE '2020-01-31'
+        made, kind = db2_dates.convert(node.this, node.to.this.value, given, None)
+    elif node.args["kind"] in ("DATE", "TIME", "TIMESTAMP"):
+        clock = node.args.get("precision")
+        made, kind = db2_dates.convert(node.this, node.args["kind"], given, clock)
+    else:
+        made, kind = db2_templates.convert(cast(Db2Cast, node), given)
+    return _replace(node, made), kind
+
+
+def _replaced(node: exp.Expr, _: _TypeOf) -> Typed:
+    new = node.args.get("replacement") or exp.Literal.string("")
+    return _replace(node, db2_templates.replaced(node.this, node.expression, new)), TEXT
+
+
+def _concatenated(node: exp.Expr, _: _TypeOf) -> Typed:
+    outer = node.parent
+    while isinstance(outer, exp.Paren):
+        outer = outer.parent
+    if isinstance(outer, exp.DPipe | exp.Concat):
+        return node, TEXT  # the whole chain is made at once
+    parts = list(db2_templates.joined_parts(node))
+    return _replace(node, db2_templates.concatenated(parts)), TEXT
+
+
+def _list(node: exp.Expr, _: _TypeOf) -> Typed:
+    if isinstance(node.parent, exp.WithinGroup):
+        return node, TEXT  # made with its order
+    if isinstance(node.parent, exp.Window):
+        raise SqlError(-142, "42612", "The SQL statement is not supported: LISTAGG with OVER.")
+    found, order = node, []
+    if isinstance(node, exp.WithinGroup):
+        found, order = node.this, node.expression.expressions
+    if not isinstance(found, exp.GroupConcat):
+        raise SqlError(-142, "42612", "The SQL statement is not supported: WITHIN GROUP here.")
+    made = db2_templates.list_of(found.this, found.args.get("separator"), order)
+    return _replace(node, made), TEXT
 
 
 def _aggregate(node: exp.Expr, of: _TypeOf) -> Typed:
@@ -413,7 +475,7 @@ def _number_inside(aggregate: exp.Expr) -> None:
     value.replace(number(value))
 
 
-def _window(node: exp.Window, of: _TypeOf) -> Typed:
+def _window(node: exp.Expr, of: _TypeOf) -> Typed:
     result = of(node.this)
     if not isinstance(node.this, exp.Count | exp.Sum | exp.Avg) or result is DOUBLE:
         return node, result
@@ -436,3 +498,18 @@ def _replace(node: exp.Expr, made: exp.Expr) -> exp.Expr:
         made = exp.alias_(made, node.alias_or_name, quoted=True)
     replaced: exp.Expr = node.replace(made)
     return replaced
+
+
+_REWRITES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, _TypeOf], Typed]], ...] = (
+    (tuple(_ARITHMETIC), _arithmetic),
+    ((Db2Cast, exp.Cast, Db2DateFunction), _converted),
+    ((Db2Duration,), _duration),
+    ((exp.Like, exp.Escape), lambda node, _: (_like(node), OTHER)),
+    ((exp.Replace,), _replaced),
+    ((exp.Concat, exp.DPipe), _concatenated),
+    ((exp.GroupConcat, exp.WithinGroup), _list),
+    ((exp.Count, exp.Sum, exp.Avg), _aggregate),
+    ((exp.Window,), _window),
+    (tuple(_CURRENT), _current),
+)
+"""What becomes of an expression whose parts are done."""

@@ -1,6 +1,11 @@
 """DuckDB expressions that compute what Db2 would: conversions, division, LIKE."""
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from itertools import islice
 
 from sqlglot import exp, parse_one
 
@@ -9,6 +14,7 @@ from query import db2_types
 from query.db2_dialect import Db2Cast
 from query.db2_types import DOUBLE, INTEGER, TEXT, Db2Type
 from query.join_elimination import VIEW_TEXT
+from query.read_only import too_complex
 
 DIVISION_BY_ZERO = "SQL0801N"
 """What the query raises in DuckDB on a division by zero."""
@@ -29,16 +35,53 @@ _NUMBER_KINDS = {
 Typed = tuple[exp.Expr, Db2Type]
 
 
+MAX_NODES = 300_000
+"""What templates may add to one statement: a part that stands twice in one doubles with each level
+of a nest. Filling them takes some 20 microseconds for each node."""
+
+_nodes_left: ContextVar[int] = ContextVar("nodes left")
+
+MAX_TEXT = 32_672
+"""Db2's longest VARCHAR [bytes]."""
+
+TOO_LONG = "SQL0137N"
+"""What the query raises in DuckDB on text beyond MAX_TEXT, before it is made."""
+
+
+@lru_cache(maxsize=512)
+def _parsed(template: str) -> exp.Expr:
+    return parse_one(template, dialect="duckdb")
+
+
+@contextmanager
+def size_limited() -> Iterator[None]:
+    """One statement is rewritten inside, and grows by MAX_NODES at most."""
+    token = _nodes_left.set(MAX_NODES)
+    try:
+        yield
+    finally:
+        _nodes_left.reset(token)
+
+
 def fill(template: str, **parts: exp.Expr) -> exp.Expr:
-    """DuckDB SQL with each ``{name}`` filled by an expression, in parentheses."""
-    tree = parse_one(template.format(**{name: f"part_{name}" for name in parts}), dialect="duckdb")
-    copies = {f"part_{name}": part.copy() for name, part in parts.items()}
+    """DuckDB SQL with each ``{name}`` filled by an expression, in parentheses.
 
-    def filled(found: exp.Expr) -> exp.Expr:
-        part = copies.get(found.name) if isinstance(found, exp.Column) else None
-        return found if part is None else exp.paren(part.copy())
-
-    return exp.Paren(this=tree.transform(filled))
+    Raises:
+        SqlError: SQL0101N, the statement grows too large.
+    """
+    tree = _parsed(template.format(**{name: f"part_{name}" for name in parts}))
+    made = exp.Paren(this=tree.copy())
+    named = {f"part_{name}": part for name, part in parts.items()}
+    places = [column for column in made.find_all(exp.Column) if column.name in named]
+    left = _nodes_left.get()
+    sizes = {name: sum(1 for _ in islice(part.walk(), left)) for name, part in named.items()}
+    left -= sum(sizes[place.name] for place in places)
+    if left <= 0:
+        raise too_complex()
+    _nodes_left.set(left)
+    for place in places:
+        place.replace(exp.Paren(this=named[place.name].copy()))
+    return made
 
 
 def integer_behind(text: exp.Expr) -> exp.Expr | None:
@@ -89,7 +132,7 @@ def convert(cast: Db2Cast, argument: Db2Type) -> Typed:
     if kind == "DECIMAL":
         return _to_decimal(cast, argument)
     if kind == "VARCHAR":
-        return _to_text(cast), TEXT
+        return _to_text(cast, argument), TEXT
     template = f"CAST({{x}} AS {kind})"
     if argument is TEXT:
         return fill(_guarded(kind, template, f"CAST(trim({{x}}) AS {kind})"), x=cast.this), DOUBLE
@@ -116,7 +159,9 @@ def _to_decimal(cast: Db2Cast, argument: Db2Type) -> Typed:
     return fill(plain, x=cast.this), db2_types.decimal(precision, scale)
 
 
-def _to_text(cast: Db2Cast) -> exp.Expr:
+def _to_text(cast: Db2Cast, argument: Db2Type) -> exp.Expr:
+    if argument is db2_types.TIMESTAMP:
+        return fill("strftime({x}, '%Y-%m-%d-%H.%M.%S.%f')", x=cast.this)
     if cast.args.get("precision") is None:
         return fill("CAST({x} AS VARCHAR)", x=cast.this)
     length = _constant(cast, "precision", 0, 1, 32_672)
@@ -228,3 +273,59 @@ def _regular_expression(pattern: str, escape: str) -> str:
         else:
             parts.append("." if character == "_" else re.escape(character))
     return "".join(parts)
+
+
+def concatenated(parts: Sequence[exp.Expr]) -> exp.Expr:
+    """``a || b``, null where a part is, and Db2's error before it would be too long."""
+    named = {f"p{n}": part for n, part in enumerate(parts)}
+    length = " + ".join(f"strlen(CAST({{{name}}} AS VARCHAR))" for name in named)
+    joined = " || ".join(f"{{{name}}}" for name in named)
+    return fill(_unless_long(length, joined), **named)
+
+
+def replaced(text: exp.Expr, old: exp.Expr, new: exp.Expr) -> exp.Expr:
+    """REPLACE, and Db2's error before the text would be too long."""
+    found = "(strlen({x}) - strlen(replace({x}, {o}, ''))) // greatest(strlen({o}), 1)"
+    length = f"strlen({{x}}) + {found} * (strlen({{n}}) - strlen({{o}}))"
+    return fill(_unless_long(length, "replace({x}, {o}, {n})"), x=text, o=old, n=new)
+
+
+def list_of(value: exp.Expr, separator: exp.Expr | None, order: Sequence[exp.Expr]) -> exp.Expr:
+    """LISTAGG, and Db2's error where the text is too long.
+
+    Raises:
+        SqlError: SQL0171N, the separator is no constant.
+    """
+    if isinstance(value, exp.Distinct):
+        value, separator, *_ = [*value.expressions, separator]
+        text: exp.Expr = exp.Distinct(expressions=[fill("CAST({x} AS VARCHAR)", x=value)])
+    else:
+        text = fill("CAST({x} AS VARCHAR)", x=value)
+    if separator is None:
+        separator = exp.Literal.string("")
+    if not (isinstance(separator, exp.Literal) and separator.is_string):
+        raise SqlError(
+            -171, "42815", "The separator of LISTAGG is not valid. Expected: a constant in quotes."
+        )
+    if order:
+        text = exp.Order(this=text, expressions=[part.copy() for part in order])
+    made = exp.GroupConcat(this=text, separator=separator.copy())
+    return fill(_unless_long("strlen({x})", "{x}"), x=made)
+
+
+def _unless_long(length: str, made: str) -> str:
+    return f"CASE WHEN {length} > {MAX_TEXT} THEN error('{TOO_LONG}') ELSE {made} END"
+
+
+def joined_parts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What a chain of || joins, from left to right."""
+    pending = [node]
+    while pending:
+        found = pending.pop()
+        inner = found.unnest()
+        if isinstance(inner, exp.DPipe):
+            pending += [inner.expression, inner.this]
+        elif isinstance(inner, exp.Concat):
+            pending += reversed(inner.expressions)
+        else:
+            yield found

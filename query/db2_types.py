@@ -13,7 +13,10 @@ from catalog.errors import SqlError
 
 MAX_PRECISION = 31
 
-Kind = Literal["SMALLINT", "INTEGER", "BIGINT", "DECIMAL", "DOUBLE", "TEXT", "OTHER"]
+Kind = Literal[
+    "SMALLINT", "INTEGER", "BIGINT", "DECIMAL", "DOUBLE", "TEXT", "DATE", "TIME", "TIMESTAMP",
+    "OTHER",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,7 @@ class Db2Type:
     """A Db2 data type.
 
     Attributes:
-        kind: DECFLOAT, REAL and DOUBLE are DOUBLE; OTHER is anything without arithmetic, dates
-            and times included.
+        kind: DECFLOAT, REAL and DOUBLE are DOUBLE; OTHER is anything without arithmetic.
         precision: Digits of a DECIMAL.
         scale: Digits after the point of a DECIMAL.
     """
@@ -41,6 +43,11 @@ class Db2Type:
         """Whether it is an integer type, where division truncates."""
         return self.kind in ("SMALLINT", "INTEGER", "BIGINT")
 
+    @property
+    def is_datetime(self) -> bool:
+        """Whether it is a date, a time or both."""
+        return self.kind in ("DATE", "TIME", "TIMESTAMP")
+
     def as_decimal(self) -> "Db2Type":
         """The DECIMAL that an integer counts as beside a DECIMAL."""
         if self.kind == "SMALLINT":
@@ -57,6 +64,9 @@ INTEGER = Db2Type("INTEGER")
 BIGINT = Db2Type("BIGINT")
 DOUBLE = Db2Type("DOUBLE")
 TEXT = Db2Type("TEXT")
+DATE = Db2Type("DATE")
+TIME = Db2Type("TIME")
+TIMESTAMP = Db2Type("TIMESTAMP")
 OTHER = Db2Type("OTHER")
 
 
@@ -119,6 +129,8 @@ def of_engine(name: str) -> Db2Type:
         return DOUBLE
     if name == "VARCHAR":
         return TEXT
+    if name in ("DATE", "TIME", "TIMESTAMP"):
+        return {"DATE": DATE, "TIME": TIME, "TIMESTAMP": TIMESTAMP}[name]
     if name.startswith("DECIMAL("):
         precision, scale = name[8:-1].split(",")
         return decimal(int(precision), int(scale))
@@ -177,6 +189,9 @@ def common(types: list[Db2Type]) -> Db2Type:
     """The type that holds all of them, as for CASE, COALESCE and UNION: text yields to numbers."""
     numbers = [kind for kind in types if kind.is_number]
     if not numbers:
+        times = {kind for kind in types if kind.is_datetime}
+        if times:
+            return times.pop() if len(times) == 1 else TIMESTAMP
         return TEXT if TEXT in types else OTHER
     if TEXT in types:
         return DOUBLE

@@ -43,6 +43,21 @@ class FramesRelation:
     tags: dict[str, TagColumn]
     with_label_size: bool
 
+    def sql_for(self, *parts: str) -> str:
+        """``sql`` without the families of which these parts of a statement name no tag.
+
+        Every family is joined by a text, and DuckDB does not see that it could be left out.
+
+        Args:
+            parts: DuckDB's SQL, with tags in double quotes.
+        """
+        if self.with_label_size:
+            return self.sql
+        statement = " ".join(parts)
+        families = {tag.table for name, tag in self.tags.items() if f'"{name}"' in statement}
+        families |= {CLASS_PIXELS, FRAME_TAGS}
+        return _joined({name: tag for name, tag in self.tags.items() if tag.table in families})
+
 
 def frames_relation(cursor: duckdb.DuckDBPyConnection) -> FramesRelation:
     """The frames of the snapshot that a cursor of CatalogStore.reading sees."""

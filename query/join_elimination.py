@@ -348,12 +348,14 @@ def _alias_of(source: exp.Expr) -> str:
 
 
 def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    inner = condition.unnest()
-    if isinstance(inner, exp.And):
-        yield from _conjuncts(inner.left)
-        yield from _conjuncts(inner.right)
-    else:
-        yield condition
+    pending = [condition]  # no recursion: a chain of thousands is as deep
+    while pending:
+        found = pending.pop()
+        inner = found.unnest()
+        if isinstance(inner, exp.And):
+            pending += [inner.right, inner.left]
+        else:
+            yield found
 
 
 def _equated(condition: exp.Expr | None) -> tuple[str, str] | None:

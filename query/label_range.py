@@ -26,7 +26,8 @@ class LabelRange(BaseModel):
             raise ValueError(f"range of {self.tag}: give a lowest or a highest number of pixels")
         if self.lowest is not None and self.highest is not None and self.lowest > self.highest:
             raise ValueError(
-                f"range of {self.tag}: lowest {self.lowest} is above highest {self.highest}"
+                f"range of {self.tag}: lowest {self.lowest} is above highest {self.highest}; "
+                "swap them"
             )
         return self
 

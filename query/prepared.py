@@ -53,7 +53,7 @@ def prepare(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, text: str) -
         if found is not None:
             snapshot.statements.move_to_end(text)
             return found, number
-    query = read_only.parse(text)
+    query = read_only.parse(text, snapshot.schema)
     read_only.check(query, snapshot.schema)
     made = to_duckdb(query, snapshot.schema, snapshot.tables)
     if len(text) <= LONGEST:

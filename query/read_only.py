@@ -10,13 +10,19 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from catalog.errors import SqlError, nearest_names
-from query.db2_dialect import Db2, Db2Cast
+from query.db2_dialect import Db2, Db2Cast, Db2DateFunction, Db2Duration, join_names
 
 MAX_STATEMENT_BYTES = 1_000_000
 MAX_TOKENS = 200_000
 """Words and signs of a statement; parsing takes 10 microseconds for each."""
 
 MAX_DEPTH = 200
+"""Levels of a statement, a chain of ANDs or ORs counting for its logarithm."""
+
+MAX_CONSTANT_BYTES = 32_672
+
+MAX_TABLES = 256
+"""Tables and queries in a statement, each: names are looked up in all of them."""
 
 Schema = Mapping[str, Mapping[str, str]]
 """Table -> column -> DuckDB type; all names in lower case."""
@@ -24,24 +30,25 @@ Schema = Mapping[str, Mapping[str, str]]
 _STATEMENTS = ("attach", "copy", "describe", "detach", "drop", "pragma", "set", "use", "export")
 
 _FUNCTIONS: frozenset[type[exp.Expr]] = frozenset((
-    Db2Cast,
+    Db2Cast, Db2DateFunction,
     exp.Abs, exp.And, exp.Or, exp.Avg, exp.Case, exp.If, exp.Cast, exp.Ceil, exp.Coalesce,
-    exp.Concat, exp.Count, exp.CurrentDate, exp.CurrentTimestamp, exp.Day, exp.DenseRank,
-    exp.Exists, exp.Floor, exp.Left, exp.Length, exp.Lower, exp.Max, exp.Min, exp.Mod, exp.Month,
-    exp.Nullif, exp.Pow, exp.Quarter, exp.Rank, exp.Replace, exp.Right, exp.Round, exp.RowNumber,
+    exp.Concat, exp.Count, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.DenseRank,
+    exp.Exists, exp.Floor, exp.GroupConcat, exp.Left, exp.Length, exp.Lower, exp.Max, exp.Min,
+    exp.Mod, exp.Nullif, exp.Pow, exp.Rank, exp.Replace, exp.Right, exp.Round, exp.RowNumber,
     exp.Sign, exp.Sqrt, exp.Stddev, exp.StrPosition, exp.Substring, exp.Sum, exp.Trim, exp.Trunc,
-    exp.Upper, exp.Variance, exp.Week, exp.Year,
+    exp.Upper, exp.Variance,
 ))  # fmt: skip
 """Functions a statement may call; everything else is refused by name."""
 
 _PARTS: frozenset[type[exp.Expr]] = frozenset((
+    Db2Duration,
     exp.Add, exp.Alias, exp.All, exp.Any, exp.Between, exp.Boolean, exp.Column, exp.CTE, exp.DPipe,
     exp.DataType, exp.DataTypeParam, exp.Distinct, exp.Div, exp.EQ, exp.Escape, exp.Except,
     exp.Fetch, exp.From, exp.GT, exp.GTE, exp.Group, exp.Having, exp.Identifier, exp.In,
     exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Like, exp.Limit, exp.LimitOptions,
     exp.Literal, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.Offset, exp.Order, exp.Ordered,
     exp.Paren, exp.Select, exp.Star, exp.Sub, exp.Subquery, exp.Table, exp.TableAlias, exp.Tuple,
-    exp.Union, exp.Var, exp.Where, exp.Window, exp.WindowSpec, exp.With,
+    exp.Union, exp.Var, exp.Where, exp.Window, exp.WindowSpec, exp.With, exp.WithinGroup,
 ))  # fmt: skip
 """What else a statement may be made of; a node of any other kind is refused."""
 
@@ -49,13 +56,17 @@ _TYPES = frozenset((exp.DType.DATE, exp.DType.TIME, exp.DType.TIMESTAMP))
 """Types of a CAST besides the numbers and texts that db2_dialect turns into functions."""
 
 
-def parse(text: str) -> exp.Query:
+def parse(text: str, schema: Schema | None = None) -> exp.Query:
     """The one query in ``text``.
+
+    Args:
+        text: The statement.
+        schema: What it may name; without it no name has a hyphen unless in quotes.
 
     Raises:
         SqlError: Not SQL, several statements, or one that is no query.
     """
-    statements = _parsed(text)
+    statements = _parsed(text, schema or {})
     if not statements:
         raise SqlError(-198, "42617", "The statement string is blank or empty.")
     if len(statements) > 1:
@@ -71,18 +82,70 @@ def parse(text: str) -> exp.Query:
         )
     if not isinstance(statement, exp.Query):
         raise _not_allowed(f"a {statement.key.upper()} statement; only SELECT is")
+    _replace_dummy(statement)
+    balance(statement)
     return statement
 
 
-def parse_condition(text: str) -> exp.Select:
+def _replace_dummy(query: exp.Query) -> None:
+    """SYSIBM.SYSDUMMY1, the one row that clients ask for the time or for a sign of life."""
+    for table in list(query.find_all(exp.Table)):
+        if (table.db.lower(), table.name.lower()) == ("sysibm", "sysdummy1"):
+            row = exp.Select(expressions=[exp.alias_(exp.Literal.string("Y"), "ibmreqd")])
+            alias = table.alias or "sysdummy1"
+            table.replace(
+                exp.Subquery(this=row, alias=exp.TableAlias(this=exp.to_identifier(alias)))
+            )
+
+
+def balance(query: exp.Expr) -> None:
+    """Make trees of the chains that the parser makes of ``a OR b OR c ...``, in place.
+
+    A chain of thousands of terms would be as many levels deep.
+    """
+    for kind in (exp.And, exp.Or):
+        heads = [node for node in query.find_all(kind) if not isinstance(node.parent, kind)]
+        for head in heads:
+            terms = _terms(head, kind)
+            if len(terms) > 2:
+                head.replace(_tree(terms, kind))
+
+
+def _terms(head: exp.Expr, kind: type[exp.Connector]) -> list[exp.Expr]:
+    found: list[exp.Expr] = []
+    pending = [head]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, kind):
+            pending += [node.right, node.left]
+        else:
+            found.append(node)
+    return found
+
+
+def _tree(terms: list[exp.Expr], kind: type[exp.Connector]) -> exp.Expr:
+    while len(terms) > 1:
+        pairs = [
+            kind(this=left, expression=right)
+            for left, right in zip(terms[::2], terms[1::2], strict=False)
+        ]
+        terms = pairs + terms[len(pairs) * 2 :]
+    return terms[0]
+
+
+def parse_condition(text: str, schema: Schema | None = None) -> exp.Select:
     """The WHERE body in ``text``, as ``SELECT fkey FROM frames WHERE body``.
+
+    Args:
+        text: The condition.
+        schema: As for `parse`.
 
     Raises:
         SqlError: It is no condition, or more than one.
     """
     try:
         # In parentheses that a comment at its end cannot reach, so that it can only be one.
-        query = parse(f"SELECT fkey FROM frames WHERE ({text}\n)")
+        query = parse(f"SELECT fkey FROM frames WHERE ({text}\n)", schema)
     except SqlError as error:
         if error.sqlcode != -104:
             raise
@@ -105,7 +168,7 @@ _BARE = ("kind", "expressions", "from_", "where")
 """What SELECT ... FROM ... WHERE holds, and no other clause."""
 
 
-def _parsed(text: str) -> list[exp.Expr]:
+def _parsed(text: str, schema: Schema) -> list[exp.Expr]:
     try:
         length = len(text.encode())
     except UnicodeEncodeError as error:
@@ -119,11 +182,18 @@ def _parsed(text: str) -> list[exp.Expr]:
         tokens = dialect.tokenize(text)
         if len(tokens) > MAX_TOKENS:
             raise too_complex()
+        if "-" in text:
+            columns = {name for names in schema.values() for name in names}
+            named = {name for name in columns.union(schema) if "-" in name}
+            join_names(tokens, named, columns)
         return [found for found in dialect.parser().parse(tokens, text) if found is not None]
     except (ParseError, TokenError) as error:
         raise _syntax_error(error) from error
     except RecursionError as error:
         raise too_complex() from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        # The parser's own faults, as with a function that has too few arguments: VAR_MAP(a).
+        raise SqlError(-104, "42601", "The statement is not valid SQL.") from error
 
 
 def too_complex() -> SqlError:
@@ -138,12 +208,20 @@ def check(query: exp.Query, schema: Schema) -> None:
         SqlError: SQL0204N unknown table, SQL0440N unknown function, SQL0142N not supported.
     """
     names_in_with = {cte.alias_or_name.lower() for cte in query.find_all(exp.CTE)}
-    for node in query.walk():
-        if node.depth > MAX_DEPTH:
+    level: list[exp.Expr] = [query]
+    depth = tables = 0
+    while level:
+        tables += sum(isinstance(node, exp.Table | exp.Select) for node in level)
+        if depth > MAX_DEPTH:
             raise too_complex()
-        if isinstance(node, exp.Table):
-            _check_table(node, schema, names_in_with)
-        _check_kind(node)
+        if tables > 2 * MAX_TABLES:
+            raise SqlError(-129, "54004", f"The statement has more than {MAX_TABLES} tables.")
+        for node in level:
+            if isinstance(node, exp.Table):
+                _check_table(node, schema, names_in_with)
+            _check_kind(node)
+        level = [part for node in level for part in node.iter_expressions()]
+        depth += 1
 
 
 def _check_kind(node: exp.Expr) -> None:
@@ -162,8 +240,15 @@ def _check_kind(node: exp.Expr) -> None:
         )
     if type(node) not in _PARTS:
         raise _not_allowed(f"{node.key.upper()} inside a query")
-    if isinstance(node, exp.Star) and any(node.args.values()):
-        raise _not_allowed("a star with exceptions")
+    if isinstance(node, exp.Literal) and len(node.name.encode()) > MAX_CONSTANT_BYTES:
+        raise SqlError(
+            -102, "54002", f"A constant is longer than {MAX_CONSTANT_BYTES} bytes: "
+            f'"{node.name[:40]}".',
+        )  # fmt: skip
+    if isinstance(node, exp.Star) and (
+        any(node.args.values()) or not isinstance(node.parent, exp.Select | exp.Column | exp.Count)
+    ):
+        raise _not_allowed("a star inside an expression or with exceptions")
     if isinstance(node, exp.Limit | exp.Fetch | exp.Offset):
         _check_limit(node)
 

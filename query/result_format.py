@@ -1,30 +1,49 @@
-"""Rows as text, as Spectrum Discover's query service writes them."""
+"""Rows as bytes in the formats that clients ask for, batch by batch."""
 
-import json
-from collections.abc import Iterator
-from datetime import date, datetime
-from decimal import Decimal
-from math import isfinite
-from typing import Any
+import io
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any, Literal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
+
+from catalog.errors import StorageError
+from query.result_text import csv_lines, json_objects, plain
+
+Format = Literal["csv", "json", "ndjson", "arrow", "arrow-stream", "parquet"]
+
+MEDIA_TYPES: dict[str, Format] = {
+    "text/csv": "csv",
+    "application/json": "json",
+    "application/x-ndjson": "ndjson",
+    "application/vnd.apache.arrow.stream": "arrow-stream",
+    "application/vnd.apache.arrow.file": "arrow",
+    "application/vnd.apache.parquet": "parquet",
+}
+"""Media type -> format."""
+
+_CHUNK = 1 << 20
+"""Bytes of a finished file that are sent at once."""
 
 
-def to_csv(rows: pa.Table) -> Iterator[str]:
-    r"""Lines of CSV: no header, the row's number first, text quoted, numbers not.
+def encoded(
+    format_: Format, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[bytes]:
+    """The rows in a format.
 
-    A missing value is an empty field. Decimals lose trailing zeros, as the redbook prints them.
+    Where ``batches`` raises, so does this, and what came before is no complete document but in CSV
+    and NDJSON, which have no end of their own.
 
-    >>> list(to_csv(pa.table({"platform": ["IBM COS"], "size": [12]})))
-    ['0,"IBM COS",12\n']
+    Args:
+        format_: csv is Spectrum Discover's: no header, the row's number first.
+        schema: The columns.
+        batches: The rows.
+
+    Raises:
+        StorageError: Parquet, which is written aside first, does not fit on the disk.
     """
-    number = 0
-    for batch in rows.to_batches(max_chunksize=10_000):
-        columns = [batch.column(i).to_pylist() for i in range(batch.num_columns)]
-        for values in zip(*columns, strict=True):
-            fields = [str(number), *map(_csv_field, values)]
-            yield ",".join(fields) + "\n"
-            number += 1
+    return _ENCODERS[format_](schema, iter(batches))
 
 
 def to_records(rows: pa.Table) -> list[dict[str, Any]]:
@@ -32,32 +51,90 @@ def to_records(rows: pa.Table) -> list[dict[str, Any]]:
     return [{name: plain(value) for name, value in row.items()} for row in rows.to_pylist()]
 
 
-def to_json(rows: pa.Table) -> str:
-    """A JSON array of objects, with a blank after every colon and comma."""
-    return json.dumps(to_records(rows), ensure_ascii=False)
+def _csv(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    number = 0
+    for batch in batches:
+        yield csv_lines(batch, number)
+        number += batch.num_rows
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it: decimals as numbers, times as text, no number as null."""
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S")
-    if isinstance(value, date):
-        return value.isoformat()
-    return value
+def _json(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    separator = ", "
+    opening = b"["
+    for batch in batches:
+        yield opening + json_objects(batch, separator)[: -len(separator)]
+        opening = separator.encode()
+    yield b"[]" if opening == b"[" else b"]"
 
 
-def _csv_field(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return '"' + value.replace('"', '""') + '"'
-    if isinstance(value, Decimal):
-        text = f"{value:f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    if isinstance(value, datetime | date):
-        return str(plain(value))
-    return str(value)
+def _ndjson(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    for batch in batches:
+        yield json_objects(batch, "\n")
+
+
+class _Written(io.RawIOBase):
+    """What was written since the last time it was taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Keep the bytes."""
+        part = bytes(data)
+        self._parts.append(part)
+        return len(part)
+
+    def take(self) -> bytes:
+        """The bytes, once."""
+        taken, self._parts = b"".join(self._parts), []
+        return taken
+
+
+def _arrow(open_writer: Any) -> "_Encoder":
+    def encode(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+        written = _Written()
+        # Closed, which writes the end, only when every batch has been read.
+        writer = open_writer(written, schema)
+        for batch in batches:
+            writer.write_batch(batch)
+            yield written.take()
+        writer.close()
+        yield written.take()
+
+    return encode
+
+
+def _parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    with tempfile.TemporaryFile() as file:
+        _write_parquet(file, schema, batches)
+        file.seek(0)
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _write_parquet(file: IO[bytes], schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    try:
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+    except OSError as error:
+        raise StorageError(
+            f"{tempfile.gettempdir()}: the answer cannot be written there: {error.strerror}",
+            tempfile.gettempdir(),
+        ) from error
+
+
+_Encoder = Callable[[pa.Schema, Iterator[pa.RecordBatch]], Iterator[bytes]]
+_ENCODERS: dict[Format, _Encoder] = {
+    "csv": _csv,
+    "json": _json,
+    "ndjson": _ndjson,
+    "arrow": _arrow(pa.ipc.new_file),
+    "arrow-stream": _arrow(pa.ipc.new_stream),
+    "parquet": _parquet,
+}

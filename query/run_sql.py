@@ -1,17 +1,29 @@
 """A Db2 statement in, its rows out: parse, check, rewrite, run."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
 
+from catalog.errors import SqlError
 from catalog.store import CatalogStore
-from query.db2_errors import translated
+from query.db2_errors import raised_by_engine, translated
 from query.prepared import prepare
 
 MAX_ROWS = 1_000_000
 TIMEOUT_S = 600.0
+
+_BATCH_ROWS = 10_000
+"""Rows that are in memory at once: of metaocean_view with 38 classes some 15 MB."""
+
+_ENCODED_ROWS = 122_880
+"""Rows whose texts are in memory at once while they are encoded."""
+
+_AGAIN_S = 0.02
+"""How often a statement is interrupted until it ends: once is lost where it has yet to begin."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,40 @@ class SqlResult:
     rows: pa.Table
     snapshot: int
     truncated: bool
+
+
+@dataclass
+class SqlStream:
+    """The rows of a statement as they come.
+
+    Attributes:
+        schema: The columns, named in lower case.
+        batches: The rows, to be read once. Raises SqlError where the statement fails on the way.
+        snapshot: The catalog snapshot they are from.
+        truncated: Whether there are more than the row limit; known when ``batches`` has ended.
+    """
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    snapshot: int
+    truncated: bool = False
+
+
+class Cancellation:
+    """Ends a statement from another thread, also if it has not begun, and those that follow.
+
+    Attributes:
+        cancelled: Whether somebody asked for it.
+    """
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._wake = threading.Event()
+
+    def cancel(self) -> None:
+        """Let the statement fail with SQL0952N."""
+        self.cancelled = True
+        self._wake.set()
 
 
 def run_sql(
@@ -50,18 +96,106 @@ def run_sql(
         SqlError: The statement is refused, wrong, fails on the data, or takes too long.
         NotFound: There is no snapshot ``at``.
     """
-    with store.reading(at) as cursor:
-        statement, snapshot = prepare(store, cursor, text)
-        # One row more than allowed tells whether there were more.
-        table = execute(cursor, f"SELECT * FROM ({statement}) LIMIT {max_rows + 1}", timeout_s)
-        table = table.rename_columns([_db2_name(name) for name in table.column_names])
-        return SqlResult(table.slice(0, max_rows), snapshot, table.num_rows > max_rows)
+    with stream_sql(store, text, at=at, max_rows=max_rows, timeout_s=timeout_s) as stream:
+        rows = pa.Table.from_batches(stream.batches, stream.schema)
+        return SqlResult(rows, stream.snapshot, stream.truncated)
 
 
-def _db2_name(name: str) -> str:
-    """A column's name as Db2 gives it: one without a name has its number, from 1."""
-    prefix, _, number = name.rpartition("_")
-    return str(int(number) + 1) if prefix == "_col" and number.isdigit() else name
+@contextmanager
+def stream_sql(
+    store: CatalogStore,
+    text: str,
+    *,
+    at: int | None = None,
+    max_rows: int = MAX_ROWS,
+    timeout_s: float = TIMEOUT_S,
+    cancellation: Cancellation | None = None,
+) -> Iterator[SqlStream]:
+    """`run_sql` in bounded memory: what is not read yet is not computed yet, but for a little.
+
+    Args:
+        store: The catalog.
+        text: The statement.
+        at: The snapshot to ask; the newest when None.
+        max_rows: Rows beyond these are left out.
+        timeout_s: When to give up, the time in which the rows are read included.
+        cancellation: Ends it earlier.
+
+    Raises:
+        SqlError: The statement is refused, wrong, fails on the data, is cancelled, or takes too
+            long.
+        NotFound: There is no snapshot ``at``.
+    """
+    with (
+        store.reading(at) as cursor,
+        stream_on(
+            store,
+            cursor,
+            text,
+            max_rows=max_rows,
+            timeout_s=timeout_s,
+            cancellation=cancellation,
+        ) as stream,
+    ):
+        yield stream
+
+
+@contextmanager
+def stream_on(
+    store: CatalogStore,
+    cursor: duckdb.DuckDBPyConnection,
+    text: str,
+    *,
+    max_rows: int = MAX_ROWS,
+    timeout_s: float = TIMEOUT_S,
+    cancellation: Cancellation | None = None,
+) -> Iterator[SqlStream]:
+    """`stream_sql` on a cursor of CatalogStore.reading: several statements see one snapshot.
+
+    Raises:
+        SqlError: As `stream_sql`.
+    """
+    statement, snapshot = prepare(store, cursor, text)
+    with _Watch(cursor, timeout_s, cancellation or Cancellation()) as watch:
+        with watch.errors():
+            reader = cursor.execute(statement).to_arrow_reader(_BATCH_ROWS)
+        names = _db2_names(reader.schema.names)
+        schema = pa.schema(
+            field.with_name(name) for field, name in zip(reader.schema, names, strict=True)
+        )
+        stream = SqlStream(schema, iter(()), snapshot)
+        stream.batches = _limited(watch.read(reader), names, max_rows, stream)
+        yield stream
+
+
+def _limited(
+    batches: Iterator[pa.RecordBatch], names: list[str], max_rows: int, stream: SqlStream
+) -> Iterator[pa.RecordBatch]:
+    # Not by a LIMIT around the statement: above 10,000 rows DuckDB runs such a one on one core.
+    left = max_rows
+    for batch in batches:
+        if batch.num_rows > left:
+            stream.truncated = True
+        if left and batch.num_rows:
+            yield batch.slice(0, left).rename_columns(names)
+        left -= min(left, batch.num_rows)
+        if stream.truncated:
+            return
+
+
+def _db2_names(names: list[str]) -> list[str]:
+    """Columns' names as Db2 gives them, each once: one without a name has its number, from 1."""
+    made: dict[str, None] = {}
+    uses: dict[str, int] = {}
+    for name in names:
+        prefix, _, number = name.rpartition("_")
+        plain = str(int(number) + 1) if prefix == "_col" and number.isdigit() else name
+        wanted = plain
+        while wanted in made:  # a second one of a name: name_1
+            uses[plain] = uses.get(plain, 0) + 1
+            wanted = f"{plain}_{uses[plain]}"
+        made[wanted] = None
+    return list(made)
 
 
 def execute(
@@ -76,13 +210,100 @@ def execute(
         SqlError: It fails on the data or takes longer than ``timeout_s``.
         duckdb.IOException: A file of the store cannot be read; the store knows what that means.
     """
-    timer = threading.Timer(timeout_s, cursor.interrupt)
-    timer.start()
-    try:
+    with _Watch(cursor, timeout_s, Cancellation()) as watch, watch.errors():
         return cursor.execute(statement, values).to_arrow_table()
-    except duckdb.IOException:
-        raise
-    except duckdb.Error as error:
-        raise translated(error, timeout_s) from error
-    finally:
-        timer.cancel()
+
+
+def execute_encoded(
+    cursor: duckdb.DuckDBPyConnection,
+    statement: str,
+    timeout_s: float,
+    values: list[object] | None = None,
+) -> pa.Table:
+    """`execute` with text columns as dictionaries: a few bytes a row, also on the way.
+
+    Raises:
+        SqlError: It fails on the data or takes longer than ``timeout_s``.
+        duckdb.IOException: A file of the store cannot be read; the store knows what that means.
+    """
+    with _Watch(cursor, timeout_s, Cancellation()) as watch:
+        with watch.errors():
+            reader = cursor.execute(statement, values).to_arrow_reader(_ENCODED_ROWS)
+        schema = pa.schema(
+            field.with_type(pa.dictionary(pa.int32(), field.type))
+            if pa.types.is_string(field.type)
+            else field
+            for field in reader.schema
+        )
+        encoded = [
+            pa.RecordBatch.from_arrays(
+                [
+                    column.dictionary_encode() if pa.types.is_string(column.type) else column
+                    for column in batch.columns
+                ],
+                schema=schema,
+            )
+            for batch in watch.read(reader)
+        ]
+        return pa.Table.from_batches(encoded, schema).unify_dictionaries()
+
+
+class _Watch:
+    """Interrupts a cursor's statement when its time is over or it is cancelled."""
+
+    def __init__(
+        self, cursor: duckdb.DuckDBPyConnection, timeout_s: float, cancellation: Cancellation
+    ) -> None:
+        self._cursor, self._timeout_s, self._cancellation = cursor, timeout_s, cancellation
+        self._over = threading.Event()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="sql-watch", daemon=True)
+
+    def __enter__(self) -> "_Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._cancellation._wake.set()
+        self._thread.join()  # so that it interrupts nothing that comes after
+        if not self._cancellation.cancelled:
+            self._cancellation._wake.clear()  # for the next statement
+
+    def _watch(self) -> None:
+        if not self._cancellation.cancelled:
+            self._cancellation._wake.wait(self._timeout_s)
+        while not self._done.is_set():
+            self._over.set()
+            self._cursor.interrupt()
+            self._done.wait(_AGAIN_S)
+
+    def read(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """The reader's batches, as long as there is time."""
+        while True:
+            with self.errors():
+                batch = next(reader, None)
+            if batch is None:
+                return
+            if self._over.is_set():  # what was computed before may be read after an interrupt
+                raise self._ended()
+            yield batch
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raise Db2's errors for the engine's."""
+        try:
+            yield
+        except duckdb.IOException:
+            raise
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            found = raised_by_engine(error)
+            if isinstance(found, duckdb.IOException):
+                raise found from error
+            if isinstance(found, duckdb.InterruptException):
+                raise self._ended() from error
+            raise translated(found) from error
+
+    def _ended(self) -> SqlError:
+        why = "on request" if self._cancellation.cancelled else f"after {self._timeout_s:g} s"
+        return SqlError(-952, "57014", f"Processing was cancelled {why}.")

@@ -4,6 +4,9 @@ A frame's place is a 64-bit mix of the hash of its fkey and the seed, so that it
 else: a larger sample holds the smaller one, and a frame that joins the catalog moves no other.
 """
 
+import hashlib
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +14,14 @@ Hashes = npt.NDArray[np.uint64]
 """One value per frame."""
 
 _GOLDEN = 0x9E3779B97F4A7C15
+
+
+def hashes_of(fkeys: Iterable[str]) -> Hashes:
+    """The fkey_hash of each fkey, as the catalog's query computes it."""
+    digests = b"".join(
+        hashlib.md5(fkey.encode(), usedforsecurity=False).digest()[8:] for fkey in fkeys
+    )
+    return np.frombuffer(digests, "<u8").astype(np.uint64)
 
 
 def places(fkey_hashes: Hashes, seed: int) -> Hashes:

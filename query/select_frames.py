@@ -1,15 +1,19 @@
 """A question to a selection: the frames that fulfil its conditions, sampled, in its order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from catalog.lake_tables import FILES
+from catalog.select_only import SelectOnly
 from catalog.store import LAKE, CatalogStore, snapshot_of
-from catalog.wide_tables import FKEY_HASH
+from catalog.wide_tables import FKEY_HASH, LABEL_SIZE
 from query.candidates import CHOSEN, candidates, chosen
 from query.conditions import question_where, vocabulary_of
 from query.frames_relation import FramesRelation, frames_relation
@@ -53,8 +57,8 @@ def select_frames(
         with _wanted(cursor, relation, question, class_names, timeout_s) as (condition, values):
             items = order_items(question, vocabulary_of(relation, class_names))
             order = [_order(item) for item in items]
-            statement = _statement(relation, condition, classes, order, question.limit)
-            frames = execute(cursor, statement, timeout_s, values)
+            fetch = _Fetch(cursor, relation, classes, timeout_s)
+            frames = fetch.frames(condition, values, order, question.limit)
         snapshot = snapshot_of(cursor)
         asked = question.model_copy(update={"snapshot": snapshot})
         return Selection(asked, snapshot, frames, classes)
@@ -77,8 +81,7 @@ def frames_of(
     relation = frames_relation(cursor)
     classes = tuple(tag for tag in class_names if tag in relation.tags)
     with chosen(cursor, hashes):
-        statement = _statement(relation, _CHOSEN, classes, [], None)
-        return execute(cursor, statement, timeout_s), classes
+        return _Fetch(cursor, relation, classes, timeout_s).frames(_CHOSEN, []), classes
 
 
 _CHOSEN = f"{FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {CHOSEN})"
@@ -103,29 +106,72 @@ def _wanted(
         yield _CHOSEN, []
 
 
-def _statement(
-    relation: FramesRelation,
-    condition: str,
-    classes: tuple[str, ...],
-    order: list[str],
-    limit: int | None,
-) -> str:
-    by = f"ORDER BY {', '.join([*order, 'fkey'])}"
-    columns = ", ".join(f'"{name}"' for name in (*_COLUMNS, *classes))
-    if relation.with_label_size:
-        condition = f"({condition}) AND label_size IS NOT NULL"
-        sized = "SELECT * FROM wanted"
-    else:
-        sized = (
-            f"SELECT w.*, l.size AS label_size FROM wanted AS w JOIN {LAKE}.main.{FILES} AS l"
-            " ON l.fkey = w.cluster || ':' || w.datasource || ':' || w.label_file"
+@dataclass(frozen=True)
+class _Fetch:
+    """Rows in Selection's columns.
+
+    Attributes:
+        cursor: Of CatalogStore.reading.
+        relation: Its frames.
+        classes: The class tags.
+        timeout_s: When to give up.
+    """
+
+    cursor: duckdb.DuckDBPyConnection
+    relation: FramesRelation
+    classes: tuple[str, ...]
+    timeout_s: float
+
+    def frames(
+        self,
+        condition: str,
+        values: list[object],
+        order: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> pa.Table:
+        """The frames for which the condition holds."""
+        if self.relation.with_label_size:
+            condition = f"({condition}) AND {LABEL_SIZE} IS NOT NULL"
+        columns = [
+            name for name in (*_COLUMNS, *self.classes)
+            if name != LABEL_SIZE or self.relation.with_label_size
+        ]  # fmt: skip
+        by = ", ".join([*order, "fkey"])
+        found = execute(
+            self.cursor,
+            f"WITH frames AS ({self.relation.sql_for(condition, by)}) "
+            f"SELECT {', '.join(map(_quoted, columns))} "
+            f"FROM frames WHERE {condition} ORDER BY {by}"
+            + (f" LIMIT {limit}" if limit is not None else ""),
+            self.timeout_s,
+            values,
         )
-    first = f"{by} LIMIT {limit}" if limit is not None else ""
-    return (
-        f"WITH frames AS ({relation.sql}),"
-        f" wanted AS (SELECT * FROM frames WHERE {condition} {first}), sized AS ({sized})"
-        f" SELECT {columns} FROM sized {by}"
-    )
+        return found if self.relation.with_label_size else self._sized(found)
+
+    def _sized(self, found: pa.Table) -> pa.Table:
+        """The frames with the sizes of their labels, which are rows of their own."""
+        # A statement of its own, in which DuckDB knows how few the labels are: else it may lay all
+        # files of the catalog into the join's hash table.
+        fkeys = pc.binary_join_element_wise(
+            found["cluster"], found["datasource"], found["label_file"], ":"
+        )
+        labels = pa.table({"place": pa.array(range(len(found))), "fkey": fkeys})
+        with cast(SelectOnly, self.cursor).beside(_LABELS, labels):
+            sizes = execute(
+                self.cursor,
+                f"SELECT place, size FROM {_LABELS} JOIN {LAKE}.main.{FILES} USING (fkey) "
+                "ORDER BY place",
+                self.timeout_s,
+            )
+        sized = found.take(sizes["place"]).append_column(LABEL_SIZE, sizes["size"])
+        return sized.select([*_COLUMNS, *self.classes])
+
+
+_LABELS = "chosen_labels"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 def _order(item: OrderItem) -> str:

@@ -1,10 +1,14 @@
 """A selection: ordered frames, the question that chose them, the snapshot it was asked of."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from catalog.errors import InvalidInput
+from query.condition import CameraIn, Condition, Group, Leaf, PixelRange, SceneIn, check_size
 from query.label_range import LabelRange
 
 
@@ -32,6 +36,59 @@ class Question(BaseModel):
         default=None, ge=1, lt=2**63, description="So many of them at random."
     )
     seed: int = Field(default=0, ge=0, description="Decides what a sample holds.")
+    condition: Condition | None = Field(
+        default=None, description="More conditions, in groups of all, any and none of them."
+    )
+    snapshot: int | None = Field(
+        default=None, ge=1, lt=2**63, description="The catalog snapshot to ask; else the newest."
+    )
+
+    @field_validator("condition")
+    @classmethod
+    def _is_sane(cls, condition: Condition | None) -> Condition | None:
+        if condition is not None:
+            check_size(condition)
+        return condition
+
+    @classmethod
+    def of_dataset(cls, stored: Mapping[str, Any]) -> "Question":
+        """The question that a dataset's record keeps beside how it was divided."""
+        return cls.model_validate({k: v for k, v in stored.items() if k in cls.model_fields})
+
+    def conditions(self) -> tuple[Leaf | Group, ...]:
+        """All that must hold but ``where``, in one form: ranges, cameras, scenes, condition."""
+        found: list[Leaf | Group] = [
+            PixelRange(kind="pixels", **wanted.model_dump()) for wanted in self.ranges
+        ]
+        if self.cameras:
+            found.append(CameraIn(kind="camera", names=self.cameras))
+        if self.scenes:
+            found.append(SceneIn(kind="scene", names=self.scenes))
+        if self.condition is not None:
+            found.append(self.condition)
+        return tuple(_without_all(found))
+
+    def asked_of(self, at: int | None) -> int | None:
+        """The snapshot to ask: the question's own, or ``at`` where it has none.
+
+        Raises:
+            InvalidInput: They differ.
+        """
+        if at is not None and self.snapshot is not None and at != self.snapshot:
+            raise InvalidInput(
+                f"snapshot {at}: the question is asked of snapshot {self.snapshot} by itself; "
+                "leave one of them out"
+            )
+        return self.snapshot if at is None else at
+
+
+def _without_all(conditions: Iterable[Leaf | Group]) -> Iterator[Leaf | Group]:
+    """The members of ``all`` groups in their place."""
+    for condition in conditions:
+        if isinstance(condition, Group) and condition.kind == "all":
+            yield from _without_all(condition.of)
+        else:
+            yield condition
 
 
 @dataclass(frozen=True)
@@ -39,8 +96,8 @@ class Selection:
     """The answer to a question.
 
     Attributes:
-        question: What was asked.
-        snapshot: The catalog snapshot it was asked of.
+        question: What was asked, with the snapshot that it was asked of.
+        snapshot: That snapshot.
         frames: One row per frame, in order: fkey, platform, cluster, datasource, path, filename,
             scene, camera, frame_number, image_width, image_height [pixels], image_file,
             label_file (keys below the source's root), image_size, label_size [bytes], and one

@@ -1,20 +1,60 @@
 """/v1/classes: what the labels hold."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field
 
-from api.dependencies import At, CurrentWorkspace
+from api.asked_frames import AskedFrames
+from api.dependencies import CurrentWorkspace
+from api.workspace import Workspace
 from catalog.frames import class_shares
+from query.class_statistics import ClassGroup, ClassStatistics, Grouping, class_report
 
 router = APIRouter(prefix="/v1", tags=["classes"])
 
 
-@router.get("/classes")
-async def get_classes(workspace: CurrentWorkspace, at: At = None) -> dict[str, Any]:
-    """Frames and pixel share (0 to 1) of every class, in class order."""
-    names = await run_in_threadpool(workspace.records.class_names)
-    shares = await run_in_threadpool(class_shares, workspace.catalog, names, at)
-    return {"classes": [asdict(share) for share in shares]}
+class ClassesQuery(AskedFrames):
+    """Which frames, and what of them."""
+
+    by: Grouping | None = Field(default=None, description="Also for each camera or scene.")
+    quantiles: bool = Field(
+        default=False, description="Also quantiles of pixels and share where the class is present."
+    )
+
+
+class ClassesAnswer(BaseModel):
+    """Classes in class order. All but `classes` only where something else than all was asked."""
+
+    classes: tuple[ClassStatistics, ...]
+    snapshot: int | None = Field(default=None, description="The catalog snapshot.", examples=[12])
+    frames: int | None = Field(default=None, description="Frames they are of.", examples=[884])
+    pixels: int | None = Field(default=None, description="Their pixels.")
+    by: Grouping | None = Field(default=None, description="What the groups are.")
+    groups: tuple[ClassGroup, ...] | None = Field(default=None, description="By name.")
+
+
+@router.get("/classes", response_model_exclude_none=True)
+async def get_classes(
+    asked: Annotated[ClassesQuery, Query()], workspace: CurrentWorkspace
+) -> ClassesAnswer:
+    """Frames and pixel share (0 to 1) of every class."""
+    return await run_in_threadpool(_classes, workspace, asked)
+
+
+def _classes(workspace: Workspace, asked: ClassesQuery) -> ClassesAnswer:
+    names = workspace.records.class_names()
+    if asked.is_of_all and asked.by is None and not asked.quantiles:
+        shares = class_shares(workspace.catalog, names, asked.at)
+        return ClassesAnswer(classes=tuple(ClassStatistics(**asdict(share)) for share in shares))
+    report = class_report(
+        workspace.catalog,
+        names,
+        asked.frames(workspace),
+        by=asked.by,
+        quantiles=asked.quantiles,
+        timeout_s=workspace.settings.query_timeout_s,
+    )
+    return ClassesAnswer(**report.model_dump())

@@ -35,11 +35,18 @@ def framesift(
 
 @contextmanager
 def serving(
-    home: Path, *arguments: str, variables: Mapping[str, str] | None = None
+    home: Path,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    authenticates: bool = False,
 ) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """A server of the home on a free port: its URL and its process, ended at the block's end."""
+    """A server of the home on a free port: its URL and its process, ended at the block's end.
+
+    It asks nobody who they are unless it ``authenticates``: what most tests are of is beside that.
+    """
+    asks = [] if authenticates else ["--no-auth"]
     process = subprocess.Popen(
-        [str(FRAMESIFT), "serve", "--port", "0", *arguments],
+        [str(FRAMESIFT), "serve", "--port", "0", *asks, *arguments],
         env=environment(home, variables),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -48,7 +55,7 @@ def serving(
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.search(r"on (http://\S+)$", line.strip())
+        found = re.search(r"on (https?://\S+)$", line.strip())
         assert found, f"{line!r} {process.communicate()}"
         yield found[1], process
     finally:

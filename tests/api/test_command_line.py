@@ -18,13 +18,18 @@ from tests.pipeline.test_staging import as_nobody, needs_root, readable
 
 COMMANDS = (
     "", "demo", "info", "source", "source add", "source list", "source remove", "ingest", "watch",
-    "sample-data", "sql", "select", "classes", "tags", "tags list", "tags extract",
+    "sample-data", "sql", "select", "classes", "histogram",
+    "correlate", "gaps", "tags", "tags list", "tags extract",
     "tags import", "tags import-map", "tags families", "tags drop", "tags add", "tags set",
     "dataset", "dataset create",
-    "dataset list", "dataset show", "stage", "train", "validate", "jobs", "jobs list",
+    "dataset list", "dataset show", "dataset split", "dataset extend", "dataset diff",
+    "dataset export", "stage", "train", "validate", "jobs", "jobs list",
     "jobs show", "jobs logs", "jobs wait", "jobs cancel", "serve", "compact", "catalog",
     "catalog copy", "catalog log", "catalog diff", "catalog check", "catalog export",
     "catalog backup", "catalog restore",
+    "user", "user add", "user list", "user passwd", "user disable", "user remove", "user roles",
+    "token", "token create", "token list", "token revoke", "collection", "collection add",
+    "collection list", "collection assign", "collection remove", "audit",
 )  # fmt: skip
 
 
@@ -116,6 +121,24 @@ BAD_INPUT = [
     (["dataset", "create", "a/b"], ("dataset name 'a/b'",)),
     (["dataset", "create", "a", "--split", "x=2"], ("the shares sum to 2, not 1",)),
     (["dataset", "create", "a", "--range", "car=9000000:"], ("no frames",)),
+    (["dataset", "create", "a", "--stratify", "camera"], ("--sample",)),
+    (["dataset", "create", "a", "--sample", "5", "--stratify", "car:2,1"], ("rising edges",)),
+    (["dataset", "create", "a", "--sample", "5", "--stratify", "cra"], ("unknown column 'cra'",)),
+    (["dataset", "create", "a", "--match", "/no/such.json", "--frames", "5"], ("cannot be read",)),
+    (["dataset", "create", "a", "--match", "dataset:b", "--frames", "5"], ("no dataset named",)),
+    (["dataset", "create", "a", "--match", "dataset:b"], ("--frames",)),
+    (["dataset", "create", "a", "--cover", "car"], ("CLASS=FRAMES",)),
+    (["dataset", "create", "a", "--cover", "cra=1"], ("unknown class 'cra'",)),
+    (["dataset", "create", "a", "--cover-where", "car > 1"], ("CONDITION=FRAMES",)),
+    (["dataset", "create", "a", "--cover", "car=1", "--uncertain", "car", "--budget", "1"],
+     ("one method",)),
+    (["dataset", "create", "a", "--split", "a=0.5,b=0.5", "--split-by", "hue"], ("hue",)),
+    (["dataset", "create", "a", "--disjoint-from", "nobody"], ("no dataset named 'nobody'",)),
+    (["dataset", "split", "nobody", "--split", "a=1"], ("no dataset named 'nobody'",)),
+    (["dataset", "extend", "nobody", "--gap", "car=1"], ("no dataset named 'nobody'",)),
+    (["dataset", "extend", "nobody"], ("--gap",)),
+    (["dataset", "diff", "nobody", "nobody"], ("no dataset named 'nobody'",)),
+    (["dataset", "export", "nobody"], ("no dataset named 'nobody'",)),
 ]  # fmt: skip
 
 

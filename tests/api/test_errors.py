@@ -19,6 +19,9 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.ClassListMissing: errors.ClassListMissing("no list"),
     errors.NotFound: errors.NotFound("job", "x"),
     errors.AlreadyExists: errors.AlreadyExists("job", "x"),
+    errors.NotAuthenticated: errors.NotAuthenticated("who"),
+    errors.NotAllowed: errors.NotAllowed("no"),
+    errors.LoginThrottled: errors.LoginThrottled(3.5),
     errors.BadFile: errors.BadFile("cut", "a.png"),
     errors.UnreadableFile: errors.UnreadableFile("cannot be read", "a.png"),
     errors.SqlError: errors.SqlError(-206, "42703", "no"),
@@ -30,7 +33,9 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
 }
 EXPECTED = {
     "FramesiftError": 500, "InvalidInput": 400, "UnknownName": 400, "ClassListMissing": 400,
-    "NotFound": 404, "AlreadyExists": 409, "BadFile": 422, "UnreadableFile": 422,
+    "NotFound": 404, "AlreadyExists": 409,
+    "NotAuthenticated": 401, "NotAllowed": 403, "LoginThrottled": 429,
+    "BadFile": 422, "UnreadableFile": 422,
     "SqlError": 400, "StorageError": 507,
     "CatalogBusy": 503, "CatalogDamaged": 500, "JobFailed": 500, "EngineFailed": 502,
 }  # fmt: skip
@@ -55,9 +60,9 @@ def test_errors_come_back_from_another_process(kind: type[errors.FramesiftError]
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """An application with one route that raises what it is told."""
-    app = create_app(Settings(home=tmp_path_factory.mktemp("home")))
+    app = create_app(Settings(home=tmp_path_factory.mktemp("home")), authenticates=False)
 
     @app.get("/raise/{name}")
     async def _raise(name: str) -> None:
@@ -65,7 +70,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
             raise RuntimeError("secret path /home/somebody")
         raise next(example for kind, example in EXAMPLES.items() if kind.__name__ == name)
 
-    return TestClient(app, raise_server_exceptions=False)
+    with TestClient(app, raise_server_exceptions=False) as opened:  # refusals are noted
+        yield opened
 
 
 @pytest.mark.parametrize("kind", OURS, ids=lambda kind: kind.__name__)
@@ -101,7 +107,7 @@ def test_discovers_routes_answer_in_discovers_shape(tmp_path: Path) -> None:
     """A store that cannot be opened is no Db2 error, and has the same two keys."""
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "catalog").touch()
-    with TestClient(create_app(Settings(home=tmp_path / "home"))) as client:
+    with TestClient(create_app(Settings(home=tmp_path / "home"), authenticates=False)) as client:
         answer = client.post("/db2whrest/v1/sql_query", content="select 1 from metaocean")
     assert answer.status_code == 507
     assert answer.json()["status"] == "error"

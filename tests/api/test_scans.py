@@ -35,7 +35,7 @@ def settings(tmp_path: Path) -> Settings:
 
 def test_scans_newest_first_and_in_pages(settings: Settings) -> None:
     """All of them, those of one source, and page after page."""
-    with TestClient(create_app(settings)) as client:
+    with TestClient(create_app(settings, authenticates=False)) as client:
         everything = client.get("/v1/scans").json()
         assert [(scan["scan"], scan["source"]) for scan in everything["scans"]] == [
             (3, "two"), (2, "two"), (1, "one"),
@@ -50,7 +50,7 @@ def test_scans_newest_first_and_in_pages(settings: Settings) -> None:
 
 def test_a_scan_and_its_problems(settings: Settings) -> None:
     """State, counts with rates, duration; its problems in pages; 404 for one that never was."""
-    with TestClient(create_app(settings)) as client:
+    with TestClient(create_app(settings, authenticates=False)) as client:
         scan = client.get("/v1/scans/3").json()
         assert (scan["kind"], scan["state"], scan["error"]) == ("scan", "done", "")
         counts = scan["counts"]

@@ -18,6 +18,7 @@ from catalog.frames import info
 from catalog.location import CatalogLocation
 from catalog.record_store import NEWEST, RecordStore
 from catalog.store import CatalogStore
+from pipeline.manifest import Manifest
 from tests.api.servers import framesift
 
 FIXTURE = Path(__file__).parent / "fixtures" / "home_1.tar.xz"
@@ -52,6 +53,8 @@ def test_records_are_brought_forward(home: Path) -> None:
         (source,) = records.sources()
         (dataset,) = records.datasets()
         assert (source.name, dataset.name, dataset.snapshot) == ("old", "kept", OF_THEN)
+        how = (dataset.seed, dataset.class_frames, dataset.parents, dataset.report)
+        assert how == ("0", {}, [], {})
         scan = records.last_scan(source.id)
         assert scan is not None
         assert scan.kind == "scan"
@@ -98,3 +101,22 @@ def test_work_goes_on(home: Path) -> None:
     assert "fog" in asked.stdout
     listed = json.loads(framesift(home, "dataset", "list", "--json").stdout)
     assert [dataset["name"] for dataset in listed] == ["kept"]
+
+
+def test_its_dataset_is_read_and_divided_anew(home: Path) -> None:
+    """A manifest of format 1 is read, compared and exported; its new version has format 2."""
+    folder = home / "datasets" / "kept" / "v1"
+    with closing(sqlite3.connect(home / "records" / "records.sqlite")) as records:
+        records.execute("UPDATE datasets SET manifest = ?", [str(folder)])
+        records.commit()
+    assert Manifest.read(folder).header.format == 1
+    divided = framesift(home, "dataset", "split", "kept", "--split", "a=0.5,b=0.5",
+                        "--split-by", "frame", "--allow-leakage", "--json")  # fmt: skip
+    assert divided.returncode == 0, divided.stderr
+    made = json.loads(divided.stdout)
+    assert (made["version"], made["parents"][0]["name"]) == (2, "kept@1")
+    assert Manifest.read(Path(made["manifest"])).header.format == 2
+    moved = json.loads(framesift(home, "dataset", "diff", "kept@1", "kept", "--json").stdout)
+    assert moved["frames_moved"] == moved["frames_before"] == 3
+    shown = json.loads(framesift(home, "dataset", "show", "kept@1", "--json").stdout)
+    assert (shown["class_frames"], shown["seed"]) == ({}, 0)

@@ -33,7 +33,8 @@ def test_the_public_names_are_these() -> None:
     assert public["Selection"] == ["save", "to_arrow", "to_pandas"]
     assert list(inspect.signature(framesift.connect).parameters) == ["url", "token"]
     assert list(inspect.signature(framesift.Client.select).parameters)[1:] == [
-        "where", "camera", "scene", "order", "limit", "sample", "seed", "at", "ranges",
+        "where", "camera", "scene", "has", "without", "share", "time", "condition", "order",
+        "limit", "sample", "seed", "at", "ranges",
     ]  # fmt: skip
 
 
@@ -65,6 +66,34 @@ def test_ranges_camera_and_where_choose(client: framesift.Client) -> None:
     assert [frame["fkey"] for frame in chosen] == [frame["fkey"] for frame in chosen.frames]
     exact = client.select(car=chosen.frames[0]["car"], camera=["front_center", "front_left"])
     assert chosen.frames[0]["fkey"] in [frame["fkey"] for frame in exact]
+
+
+def test_conditions_choose_and_are_explained(client: framesift.Client) -> None:
+    """Classes there and not there, shares, times and a tree; the answer says what was asked."""
+    chosen = client.select(
+        car=(1, None),
+        has=("sky", "car"),
+        without="rain_dirt",
+        share={"car": (0.001, None)},
+        time=("2026-03", "2026-10"),
+        condition={"kind": "tag", "tag": "camera", "op": "starts_with", "value": "front"},
+        order="car desc",
+    )
+    assert 0 < len(chosen) < FRAMES
+    for frame in chosen:
+        assert frame["car"] >= 0.001 * 1920 * 1208
+        assert (frame["sky"] > 0, frame["rain_dirt"]) == (True, 0)
+        assert frame["camera"].startswith("front")
+        assert "202603" <= frame["scene"] < "202611"
+    assert chosen.sentence == (
+        "frames with at least one car pixel, at least one sky pixel, at least one car pixel and "
+        "car on at least 0.1% of the pixels, without rain dirt, recorded from 2026-03 up to and "
+        "including 2026-10, whose camera starts with 'front', those with the most car pixels "
+        f"first, as of snapshot {chosen.snapshot}"
+    )
+    assert chosen.sql.startswith("select platform, datasource, filename, fkey\nfrom metaocean_view")
+    assert chosen.note == ""
+    assert "7 are drawn at random" in client.select(sample=7).note
 
 
 def test_order_limit_sample_and_seed(client: framesift.Client) -> None:

@@ -6,20 +6,18 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from api.new_dataset import NewDataset, ask, make_dataset
 from api.workspace import Workspace
-from catalog.errors import BadFile, InvalidInput, NotFound, StorageError
+from catalog.errors import BadFile, InvalidInput, NotFound, StorageError, UnknownName
 from catalog.tables import Dataset
 from ingest.scan import scan_source
 from ingest.sources import remove_source
 from pipeline.datasets import create_dataset
 from pipeline.manifest import Manifest
-from pipeline.split import parse_split
 from query.label_range import LabelRange
 from query.selection import Question
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, add_source, make_home, open_home
@@ -37,16 +35,8 @@ def make(
 ) -> Dataset:
     """A dataset of the frames within the ranges."""
     question = Question(ranges=tuple(LabelRange.parse(text) for text in ranges))
-    shares: dict[str, Fraction] | None = parse_split(split) if split else None
-    return create_dataset(
-        workspace.records,
-        workspace.datasets,
-        name,
-        ask(workspace, question),
-        shares=shares,
-        split_by=split_by,
-        seed=seed,
-    )
+    wanted = NewDataset(name=name, question=question, split=split, split_by=split_by, seed=seed)
+    return make_dataset(workspace, wanted)
 
 
 def test_a_dataset_lies_on_disk_as_its_record_says(workspace: Workspace) -> None:
@@ -175,8 +165,8 @@ def test_a_dataset_without_frames_is_refused(workspace: Workspace) -> None:
 
 
 def test_a_grouping_that_does_not_exist_is_refused(workspace: Workspace) -> None:
-    """Scene, camera and frame are the groupings."""
-    with pytest.raises(InvalidInput, match="expected one of scene, camera, frame"):
+    """Scene, camera, any other tag or column, and frame are the groupings."""
+    with pytest.raises(UnknownName, match="unknown column 'colour'"):
         make(workspace, split=SPLIT, split_by="colour")
 
 

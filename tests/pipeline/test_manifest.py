@@ -151,7 +151,7 @@ def _list_header(folder: Path) -> None:
 
 
 def _later_format(folder: Path) -> None:
-    _change_header(folder, format=2)
+    _change_header(folder, format=3)
 
 
 def _no_root(folder: Path) -> None:

@@ -1,87 +1,142 @@
 """Which frame goes to which split."""
 
-from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput
 from pipeline.split import assign_splits, parse_split
+from query.sampling import Hashes
+from query.sets.strata import Codes
 
 SPLIT_NAMES = ("train", "validation", "test", "held_out")
 
 
 @st.composite
-def divisions(draw: Callable[..., object]) -> tuple[list[str], dict[str, Fraction]]:
-    """Items with their groups, and shares of no more splits than groups."""
+def shares(draw: st.DrawFn) -> dict[str, Fraction]:
+    """Shares of one to four splits."""
     weights = draw(st.lists(st.integers(1, 9), min_size=1, max_size=4))
-    assert isinstance(weights, list)
-    shares = {
+    return {
         name: Fraction(weight, sum(weights))
         for name, weight in zip(SPLIT_NAMES, weights, strict=False)
     }
-    sizes = draw(st.lists(st.integers(1, 40), min_size=len(shares), max_size=25))
-    assert isinstance(sizes, list)
-    groups = [f"scene-{number}" for number, size in enumerate(sizes) for _ in range(size)]
-    shuffled = draw(st.permutations(groups))
-    assert isinstance(shuffled, list)
-    return shuffled, shares
 
 
+@st.composite
+def divisions(draw: st.DrawFn) -> tuple[Hashes, Codes, Codes, dict[str, Fraction]]:
+    """Frames with their groups and strata, and shares of no more splits than groups."""
+    wanted = draw(shares())
+    sizes = draw(st.lists(st.integers(1, 30), min_size=len(wanted), max_size=20))
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    strata = random.integers(0, draw(st.integers(1, 3)), len(groups))
+    order = random.permutation(len(groups))
+    hashes = random.integers(0, 2**64, len(groups), dtype=np.uint64)
+    return hashes, groups[order], strata[order], wanted
+
+
+def one_stratum(count: int) -> Codes:
+    """No strata."""
+    return np.zeros(count, np.int64)
+
+
+@settings(deadline=None)
 @given(divisions(), st.integers(0, 5))
 def test_groups_stay_whole_and_no_split_is_empty(
-    division: tuple[list[str], dict[str, Fraction]], seed: int
+    division: tuple[Hashes, Codes, Codes, dict[str, Fraction]], seed: int
 ) -> None:
     """Frames of one group never meet on two sides, and every split gets something."""
-    groups, shares = division
-    splits = assign_splits(groups, shares, seed)
-    sides: dict[str, set[str]] = {}
-    for group, split in zip(groups, splits, strict=True):
-        sides.setdefault(group, set()).add(split)
-    assert all(len(found) == 1 for found in sides.values())
-    assert set(splits) == set(shares)
+    hashes, groups, strata, wanted = division
+    sides = assign_splits(hashes, groups, strata, wanted, seed)
+    for group in range(groups.max() + 1):
+        assert len(set(sides[groups == group].tolist())) == 1
+    assert set(sides.tolist()) == set(range(len(wanted)))
 
 
 @given(divisions(), st.integers(0, 5))
 def test_shares_are_met_as_well_as_whole_groups_allow(
-    division: tuple[list[str], dict[str, Fraction]], seed: int
+    division: tuple[Hashes, Codes, Codes, dict[str, Fraction]], seed: int
 ) -> None:
     """No split is above its share by more than the largest group."""
-    groups, shares = division
-    held = Counter(assign_splits(groups, shares, seed))
-    largest = max(Counter(groups).values())
-    for name, share in shares.items():
-        assert held[name] <= share * len(groups) + largest
+    hashes, groups, _, wanted = division
+    sides = assign_splits(hashes, groups, one_stratum(len(groups)), wanted, seed)
+    held = np.bincount(sides, minlength=len(wanted))
+    largest = np.bincount(groups).max()
+    for side, share in enumerate(wanted.values()):
+        assert held[side] <= share * len(groups) + largest
 
 
-@given(st.integers(20, 300), st.integers(0, 3))
-def test_single_frames_meet_their_shares_to_within_one(frames: int, seed: int) -> None:
-    """Divided by frame, a split's size is its share rounded."""
-    shares = {"train": Fraction(4, 5), "validation": Fraction(1, 10), "test": Fraction(1, 10)}
-    held = Counter(assign_splits([str(n) for n in range(frames)], shares, seed))
-    for name, share in shares.items():
-        assert abs(held[name] - share * frames) < 1
+def off(sides: Codes, strata: Codes, wanted: dict[str, Fraction]) -> tuple[float, float]:
+    """Largest amount that a split is off by in all frames, and in one stratum [frames]."""
+    parts = np.array([float(share) for share in wanted.values()])
+    table = np.zeros((strata.max() + 1, len(parts)))
+    np.add.at(table, (strata, sides), 1)
+    of_all = np.abs(table.sum(axis=0) - parts * len(sides)).max()
+    return float(of_all), float(np.abs(table - parts * table.sum(axis=1, keepdims=True)).max())
 
 
-@given(divisions(), st.integers(0, 5))
-def test_the_seed_decides_and_the_order_of_items_does_not(
-    division: tuple[list[str], dict[str, Fraction]], seed: int
+@given(
+    st.lists(st.integers(0, 60), min_size=1, max_size=8).filter(lambda sizes: sum(sizes) >= 4),
+    shares(),
+    st.integers(0, 3),
+)
+def test_single_frames_meet_their_shares(
+    sizes: list[int], wanted: dict[str, Fraction], seed: int
 ) -> None:
-    """The same groups and seed give the same sides, however the items are ordered."""
-    groups, shares = division
-    sides = dict(zip(groups, assign_splits(groups, shares, seed), strict=True))
-    again = dict(zip(sorted(groups), assign_splits(sorted(groups), shares, seed), strict=True))
-    assert sides == again
+    """Divided by frame: to within one frame in all, to within two in each stratum."""
+    strata = np.repeat(np.arange(len(sizes)), sizes)
+    hashes = np.random.default_rng(seed).integers(0, 2**64, len(strata), dtype=np.uint64)
+    sides = assign_splits(hashes, np.arange(len(strata)), strata, wanted, seed)
+    of_all, of_one = off(sides, strata, wanted)
+    assert of_all < 1 + 1e-6
+    assert of_one < 2 + 1e-6
+
+
+@settings(deadline=None)
+@given(divisions(), st.integers(0, 5))
+def test_the_seed_decides_and_the_order_of_frames_does_not(
+    division: tuple[Hashes, Codes, Codes, dict[str, Fraction]], seed: int
+) -> None:
+    """The same frames and seed give the same sides, however they are listed and numbered."""
+    hashes, groups, strata, wanted = division
+    sides = dict(zip(hashes, assign_splits(hashes, groups, strata, wanted, seed), strict=True))
+    order = np.random.default_rng(seed).permutation(len(hashes))
+    renumbered = (groups.max() - groups)[order]
+    again = assign_splits(hashes[order], renumbered, strata[order], wanted, seed)
+    assert sides == dict(zip(hashes[order], again, strict=True))
 
 
 def test_another_seed_divides_otherwise() -> None:
-    """Between groups of equal size the seed decides."""
-    groups = [f"scene-{number}" for number in range(20)]
+    """Between groups of equal size, and between frames, the seed decides."""
+    hashes = np.random.default_rng(0).integers(0, 2**64, 40, dtype=np.uint64)
     halves = {"a": Fraction(1, 2), "b": Fraction(1, 2)}
-    assert len({tuple(assign_splits(groups, halves, seed)) for seed in range(8)}) > 1
+    for groups in (np.arange(40) // 2, np.arange(40)):
+        found = {
+            tuple(assign_splits(hashes, groups, one_stratum(40), halves, seed).tolist())
+            for seed in range(8)
+        }
+        assert len(found) > 1
+
+
+def test_whole_groups_and_strata_at_once() -> None:
+    """200 scenes of one kind of weather mostly: whole scenes, and every stratum near its share."""
+    random = np.random.default_rng(4)
+    groups = np.repeat(np.arange(200), random.integers(20, 80, 200))
+    mostly = random.integers(0, 4, 200)
+    strata = np.where(
+        random.random(len(groups)) < 0.8, mostly[groups], random.integers(0, 4, len(groups))
+    )
+    hashes = random.integers(0, 2**64, len(groups), dtype=np.uint64)
+    wanted = {"train": Fraction(7, 10), "validation": Fraction(2, 10), "test": Fraction(1, 10)}
+    sides = assign_splits(hashes, groups, strata, wanted, 0)
+    of_all, of_one = off(sides, strata, wanted)
+    assert of_all <= 20  # half a group
+    assert of_one <= 20
+    blind = assign_splits(hashes, groups, one_stratum(len(groups)), wanted, 0)
+    assert of_one < off(blind, strata, wanted)[1] / 3
 
 
 def test_fewer_groups_than_splits_is_refused() -> None:
@@ -89,7 +144,13 @@ def test_fewer_groups_than_splits_is_refused() -> None:
     with pytest.raises(
         InvalidInput, match=r"1 groups cannot be divided among 2 splits.*--split-by"
     ):
-        assign_splits(["one"] * 9, {"a": Fraction(1, 2), "b": Fraction(1, 2)}, 0)
+        assign_splits(
+            np.arange(9, dtype=np.uint64),
+            one_stratum(9),
+            one_stratum(9),
+            {"a": Fraction(1, 2), "b": Fraction(1, 2)},
+            0,
+        )
 
 
 @pytest.mark.parametrize(

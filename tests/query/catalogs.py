@@ -12,6 +12,7 @@ from catalog.store import CatalogStore
 from catalog.tables import Source
 from ingest.palette import tag_name
 from ingest.scan import scan_source
+from query.result_format import encoded
 from query.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_COUNTS, COMMITTED_SET
 
@@ -93,6 +94,11 @@ def rows(store: CatalogStore, text: str) -> list[tuple[object, ...]]:
 def as_tuples(table: pa.Table) -> list[tuple[object, ...]]:
     """An Arrow table's rows."""
     return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def lines(table: pa.Table) -> list[str]:
+    """An Arrow table as lines of Discover's CSV."""
+    return b"".join(encoded("csv", table.schema, table.to_batches())).decode().splitlines(True)
 
 
 def one(store: CatalogStore, expression: str) -> object:

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from catalog.store import CatalogStore
-from query.result_format import to_csv
 from query.run_sql import run_sql
 from query.select_frames import select_frames
 from query.selection import Question
-from tests.query.catalogs import DrawnFrame, class_names, listed_files, rows
+from tests.query.catalogs import DrawnFrame, class_names, lines, listed_files, rows
 
 REAL: list[dict[str, str]] = json.loads(
     (Path(__file__).parent / "real_statements.json").read_text()
@@ -47,7 +46,7 @@ def test_every_real_where_body_runs(store: CatalogStore, body: str) -> None:
 def test_share_is_exact_integer_arithmetic(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """The redbook's first statement prints 12 truncated decimals without trailing zeros."""
     expected = share_by_hand([frame.tags["rd_normal_street"] for frame in frames])
-    assert list(to_csv(run_sql(store, SHARE).rows)) == [f"0,{expected}\n"]
+    assert lines(run_sql(store, SHARE).rows) == [f"0,{expected}\n"]
 
 
 def test_share_of_every_class(store: CatalogStore, frames: list[DrawnFrame]) -> None:
@@ -55,7 +54,7 @@ def test_share_of_every_class(store: CatalogStore, frames: list[DrawnFrame]) -> 
     for tag in class_names():
         statement = SHARE.replace("rd_normal_street", tag)
         expected = share_by_hand([frame.tags[tag] for frame in frames])
-        assert list(to_csv(run_sql(store, statement).rows)) == [f"0,{expected}\n"], tag
+        assert lines(run_sql(store, statement).rows) == [f"0,{expected}\n"], tag
 
 
 def test_three_tag_join_prints_as_the_redbook_does(
@@ -67,12 +66,12 @@ def test_three_tag_join_prints_as_the_redbook_does(
         for frame in frames
         if frame.tags["front"] and frame.tags["center"] and frame.tags["bicycle"] > 0
     )
-    lines = list(to_csv(run_sql(store, THREE_TAGS).rows))
+    printed = lines(run_sql(store, THREE_TAGS).rows)
     assert wanted
-    assert sorted(line.split(",", 1)[1] for line in lines) == [
+    assert sorted(line.split(",", 1)[1] for line in printed) == [
         f'"IBM COS","a2d2","{key}"\n' for key in wanted
     ]
-    assert [line.split(",")[0] for line in lines] == [str(i) for i in range(len(wanted))]
+    assert [line.split(",")[0] for line in printed] == [str(i) for i in range(len(wanted))]
 
 
 def test_five_tag_join_finds_the_one_frame(store: CatalogStore, frames: list[DrawnFrame]) -> None:
@@ -85,7 +84,7 @@ def test_five_tag_join_finds_the_one_frame(store: CatalogStore, frames: list[Dra
         and frame.tags["center"]
         and all(low <= frame.tags[tag] <= high for tag, (low, high) in bounds.items())
     ]
-    assert list(to_csv(run_sql(store, FIVE_TAGS).rows)) == [f'0,"IBM COS","a2d2","{wanted}"\n']
+    assert lines(run_sql(store, FIVE_TAGS).rows) == [f'0,"IBM COS","a2d2","{wanted}"\n']
 
 
 def test_left_join_keeps_files_without_the_tag(

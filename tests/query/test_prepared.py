@@ -21,9 +21,9 @@ def test_a_statement_is_rewritten_once_for_a_snapshot(
     rewritten: list[str] = []
     parse = read_only.parse
 
-    def noted(text: str) -> object:
+    def noted(text: str, schema: read_only.Schema) -> object:
         rewritten.append(text)
-        return parse(text)
+        return parse(text, schema)
 
     monkeypatch.setattr(read_only, "parse", noted)
     text = "select count(*) from t_rain"

@@ -1,16 +1,21 @@
-"""Rows as text, in the shapes of Spectrum Discover's query service."""
+"""Rows in every format, in the shapes of Spectrum Discover's query service and of others."""
 
 import csv
 import io
 import json
-from datetime import date, datetime
+from collections.abc import Iterator
+from datetime import date, datetime, time
 from decimal import Decimal
+from typing import Any, get_args
 
 import pyarrow as pa
-from hypothesis import given
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from query.result_format import plain, to_csv, to_json, to_records
+from query.result_format import MEDIA_TYPES, Format, encoded, to_records
+from query.result_text import csv_lines, json_objects, plain
 
 TABLE = pa.table(
     {
@@ -27,42 +32,141 @@ TABLE = pa.table(
         "day": [date(2016, 11, 14), None, None, date(2020, 1, 2)],
     }
 )
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+def bytes_of(format_: Format, rows: pa.Table, chunk: int = 10_000) -> bytes:
+    """The rows in a format, made of batches of that many rows."""
+    return b"".join(encoded(format_, rows.schema, rows.to_batches(max_chunksize=chunk)))
 
 
 def test_csv_shape() -> None:
     """Row number, quoted text with quotes doubled, bare numbers, nothing for a missing value."""
-    assert list(to_csv(TABLE)) == [
-        '0,"IBM COS",1,1.5,22.22743915175,2016-11-14 19:40:10,2016-11-14\n',
-        '1,"say ""hi"", you",,2.0,100,,\n',
-        "2,,-3,,,,\n",
-        '3,"",0,1e+300,0,2020-01-02 00:00:00,2020-01-02\n',
+    assert bytes_of("csv", TABLE).decode().splitlines() == [
+        '0,"IBM COS",1,1.5,22.22743915175,2016-11-14 19:40:10,2016-11-14',
+        '1,"say ""hi"", you",,2.0,100,,',
+        "2,,-3,,,,",
+        '3,"",0,1e+300,0,2020-01-02 00:00:00,2020-01-02',
     ]
-
-
-def test_csv_of_no_rows() -> None:
-    """No rows are no lines."""
-    assert list(to_csv(TABLE.slice(0, 0))) == []
 
 
 @given(texts=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r"))))
 def test_csv_can_be_read_back(texts: list[str]) -> None:
     """Any text survives the way through Python's csv reader; rows are numbered from 0."""
     table = pa.table({"text": pa.array(texts, pa.string())})
-    read = list(csv.reader(io.StringIO("".join(to_csv(table)), newline="")))
+    read = list(csv.reader(io.StringIO(bytes_of("csv", table, 3).decode(), newline="")))
     assert read == [[str(i), text] for i, text in enumerate(texts)]
 
 
-def test_rows_are_numbered_across_batches() -> None:
+def field_by_hand(value: Any) -> str:
+    """One value of CSV."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return '"' + value.replace('"', '""') + '"'
+    if isinstance(value, Decimal):
+        text = f"{value:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "seconds")
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def lines_by_hand(rows: pa.RecordBatch, first: int) -> bytes:
+    """CSV value by value: what csv_lines does a column at a time."""
+    columns = [column.to_pylist() for column in rows.columns]
+    lines = [
+        ",".join([str(first + n), *map(field_by_hand, values)]) + "\n"
+        for n, values in enumerate(zip(*columns, strict=True))
+    ]
+    return "".join(lines).encode()
+
+
+DECIMALS = st.tuples(st.integers(1, 38), st.integers(0, 38)).map(
+    lambda both: pa.decimal128(both[0], min(both))
+)
+
+
+@st.composite
+def columns(draw: st.DrawFn, length: int) -> pa.Array:
+    """A column of any type that a statement gives, with missing values."""
+    kind = draw(
+        st.sampled_from(
+            [pa.string(), pa.int8(), pa.int32(), pa.int64(), pa.float64(), pa.float32(),
+             pa.timestamp("us"), pa.date32(), pa.bool_(), pa.time64("us"), pa.null(), "decimal"]
+        )
+    )  # fmt: skip
+    if kind == "decimal":
+        kind = draw(DECIMALS)
+        most = 10**kind.precision - 1
+        # Not by scaleb, which rounds to 28 digits.
+        values: Any = st.integers(-most, most).map(
+            lambda n: Decimal((n < 0, _digits(n), -kind.scale))
+        )
+    else:
+        values = {
+            pa.string(): st.text(st.characters(codec="utf-8")),
+            pa.int8(): st.integers(-128, 127),
+            pa.int32(): st.integers(-(2**31), 2**31 - 1),
+            pa.int64(): st.integers(-(2**63), 2**63 - 1),
+            pa.float64(): st.floats(),
+            pa.float32(): st.floats(width=32),
+            pa.timestamp("us"): st.datetimes(),
+            pa.date32(): st.dates(),
+            pa.bool_(): st.booleans(),
+            pa.time64("us"): st.times(),
+            pa.null(): st.none(),
+        }[kind]
+    made = draw(st.lists(st.none() | values, min_size=length, max_size=length))
+    return pa.array(made, kind)
+
+
+def _digits(number: int) -> tuple[int, ...]:
+    return tuple(map(int, str(abs(number))))
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> pa.RecordBatch:
+    """Some columns of some rows."""
+    length = draw(st.integers(0, 4))
+    made = draw(st.lists(columns(length), min_size=1, max_size=4))
+    return pa.RecordBatch.from_arrays(made, [f"c{n}" for n in range(len(made))])
+
+
+ANY = settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+
+
+@ANY
+@given(batch=batches(), first=st.integers(0, 10**9))
+def test_csv_is_what_values_one_by_one_give(batch: pa.RecordBatch, first: int) -> None:
+    """The same bytes for every type and value, sliced or not."""
+    assert csv_lines(batch, first) == lines_by_hand(batch, first)
+    if batch.num_rows > 1:
+        assert csv_lines(batch.slice(1), first) == lines_by_hand(batch.slice(1), first)
+
+
+@ANY
+@given(batch=batches())
+def test_json_is_what_values_one_by_one_give(batch: pa.RecordBatch) -> None:
+    """The same objects, and the same text, as json.dumps gives for each row."""
+    records = to_records(pa.Table.from_batches([batch]))
+    assert json_objects(batch, "\n").decode() == "".join(
+        json.dumps(record, ensure_ascii=False) + "\n" for record in records
+    )
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 10_000])
+def test_rows_are_numbered_across_batches(chunk: int) -> None:
     """The number goes on where a batch ends."""
-    lines = list(to_csv(pa.table({"n": range(20_001)})))
-    assert lines[0] == "0,0\n"
-    assert lines[-1] == "20000,20000\n"
+    lines = bytes_of("csv", pa.table({"n": range(7)}), chunk).splitlines()
+    assert lines == [f"{n},{n}".encode() for n in range(7)]
 
 
 def test_json_shape() -> None:
-    """An array of objects with a blank after the colon, decimals as numbers, times as text."""
-    text = to_json(TABLE.slice(0, 2))
+    """An array of objects with a blank after colon and comma, decimals as numbers."""
+    text = bytes_of("json", TABLE.slice(0, 2), 1).decode()
     assert text.startswith('[{"text": "IBM COS", "number": 1, ')
+    assert '}, {"text": "say \\"hi\\", you"' in text
     first, second = json.loads(text)
     assert first["exact"] == 22.22743915175
     assert first["time"] == "2016-11-14 19:40:10"
@@ -73,11 +177,52 @@ def test_json_shape() -> None:
 
 def test_json_keeps_letters() -> None:
     """Letters beyond ASCII are written as they are."""
-    assert to_json(pa.table({"s": ["Straße"]})) == '[{"s": "Straße"}]'
+    assert bytes_of("json", pa.table({"s": ["Straße"]})) == '[{"s": "Straße"}]'.encode()
 
 
 def test_no_number_is_null() -> None:
     """NaN and infinity, which JSON cannot hold, are null."""
     table = pa.table({"x": [float("nan"), float("inf"), 0.5]})
     assert to_records(table) == [{"x": None}, {"x": None}, {"x": 0.5}]
+    assert json.loads(bytes_of("json", table)) == to_records(table)
     assert plain(Decimal("5.0")) == 5
+
+
+@pytest.mark.parametrize("chunk", [1, 10_000])
+@pytest.mark.parametrize("rows", [TABLE, TABLE.slice(0, 0)], ids=["rows", "none"])
+def test_every_format_can_be_read_back(rows: pa.Table, chunk: int) -> None:
+    """Rows, and no rows at all, in one batch or several."""
+    assert set(MEDIA_TYPES.values()) == set(FORMATS)
+    records = to_records(rows)
+    assert bytes_of("csv", rows, chunk).count(b"\n") == len(rows)
+    assert json.loads(bytes_of("json", rows, chunk)) == records
+    assert [json.loads(s) for s in bytes_of("ndjson", rows, chunk).splitlines()] == records
+    assert pa.ipc.open_stream(bytes_of("arrow-stream", rows, chunk)).read_all().equals(rows)
+    assert pa.ipc.open_file(bytes_of("arrow", rows, chunk)).read_all().equals(rows)
+    assert pq.read_table(io.BytesIO(bytes_of("parquet", rows, chunk))).equals(rows)
+
+
+def failing() -> Iterator[pa.RecordBatch]:
+    """A batch, and then an error."""
+    yield from TABLE.to_batches()
+    raise ValueError("midway")
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_an_error_midway_leaves_no_complete_document(format_: Format) -> None:
+    """What was written before it has no end: no bracket, no end of stream, no footer."""
+    written = io.BytesIO()
+    with pytest.raises(ValueError, match="midway"):
+        written.writelines(encoded(format_, TABLE.schema, failing()))
+    found = written.getvalue()
+    if format_ == "json":
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(found)
+    if format_ == "arrow":
+        with pytest.raises(pa.ArrowInvalid):
+            pa.ipc.open_file(found)
+    if format_ == "arrow-stream":
+        assert not found.endswith(b"\xff\xff\xff\xff\0\0\0\0")
+        assert bytes_of("arrow-stream", TABLE) == found + b"\xff\xff\xff\xff\0\0\0\0"
+    if format_ == "parquet":
+        assert found == b""

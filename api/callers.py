@@ -1,0 +1,141 @@
+"""Who asks, and what they may do: roles, scopes, and what each route needs."""
+
+from dataclasses import dataclass
+
+from catalog.errors import NotAllowed
+from catalog.tokens import SCOPES
+
+_HIGHEST = {"admin": "admin", "dataadmin": "write", "collectionadmin": "write", "datauser": "read"}
+"""What a role may do at most, of SCOPES."""
+
+_SEE_ALL = frozenset({"admin", "dataadmin"})
+"""Roles that see every row; others see those of their collections."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks.
+
+    Attributes:
+        user: The user's name; "" where the server asks nobody who they are.
+        roles: The user's.
+        scope: What the token may do at most, of catalog.tokens.SCOPES.
+        logged_in: Whether it came by a password, and not by a token that was made to be kept.
+        rules: Of the user's collections, where the roles do not see every row.
+    """
+
+    user: str
+    roles: frozenset[str]
+    scope: str
+    logged_in: bool
+    rules: tuple[str, ...] = ()
+
+    @property
+    def level(self) -> str:
+        """What this caller may do at most: what both roles and token allow."""
+        of_roles = max((SCOPES.index(_HIGHEST[role]) for role in self.roles), default=0)
+        return SCOPES[min(of_roles, SCOPES.index(self.scope))]
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether every row of the catalog may be seen."""
+        return bool(self.roles & _SEE_ALL)
+
+    def may(self, level: str) -> bool:
+        """Whether roles and token allow something of that level."""
+        return SCOPES.index(level) <= SCOPES.index(self.level)
+
+    def need(self, need: "Need") -> None:
+        """Go on only where a request may be made.
+
+        Raises:
+            NotAllowed: It may not.
+        """
+        if not self.may(need.level):
+            raise NotAllowed(
+                f"user '{self.user}' may {self.level} with this token, and this needs "
+                f"'{need.level}': ask an admin for a role or a token that has it"
+            )
+        if need.all_rows and not self.sees_all:
+            raise NotAllowed(
+                f"user '{self.user}' sees only rows of collections, and this does not tell them "
+                "apart: ask an admin for the role dataadmin"
+            )
+
+
+NOBODY_ASKED = Caller("", frozenset({"admin"}), "admin", logged_in=True)
+"""Who asks a server that asks nobody who they are."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a request needs.
+
+    Attributes:
+        level: Of catalog.tokens.SCOPES.
+        all_rows: Whether its answer, or what it changes, may be of any row.
+        changes: Whether it changes something, and so is written into the audit log.
+    """
+
+    level: str
+    all_rows: bool
+    changes: bool
+
+
+OPEN = frozenset(
+    {
+        "/healthz", "/readyz",  # asked by what keeps the server running
+        "/auth/v1/token",  # looks at the password itself
+        "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc",  # hold nothing of the home
+    }
+)  # fmt: skip
+"""Paths for which nobody is asked who they are."""
+
+WHO_IS_WHO = ("/v1/users", "/v1/tokens", "/v1/collections")
+"""Below these, changes decide who is let in, and to what."""
+
+LOGIN = "/auth/v1/token"
+"""Path by which a name and password become a token."""
+
+DISCOVER = ("/auth/v1", "/db2whrest/v1", "/policyengine/v1", "/connmgr/v1")
+"""Spectrum Discover's services, whose clients may send name and password with every request."""
+
+_READ_BY_POST = frozenset(
+    {
+        "/db2whrest/v1/sql_query", "/db2whrest/v1/sql_query_async", "/db2whrest/v1/search",
+        "/v1/selections", "/v1/selections/describe", "/v1/sql/explain",
+    }
+)  # fmt: skip
+
+_ADMINS = ("/v1/users", "/v1/audit")
+_OF_CATALOG = frozenset(
+    {
+        "/db2whrest/v1/sql_query", "/db2whrest/v1/sql_query_async", "/db2whrest/v1/search",
+        "/v1/selections", "/v1/selections/describe", "/v1/selections/schema",
+        "/v1/selections/operators", "/v1/classes", "/v1/statistics/histogram",
+    }
+)  # fmt: skip
+"""What is answered from the workspace's catalog and nothing else. Whoever sees some rows only is
+given a workspace with those (api.dependencies), and all else that holds rows stays closed."""
+
+_OWN = ("/db2whrest/v1/task_status",)
+"""Answers that were made for who asks."""
+
+_NO_ROWS = ("/auth/v1", "/v1/tokens", "/v1/collections")
+
+
+def need_of(method: str, path: str) -> Need:
+    """What a request needs. What is listed nowhere is taken for every row of the catalog."""
+    reads = method in ("GET", "HEAD", "OPTIONS") or (method == "POST" and path in _READ_BY_POST)
+    changes = not reads
+    if below(path, _ADMINS):
+        return Need("admin", all_rows=False, changes=changes)
+    if below(path, ("/v1/tokens",)):
+        return Need("read", all_rows=False, changes=changes)  # whose tokens, the route decides
+    limited = path in _OF_CATALOG or below(path, (*_OWN, *_NO_ROWS))
+    return Need("write" if changes else "read", not limited, changes)
+
+
+def below(path: str, places: tuple[str, ...]) -> bool:
+    """Whether a path is one of these or lies below it."""
+    return any(path == place or path.startswith(f"{place}/") for place in places)

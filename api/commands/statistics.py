@@ -1,0 +1,163 @@
+"""framesift classes, histogram, correlate, gaps."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from api.axis_options import axes_of
+from api.commands.common import open_workspace
+from api.commands.query import AtOption
+from api.commands.statistics_tables import (
+    emit_classes,
+    emit_correlation,
+    emit_gaps,
+    emit_histogram,
+    emit_report,
+)
+from api.question_options import (
+    QuestionOptions,
+    question_of,
+    with_question,
+)
+from api.statistics import dataset_gaps, frames_of, share_and_iou
+from api.terminal import JsonFlag, emit_json
+from catalog.frames import class_shares
+from query.class_statistics import Grouping, class_report
+from query.histograms import histogram
+from query.selection import Question
+
+DatasetOption = Annotated[
+    str | None, typer.Option(help="Only the frames of this dataset, NAME or NAME@VERSION.")
+]
+SplitOption = Annotated[str | None, typer.Option(help="Only this split of the dataset.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this subject's commands."""
+    app.command("classes")(classes)
+    app.command("histogram")(histogram_)
+    app.command("correlate")(correlate)
+    app.command("gaps")(gaps)
+
+
+@with_question
+def classes(
+    options: QuestionOptions,
+    by: Annotated[Grouping | None, typer.Option(help="Also for each camera or scene.")] = None,
+    quantiles: Annotated[
+        bool, typer.Option("--quantiles", help="Also quantiles, where the class is present.")
+    ] = False,
+    dataset: DatasetOption = None,
+    split: SplitOption = None,
+    at: AtOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show for every class the frames that contain it, and its share of all pixels."""
+    workspace = open_workspace()
+    names = workspace.records.class_names()
+    question = question_of(options)
+    if question == Question() and (dataset, split, by, quantiles) == (None, None, None, False):
+        shares = class_shares(workspace.catalog, names, at)
+        if as_json:
+            emit_json([asdict(share) for share in shares])
+        else:
+            emit_classes(shares)
+        return
+    report = class_report(
+        workspace.catalog,
+        names,
+        frames_of(workspace, question, dataset, split, at),
+        by=by,
+        quantiles=quantiles,
+        timeout_s=workspace.settings.query_timeout_s,
+    )
+    if as_json:
+        emit_json(report.model_dump(mode="json", exclude_none=True))
+    else:
+        emit_report(report)
+
+
+@with_question
+def histogram_(
+    name: Annotated[str, typer.Argument(metavar="TAG", help="A tag, class name or column.")],
+    options: QuestionOptions,
+    name2: Annotated[
+        str | None, typer.Argument(metavar="TAG2", help="Another one, for a table of both.")
+    ] = None,
+    bins: Annotated[
+        int | None, typer.Option(help="Bins of a number; 20, or 8 of two tags.")
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(help="Most frequent texts; 20, or 8 of two tags.")
+    ] = None,
+    edges: Annotated[
+        list[str] | None,
+        typer.Option(help="TAG=EDGE,EDGE,...: edges of a tag's bins, rising; repeatable."),
+    ] = None,
+    log: Annotated[
+        list[str] | None, typer.Option(help="Tag with bins of equal ratio; repeatable.")
+    ] = None,
+    zero: Annotated[
+        list[str] | None, typer.Option(help="Tag with a bin for 0 alone; repeatable.")
+    ] = None,
+    dataset: DatasetOption = None,
+    split: SplitOption = None,
+    at: AtOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Count the frames by the values of one tag, or of two."""
+    workspace = open_workspace()
+    tags = [name] if name2 is None else [name, name2]
+    found = histogram(
+        workspace.catalog,
+        workspace.records.class_names(),
+        axes_of(tags, bins, top, edges or (), log or (), zero or ()),
+        frames_of(workspace, question_of(options), dataset, split, at),
+        timeout_s=workspace.settings.query_timeout_s,
+    )
+    if as_json:
+        emit_json(found.model_dump(mode="json", exclude_none=True))
+    else:
+        emit_histogram(found)
+
+
+def correlate(
+    validation: Annotated[
+        str,
+        typer.Argument(
+            help="A validation job, a training job (its newest validation), or a report.json."
+        ),
+    ],
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="Whose shares; the model's training set, or else the catalog's."),
+    ] = None,
+    split: SplitOption = None,
+    at: AtOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare the classes' shares of the pixels with the IoU that a model has for each."""
+    found = share_and_iou(open_workspace(), validation, dataset, split, at, files=True)
+    if as_json:
+        emit_json(found.model_dump(mode="json"))
+    else:
+        emit_correlation(found)
+
+
+def gaps(
+    dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    at_least: Annotated[
+        int, typer.Option(min=1, help="Frames wanted of each class and camera.")
+    ] = 1,
+    split: SplitOption = None,
+    scenes: Annotated[bool, typer.Option("--scenes", help="Scenes, too.")] = False,
+    at: AtOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what a dataset lacks that the catalog has, and how to select it."""
+    report = dataset_gaps(open_workspace(), dataset, split, at_least, scenes, at)
+    if as_json:
+        emit_json(report.model_dump(mode="json", exclude_none=True))
+    else:
+        emit_gaps(report)

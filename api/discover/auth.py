@@ -1,0 +1,39 @@
+"""/auth/v1: a token for a name and a password, as Spectrum Discover gives it."""
+
+import json
+from uuid import NAMESPACE_URL, uuid5
+
+from fastapi import APIRouter, Request, Response
+
+from api.gate import Gate, refusal
+from catalog.errors import LoginThrottled, NotAuthenticated
+from catalog.users import ROLES
+
+router = APIRouter(prefix="/auth/v1", tags=["Spectrum Discover"])
+
+_TOKEN_HEADER = b"X-Auth-Token"
+"""Clients compare it letter by letter, and Starlette's headers would write it in lower case."""
+
+
+@router.head("/token", include_in_schema=False)
+@router.get("/token", response_class=Response, responses={401: {}, 429: {}})
+async def get_token(request: Request) -> Response:
+    """A token for an hour in the header X-Auth-Token, for name and password; no body."""
+    gate: Gate = request.state.gate
+    try:
+        token = await gate.login(request.state.passage)
+    except (NotAuthenticated, LoginThrottled) as error:
+        return refusal(request.url.path, error)
+    answer = Response(media_type="text/html", headers={"Cache-Control": "no-store"})
+    answer.raw_headers.append((_TOKEN_HEADER, token.encode()))
+    return answer
+
+
+@router.get("/roles")
+async def get_roles() -> Response:
+    """The roles that a user may have."""
+    roles = [
+        {"domain_id": None, "id": uuid5(NAMESPACE_URL, f"framesift:role:{name}").hex, "name": name}
+        for name in ROLES
+    ]
+    return Response(json.dumps({"roles": roles}), media_type="application/json")

@@ -1,0 +1,19 @@
+"""/db2whrest/v1/buckets: the ranges and groups that searches count by."""
+
+from fastapi import Response
+
+from api.discover.replies import discover_router, in_json
+from catalog.errors import NotFound
+from query.discover_buckets import BUCKETS
+
+router = discover_router("db2whrest")
+
+
+@router.get("/buckets/{bucket}")
+async def get_bucket(bucket: str) -> Response:
+    """SizeRange, TimeSinceAccess or FileGroup."""
+    found = BUCKETS.get(bucket.lower())
+    if found is None:
+        names = ", ".join(known.name for known in BUCKETS.values())
+        raise NotFound("bucket", bucket[:40], f"there are {names}")
+    return in_json(found.document)

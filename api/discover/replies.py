@@ -1,0 +1,143 @@
+"""What Spectrum Discover's services have in common: bodies taken as they come, errors, JSON."""
+
+import json
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import unquote_plus
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+from starlette.types import Lifespan
+
+from api.errors import status_of
+from catalog.errors import FramesiftError, InvalidInput, SqlError
+from query.read_only import MAX_STATEMENT_BYTES
+from query.result_format import MEDIA_TYPES, Format
+
+_ODBC_STATES = {"42703": "42S22", "42704": "42S02", "42601": "42000"}
+"""ODBC's own SQLSTATE where the driver that the product uses reports another than Db2."""
+
+_HINT = re.compile(r' The nearest is "[^"]*"\.')
+"""What our own messages add to Db2's, which the documented body does not have."""
+
+MAX_BODY_BYTES = 2 * MAX_STATEMENT_BYTES
+"""Of a body in JSON, whose condition may be as long as a statement."""
+
+
+STATEMENT_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "text/plain": {
+                "schema": {"type": "string"},
+                "example": "select platform,datasource,filename from metaocean",
+            }
+        },
+    },
+    "responses": {
+        "200": {"description": "The rows.", "content": {kind: {} for kind in MEDIA_TYPES}},
+        "202": {"description": "A task; Location is where to ask for its result."},
+    },
+}
+"""A raw body for the OpenAPI document, and its answers."""
+
+
+class DiscoverRoute(APIRoute):
+    """A route whose errors are answered in the documented form."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The route's handler, with its errors turned into answers."""
+        handler = super().get_route_handler()
+
+        async def answering(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except FramesiftError as error:
+                return refusal(error)
+
+        return answering
+
+
+def discover_router(service: str, lifespan: Lifespan[Any] | None = None) -> APIRouter:
+    """A router of one of the product's services, such as "db2whrest"."""
+    return APIRouter(
+        prefix=f"/{service}/v1",
+        tags=["Spectrum Discover"],
+        route_class=DiscoverRoute,
+        lifespan=lifespan,
+    )
+
+
+async def body_of(request: Request, most: int) -> bytes:
+    """The raw body, whatever its content type: curl -d calls everything a form.
+
+    Where it has more than ``most`` bytes, so many of them and a few more.
+    """
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            break
+    return bytes(body)
+
+
+async def statement_of(request: Request) -> str:
+    """The statement in the body, or of GET the one that the whole query string is.
+
+    One that is too long is cut after the limit: its check says so in Db2's words.
+    """
+    if request.method == "GET":
+        query: bytes = request.scope["query_string"]
+        return unquote_plus(query.decode("latin-1"))
+    return (await body_of(request, MAX_STATEMENT_BYTES)).decode("utf-8", "replace")
+
+
+async def json_of(request: Request) -> dict[str, Any]:
+    """The JSON object in the body.
+
+    Raises:
+        InvalidInput: There is none, or it is too long.
+    """
+    body = await body_of(request, MAX_BODY_BYTES)
+    if len(body) > MAX_BODY_BYTES:
+        raise InvalidInput(f"the body has more than {MAX_BODY_BYTES:,} bytes; send less")
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"the body is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise InvalidInput(f"the body is a JSON {type(found).__name__}; expected an object")
+    return found
+
+
+def accepted_format(request: Request) -> Format:
+    """The first format that Accept names; CSV where it names none."""
+    accept = request.headers.get("accept", "")
+    wanted = (kind.partition(";")[0].strip().lower() for kind in accept.split(","))
+    return next((MEDIA_TYPES[kind] for kind in wanted if kind in MEDIA_TYPES), "csv")
+
+
+def in_json(value: Any, status: int = 200) -> Response:
+    """An answer with a blank after each colon and comma, as clients of the product grep it."""
+    return Response(json.dumps(value), status, media_type="application/json")
+
+
+def refusal(error: FramesiftError) -> Response:
+    """The documented answer to a request that failed."""
+    return Response(reason(error), status_of(error), media_type="application/json")
+
+
+def reason(error: FramesiftError) -> str:
+    """The documented error body: the text of the ODBC exception inside a JSON object."""
+    if not isinstance(error, SqlError):
+        return failure(str(error))
+    state = _ODBC_STATES.get(error.sqlstate, error.sqlstate)
+    text = _HINT.sub("", str(error))
+    message = f"[{state}] [IBM][CLI Driver][DB2/LINUXX8664] {text}\n"
+    return failure(str((state, message)))
+
+
+def failure(why: str) -> str:
+    """The documented error body."""
+    return json.dumps({"reason": why, "status": "error"})

@@ -1,0 +1,93 @@
+"""/policyengine/v1/tags: which tags there are, of which kind, and new ones."""
+
+import json
+from typing import Any, Literal
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field
+
+from api.dependencies import CurrentWorkspace
+from api.discover.replies import discover_router, in_json, json_of
+from api.discover.search import body_schema, read_as
+from api.workspace import Workspace
+from catalog import tag_kinds, tags
+from catalog.discover_views import tag_columns
+from catalog.errors import InvalidInput, NotFound
+from catalog.tag_kinds import DEFAULT
+
+router = discover_router("policyengine")
+
+
+class TagBody(BaseModel):
+    """A new tag."""
+
+    tag: str = Field(description="Its name; kept in lower case.")
+    type: Literal["Open", "Restricted", "Characteristics"]
+    value: list[str] = Field(default=[], description="Values of a Restricted tag.")
+
+
+class TagChange(BaseModel):
+    """What may change of a tag."""
+
+    value: list[str] = Field(description="All values of a Restricted tag.")
+    type: str | None = Field(default=None, description="The one it has: types do not change.")
+
+
+_NEW = {"tag": "department", "type": "Restricted", "value": ["Finance", "HR", "IT"]}
+_CHANGE = {"value": ["dept1", "dept2", "dept3", "dept4"]}
+
+
+@router.get("/tags")
+async def get_tags(workspace: CurrentWorkspace) -> Response:
+    """Every tag, in order of creation."""
+    return in_json(list((await run_in_threadpool(_tags, workspace)).values()))
+
+
+@router.get("/tags/{tag}")
+async def get_tag(tag: str, workspace: CurrentWorkspace) -> Response:
+    """One tag."""
+    return in_json(await run_in_threadpool(_tag, workspace, tag))
+
+
+@router.post("/tags", status_code=201, openapi_extra=body_schema(TagBody, _NEW))
+async def post_tag(request: Request, workspace: CurrentWorkspace) -> Response:
+    """Add a tag that no file has a value of yet."""
+    body = read_as(TagBody, await json_of(request))
+    await run_in_threadpool(
+        tags.add_tag, workspace.catalog, body.tag.lower(), "text", body.type, body.value
+    )
+    return Response(f"Tag {body.tag} added", 201, media_type="text/plain")
+
+
+@router.put("/tags/{tag}", openapi_extra=body_schema(TagChange, _CHANGE))
+async def put_tag(tag: str, request: Request, workspace: CurrentWorkspace) -> Response:
+    """Give a Restricted tag other values; refused where files have one that is not among them."""
+    body = read_as(TagChange, await json_of(request))
+    await run_in_threadpool(_change, workspace, tag, body)
+    return Response(f"Tag {tag} updated", media_type="text/plain")
+
+
+def _tags(workspace: Workspace) -> dict[str, dict[str, Any]]:
+    with workspace.catalog.reading() as cursor:
+        kinds = tag_kinds.kinds(cursor)
+        found = {}
+        for column in tag_columns(cursor):
+            kind = kinds.get(column.tag, DEFAULT)
+            value = json.dumps(list(kind.allowed))
+            found[column.tag] = {"tag": column.tag, "type": kind.kind, "value": value}
+        return found
+
+
+def _tag(workspace: Workspace, tag: str) -> dict[str, Any]:
+    found = _tags(workspace).get(tag.lower())
+    if found is None:
+        raise NotFound("tag", tag[:80])
+    return found
+
+
+def _change(workspace: Workspace, tag: str, body: TagChange) -> None:
+    held = _tag(workspace, tag)
+    if body.type not in (None, held["type"]):
+        raise InvalidInput(f"tag '{tag}' is {held['type']}: the type of a tag cannot change")
+    tags.set_kind(workspace.catalog, held["tag"], held["type"], body.value)

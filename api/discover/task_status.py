@@ -1,0 +1,95 @@
+"""/db2whrest/v1/sql_query_async and task_status: statements that nobody waits for."""
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.discover.replies import (
+    STATEMENT_BODY,
+    accepted_format,
+    discover_router,
+    in_json,
+    statement_of,
+)
+from api.discover.task_files import Output, Result, is_task
+from api.discover.tasks import CurrentTasks, Tasks, lifespan, scheduled, streamed
+from api.sql_response import CONTENT_TYPES
+from api.workspace import Workspace
+from query.result_format import Format, encoded
+from query.run_sql import Cancellation, stream_sql
+
+router = discover_router("db2whrest", lifespan)
+
+_STATEMENT = {"requestBody": STATEMENT_BODY["requestBody"]}
+
+
+@router.post("/sql_query_async", status_code=202, openapi_extra=_STATEMENT)
+async def post_sql_query_async(
+    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+) -> Response:
+    """Where to ask for the rows of the statement in the raw body."""
+    return await _scheduled(request, workspace, tasks)
+
+
+@router.get("/sql_query_async", status_code=202)
+async def get_sql_query_async(
+    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+) -> Response:
+    """Where to ask for the rows of the statement that the whole query string is."""
+    return await _scheduled(request, workspace, tasks)
+
+
+@router.get("/task_status/{task}")
+async def task_status(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
+    """303 while the task runs, then what its request would have been answered."""
+    found = await run_in_threadpool(_look, task, tasks, caller.user)
+    return streamed(found) if isinstance(found, Result) else found
+
+
+@router.get("/task_status/{task}/peek")
+async def peek(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
+    """The status alone."""
+    found = await run_in_threadpool(_look, task, tasks, caller.user)
+    if not isinstance(found, Result):
+        return found
+    found.body.close()
+    return in_json({"status": "complete" if found.status < 400 else "failed"}, found.status)
+
+
+def _look(task: str, tasks: Tasks, user: str) -> Result | Response:
+    if is_task(task) and tasks.files.owner(task) == user:
+        if tasks.files.running(task):
+            # No Location: clients would follow it, at once and again and again.
+            return in_json({"status": "running"}, 303)
+        result = tasks.files.result(task)
+        if result is not None:
+            return result
+    why = f"there is no task {task[:40]}, or its result has expired"
+    return in_json({"reason": why, "status": "error"}, 404)
+
+
+async def _scheduled(request: Request, workspace: Workspace, tasks: Tasks) -> Response:
+    statement, format_ = await statement_of(request), accepted_format(request)
+
+    def work(output: Output, cancellation: Cancellation) -> None:
+        _write(workspace, statement, format_, output, cancellation)
+
+    return await scheduled(request, tasks, CONTENT_TYPES[format_], work)
+
+
+def _write(
+    workspace: Workspace,
+    statement: str,
+    format_: Format,
+    output: Output,
+    cancellation: Cancellation,
+) -> None:
+    with stream_sql(
+        workspace.catalog,
+        statement,
+        max_rows=workspace.settings.query_max_rows,
+        timeout_s=workspace.settings.query_timeout_s,
+        cancellation=cancellation,
+    ) as stream:
+        for chunk in encoded(format_, stream.schema, stream.batches):
+            output.write(chunk)

@@ -1,0 +1,227 @@
+"""Every request passes here before any route: who asks, whether they may, and what is noted of it.
+
+One piece of middleware around the whole application, so that no route can forget it.
+"""
+
+import hashlib
+import json
+import time
+from collections import OrderedDict
+from dataclasses import replace
+from http import HTTPStatus
+
+import anyio.to_thread
+from fastapi.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.callers import (
+    DISCOVER,
+    LOGIN,
+    NOBODY_ASKED,
+    OPEN,
+    WHO_IS_WHO,
+    Caller,
+    below,
+    need_of,
+)
+from api.errors import problem, status_of
+from api.passage import Passage
+from catalog import login_throttle, row_collections, tokens, users
+from catalog.errors import FramesiftError, LoginThrottled, NotAuthenticated
+from catalog.record_store import RecordStore
+from catalog.tokens import SCOPES
+from catalog.user_tables import User
+
+_TRUSTED_S = 2.0
+"""How long a caller is known without asking the records again: so long a revoked token counts."""
+
+_CALLERS = 1024
+_LOGINS_AT_ONCE = 2  # each takes 64 MiB and a core
+_REFUSALS_NOTED = 30
+_REFUSALS_EVERY_S = 60.0
+
+
+class Gate:
+    """The middleware."""
+
+    def __init__(self, app: ASGIApp, authenticates: bool) -> None:
+        """Wrap an application.
+
+        Args:
+            app: The application; its workspace is the one of `app.state`.
+            authenticates: Ask who they are; else everybody may do everything.
+        """
+        self._app, self._authenticates = app, authenticates
+        self._callers = _KnownCallers()
+        self._refusals = _Refusals()
+        self._logins = anyio.CapacityLimiter(_LOGINS_AT_ONCE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        passage = Passage(scope)
+        scope["state"] = {**scope.get("state", {}), "gate": self, "passage": passage}
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await self._note(passage, message["status"])
+                message = _with_header(message, b"X-Request-Id", passage.request_id)
+            await send(message)
+
+        try:
+            await self._admit(passage)
+        except FramesiftError as error:
+            await refusal(passage.path, error)(scope, receive, noting)
+            return
+        try:
+            await self._app(scope, receive, noting)
+        except Exception:
+            # Answered outside of here, with 500.
+            await self._note(passage, HTTPStatus.INTERNAL_SERVER_ERROR)
+            raise
+
+    async def login(self, passage: "Passage") -> str:
+        """A new token for the name and password that a request carries.
+
+        Raises:
+            NotAuthenticated: They are none.
+            LoginThrottled: Too many were not.
+        """
+        user = await self._user_of(passage)
+        return await anyio.to_thread.run_sync(tokens.log_in, passage.records, user)
+
+    async def _admit(self, passage: "Passage") -> None:
+        if not self._authenticates:
+            passage.caller = NOBODY_ASKED
+            return
+        if passage.path in OPEN:
+            return
+        passage.caller = await self._caller_of(passage)
+        passage.who = passage.caller.user
+        passage.caller.need(need_of(passage.method, passage.path))
+
+    async def _caller_of(self, passage: "Passage") -> Caller:
+        secret = passage.credentials()
+        known = self._callers.get(secret)
+        if known is not None:
+            return known
+        if secret.startswith("basic "):
+            user = await self._user_of(passage)
+            found = await _caller(passage.records, user, SCOPES[-1], logged_in=True)
+        else:
+            text = secret.removeprefix("bearer ")
+            held = await anyio.to_thread.run_sync(tokens.holder, passage.records, text)
+            if held is None:
+                raise NotAuthenticated(
+                    "the token is none, or has expired or been revoked: get another one from "
+                    f"{LOGIN}, or by 'framesift token create'"
+                )
+            logged_in = held.token.name is None
+            found = await _caller(passage.records, held.user, held.token.scope, logged_in)
+        self._callers.keep(secret, found)
+        return found
+
+    async def _user_of(self, passage: "Passage") -> User:
+        name, password = passage.name_and_password()
+        passage.who = name
+        return await anyio.to_thread.run_sync(
+            _log_in, passage.records, name, password, passage.address, limiter=self._logins
+        )
+
+    async def _note(self, passage: Passage, status: int) -> None:
+        """Write a change or a refusal into the audit log, before the answer goes out."""
+        refused = status in (401, 403, 429)
+        is_login = passage.path == LOGIN
+        changes = need_of(passage.method, passage.path).changes
+        if changes and below(passage.path, WHO_IS_WHO):
+            self._callers.forget()
+        if not (refused or is_login or changes):
+            return
+        if refused and not self._refusals.noted(passage.address):
+            return
+        await anyio.to_thread.run_sync(passage.note, "login" if is_login else "", status)
+
+
+def refusal(path: str, error: FramesiftError) -> JSONResponse:
+    """The answer to a request that is not let through, on Discover's routes in Discover's shape."""
+    headers: dict[str, str] = {}
+    if isinstance(error, NotAuthenticated):
+        headers["WWW-Authenticate"] = "Basic" if below(path, DISCOVER) else "Bearer"
+    if isinstance(error, LoginThrottled):
+        headers["Retry-After"] = str(max(1, round(error.wait_s)))
+    status = status_of(error)
+    if below(path, DISCOVER):
+        return _DiscoverJson({"reason": str(error), "status": "error"}, status, headers)
+    return problem(status, type(error).__name__, str(error), headers)
+
+
+class _DiscoverJson(JSONResponse):
+    """With a blank after the colon, as clients of the product grep it."""
+
+    def render(self, content: object) -> bytes:
+        return json.dumps(content).encode()
+
+
+def _log_in(records: RecordStore, name: str, password: str, address: str) -> User:
+    login_throttle.begin(records, name, address)
+    user = users.with_password(records, name, password)
+    if user is None:
+        raise NotAuthenticated("no such user and password")
+    login_throttle.succeeded(records, name, address)
+    return user
+
+
+async def _caller(records: RecordStore, user: User, scope: str, logged_in: bool) -> Caller:
+    caller = Caller(user.name, frozenset(user.roles), scope, logged_in)
+    if caller.sees_all:
+        return caller
+    rules = await anyio.to_thread.run_sync(row_collections.rules_of, records, user.name)
+    return replace(caller, rules=rules)
+
+
+def _with_header(message: Message, name: bytes, value: str) -> Message:
+    return {**message, "headers": [*message.get("headers", []), (name, value.encode())]}
+
+
+class _KnownCallers:
+    """Who was let in a moment ago, by a hash of what they sent."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
+
+    def get(self, secret: str) -> Caller | None:
+        since, caller = self._known.get(_hashed(secret), (0.0, None))
+        return caller if caller is not None and time.monotonic() - since < _TRUSTED_S else None
+
+    def keep(self, secret: str, caller: Caller) -> None:
+        self._known[_hashed(secret)] = time.monotonic(), caller
+        while len(self._known) > _CALLERS:
+            self._known.popitem(last=False)
+
+    def forget(self) -> None:
+        self._known.clear()
+
+
+def _hashed(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+class _Refusals:
+    """How many refusals of an address are noted: who has no token must not fill the disk."""
+
+    def __init__(self) -> None:
+        self._since = 0.0
+        self._counts: dict[str, int] = {}
+
+    def noted(self, address: str) -> bool:
+        """Whether one more is."""
+        now = time.monotonic()
+        if now - self._since > _REFUSALS_EVERY_S or len(self._counts) > _CALLERS:
+            self._since, self._counts = now, {}
+        self._counts[address] = self._counts.get(address, 0) + 1
+        return self._counts[address] <= _REFUSALS_NOTED

@@ -1,0 +1,52 @@
+"""HTTP/1.1 as uvicorn and h11 speak it, and one tolerance for Spectrum Discover's clients.
+
+Published clients cut their token out of `curl -I` and keep the carriage return that ends the line,
+so that they send ``Authorization: Bearer TOKEN`` with two carriage returns before the line feed.
+That header, in that shape and once, is served. The head was split into lines before, exactly as
+without the tolerance, so where a message begins or ends does not change; and the connection is
+closed after the answer, so that nothing behind such a request is read as another one.
+"""
+
+import re
+from typing import Any
+
+from h11._receivebuffer import ReceiveBuffer
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_REQUEST_LINE = re.compile(rb"[A-Z]+ [!-~]+ HTTP/1\.[01]")
+_AUTHORIZATION = re.compile(rb"authorization[ \t]*:", re.IGNORECASE)
+_STRAY = re.compile(rb"authorization:[ \t]*bearer [a-z0-9._~+/-]+=*\r", re.IGNORECASE)
+_FOLDS = (b" ", b"\t")
+
+
+class TolerantH11Protocol(H11Protocol):
+    """uvicorn's, reading heads by `HeadBuffer`."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """As uvicorn's."""
+        super().__init__(*arguments, **options)
+        self.conn._receive_buffer = HeadBuffer()
+
+
+class HeadBuffer(ReceiveBuffer):
+    """h11's, which takes one carriage return too many from the end of a bearer token."""
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """The lines of a head, or of a chunked body's trailer, when they are there."""
+        lines = super().maybe_extract_lines()
+        if lines and (place := _stray(lines)) is not None:
+            del lines[place][-1]
+            lines.append(bytearray(b"Connection: close"))
+        return lines
+
+
+def _stray(lines: list[bytearray]) -> int | None:
+    """Which line of a request's head ends in a carriage return that may be taken from it."""
+    if not _REQUEST_LINE.fullmatch(lines[0]):
+        return None
+    places = [place for place, line in enumerate(lines) if _AUTHORIZATION.match(line)]
+    if len(places) != 1 or not _STRAY.fullmatch(lines[places[0]]):
+        return None
+    following = lines[places[0] + 1 : places[0] + 2]
+    # A folded line would become part of the token.
+    return None if following and following[0].startswith(_FOLDS) else places[0]

@@ -1,0 +1,103 @@
+"""/v1/collections: which rows there are to be seen, and by whom."""
+
+from fastapi import APIRouter, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.callers import Caller
+from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.people import CollectionBody
+from catalog import row_collections
+from catalog.errors import NotAllowed
+from catalog.record_store import RecordStore
+from query.collection_rule import check_rule
+
+router = APIRouter(prefix="/v1/collections", tags=["users"])
+
+
+class NewCollection(BaseModel):
+    """A collection to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(examples=["munich"])
+    rule: str = Field(
+        description="A WHERE body over metaocean's columns.",
+        examples=["datasource = 'a2d2' and filename like 'camera%'"],
+    )
+
+
+class CollectionsAnswer(BaseModel):
+    """Collections by name."""
+
+    collections: list[CollectionBody]
+
+
+@router.get("")
+async def get_collections(caller: CurrentCaller, workspace: CurrentWorkspace) -> CollectionsAnswer:
+    """Every collection for who sees all rows; else one's own."""
+    found = await run_in_threadpool(row_collections.listed, workspace.records)
+    return CollectionsAnswer(
+        collections=[
+            CollectionBody.of(collection, users)
+            for collection, users in found
+            if caller.sees_all or caller.user in users
+        ]
+    )
+
+
+@router.post("", status_code=201)
+async def post_collection(
+    wanted: NewCollection, caller: CurrentCaller, workspace: CurrentWorkspace
+) -> CollectionBody:
+    """Add a collection; admins may."""
+    _need_admin(caller)
+    return await run_in_threadpool(_added, workspace.records, wanted)
+
+
+def _added(records: RecordStore, wanted: NewCollection) -> CollectionBody:
+    check_rule(wanted.rule)
+    return CollectionBody.of(row_collections.add(records, wanted.name, wanted.rule), ())
+
+
+@router.delete("/{name}", status_code=204)
+async def delete_collection(
+    name: str, caller: CurrentCaller, workspace: CurrentWorkspace
+) -> Response:
+    """Remove a collection; admins may."""
+    _need_admin(caller)
+    await run_in_threadpool(row_collections.remove, workspace.records, name)
+    return Response(status_code=204)
+
+
+@router.put("/{name}/users/{user}")
+async def put_user(
+    name: str, user: str, caller: CurrentCaller, workspace: CurrentWorkspace
+) -> CollectionBody:
+    """Let a user see a collection's rows; admins may, and its collection admins."""
+    return await run_in_threadpool(_assigned, workspace.records, name, user, caller, True)
+
+
+@router.delete("/{name}/users/{user}")
+async def delete_user(
+    name: str, user: str, caller: CurrentCaller, workspace: CurrentWorkspace
+) -> CollectionBody:
+    """Let a user see a collection's rows no more; admins may, and its collection admins."""
+    return await run_in_threadpool(_assigned, workspace.records, name, user, caller, False)
+
+
+def _assigned(
+    records: RecordStore, name: str, user: str, caller: Caller, sees: bool
+) -> CollectionBody:
+    if not caller.may("admin"):
+        # Not found would say which names there are.
+        mine = [c.name for c, members in row_collections.listed(records) if caller.user in members]
+        if "collectionadmin" not in caller.roles or name not in mine:
+            raise NotAllowed(f"user '{caller.user}' is no collection admin of '{name}'")
+    (row_collections.assign if sees else row_collections.withdraw)(records, name, user)
+    return CollectionBody.of(*row_collections.found(records, name))
+
+
+def _need_admin(caller: Caller) -> None:
+    if not caller.may("admin"):
+        raise NotAllowed(f"user '{caller.user}' is no admin: only admins make collections")

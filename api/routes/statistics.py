@@ -1,0 +1,97 @@
+"""/v1/statistics, and a dataset's gaps."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.concurrency import run_in_threadpool
+from pydantic import Field
+
+from api.asked_frames import AskedFrames
+from api.axis_options import axes_of
+from api.dependencies import At, CurrentWorkspace
+from api.statistics import Correlation, dataset_gaps, share_and_iou
+from api.workspace import Workspace
+from query.gaps import GapReport
+from query.histogram_axis import MOST_BINS, MOST_VALUES
+from query.histograms import Histogram, histogram
+
+router = APIRouter(prefix="/v1", tags=["statistics"])
+
+
+class HistogramQuery(AskedFrames):
+    """Which tags, how they are put into bins, and which frames are counted."""
+
+    tag: list[str] = Field(
+        min_length=1, max_length=2, description="A tag, or two.", examples=[["car"]]
+    )
+    bins: int | None = Field(
+        default=None, ge=1, le=MOST_BINS, description="Bins of a number; 20, or 8 of two tags."
+    )
+    top: int | None = Field(
+        default=None, ge=1, le=MOST_VALUES, description="Most frequent texts; 20, or 8 of two tags."
+    )
+    edges: list[str] = Field(
+        default=[],
+        description="TAG=EDGE,EDGE,...: edges of a tag's bins, rising.",
+        examples=[["car=0,1000,100000"]],
+    )
+    log: list[str] = Field(default=[], description="Tags with bins of equal ratio.")
+    zero: list[str] = Field(default=[], description="Tags with a bin for 0 alone.")
+
+
+@router.get("/statistics/histogram", response_model_exclude_none=True)
+async def get_histogram(
+    asked: Annotated[HistogramQuery, Query()], workspace: CurrentWorkspace
+) -> Histogram:
+    """Frames by the values of one tag, or of two at once. The counts add up to the frames."""
+    return await run_in_threadpool(_histogram, workspace, asked)
+
+
+def _histogram(workspace: Workspace, asked: HistogramQuery) -> Histogram:
+    return histogram(
+        workspace.catalog,
+        workspace.records.class_names(),
+        axes_of(asked.tag, asked.bins, asked.top, asked.edges, asked.log, asked.zero),
+        asked.frames(workspace),
+        timeout_s=workspace.settings.query_timeout_s,
+    )
+
+
+@router.get("/statistics/correlation")
+async def get_correlation(
+    workspace: CurrentWorkspace,
+    validation: Annotated[
+        str,
+        Query(
+            description="A validation job, or a training job: its newest validation.",
+            examples=["validate-1"],
+        ),
+    ],
+    dataset: Annotated[
+        str | None,
+        Query(
+            description="Whose shares; the training set's by default, the catalog's where that is "
+            "not known.",
+            examples=["city@1"],
+        ),
+    ] = None,
+    split: Annotated[str | None, Query(description="Of that dataset.")] = None,
+    at: At = None,
+) -> Correlation:
+    """How the classes' shares of the pixels go with the IoU that a validation found for each."""
+    return await run_in_threadpool(share_and_iou, workspace, validation, dataset, split, at)
+
+
+@router.get("/datasets/{name}/gaps", response_model_exclude_none=True)
+async def get_gaps(
+    name: str,
+    workspace: CurrentWorkspace,
+    split: Annotated[str | None, Query(description="Only this split.")] = None,
+    at_least: Annotated[
+        int, Query(ge=1, lt=2**63, description="Frames wanted of each class and camera.")
+    ] = 1,
+    scenes: Annotated[bool, Query(description="Compare scenes, too.")] = False,
+    at: At = None,
+) -> GapReport:
+    """What a dataset lacks that the catalog has, each with the question that finds it."""
+    return await run_in_threadpool(dataset_gaps, workspace, name, split, at_least, scenes, at)

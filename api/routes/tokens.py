@@ -1,0 +1,94 @@
+"""/v1/tokens: one's own tokens; an admin's are everybody's."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.callers import Caller
+from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.people import NewTokenBody, TokenBody
+from catalog import tokens
+from catalog.errors import InvalidInput, NotAllowed
+from catalog.record_store import RecordStore
+
+router = APIRouter(prefix="/v1/tokens", tags=["users"])
+
+DAYS = 365
+
+
+class NewToken(BaseModel):
+    """A token to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(examples=["notebook"])
+    scope: str = Field(default="read", description="read, write or admin; each has those before.")
+    days: int = Field(default=DAYS, ge=1, le=tokens.MOST_DAYS, description="Until it expires.")
+    user: str | None = Field(default=None, description="Whose; one's own where it is left out.")
+
+
+class TokensAnswer(BaseModel):
+    """Tokens, oldest first."""
+
+    tokens: list[TokenBody]
+
+
+@router.get("")
+async def get_tokens(
+    caller: CurrentCaller,
+    workspace: CurrentWorkspace,
+    user: Annotated[str | None, Query(description="Only this user's.")] = None,
+) -> TokensAnswer:
+    """Tokens with a name; those of logins go by themselves after an hour."""
+    whose = user if caller.may("admin") else caller.user
+    if user not in (None, whose):
+        raise _not_yours(caller)
+    found = await run_in_threadpool(tokens.listed, workspace.records, whose)
+    return TokensAnswer(tokens=[TokenBody.of(token, name) for token, name in found])
+
+
+@router.post("", status_code=201)
+async def post_token(
+    wanted: NewToken, caller: CurrentCaller, workspace: CurrentWorkspace
+) -> NewTokenBody:
+    """Make a token. It takes a password, or a token that may do everything its user may."""
+    whose = wanted.user or caller.user
+    if not whose:
+        raise InvalidInput("user: say whose token it is; this server asks nobody who they are")
+    if not caller.may("admin"):
+        if whose != caller.user:
+            raise _not_yours(caller)
+        if not caller.logged_in:
+            raise NotAllowed("a token makes no tokens: log in with the password to make one")
+        if wanted.scope in tokens.SCOPES and not caller.may(wanted.scope):
+            raise NotAllowed(f"scope {wanted.scope}: user '{caller.user}' may {caller.level} only")
+    token, text = await run_in_threadpool(
+        tokens.create,
+        workspace.records,
+        whose,
+        wanted.name,
+        wanted.scope,
+        timedelta(days=wanted.days),
+    )
+    return NewTokenBody(**TokenBody.of(token, whose).model_dump(), token=text)
+
+
+@router.delete("/{number}")
+async def delete_token(
+    number: int, caller: CurrentCaller, workspace: CurrentWorkspace
+) -> TokenBody:
+    """Revoke a token: it counts no more, and stays in the list."""
+    return await run_in_threadpool(_revoked, workspace.records, number, caller)
+
+
+def _revoked(records: RecordStore, number: int, caller: Caller) -> TokenBody:
+    if not caller.may("admin") and tokens.found(records, number)[1] != caller.user:
+        raise _not_yours(caller)
+    return TokenBody.of(*tokens.revoke(records, number))
+
+
+def _not_yours(caller: Caller) -> NotAllowed:
+    return NotAllowed(f"user '{caller.user}' may see and change their own tokens only")

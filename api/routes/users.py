@@ -1,0 +1,88 @@
+"""/v1/users: who may ask. Admins only (api.callers)."""
+
+from fastapi import APIRouter, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from api.dependencies import CurrentWorkspace
+from api.people import UserBody
+from catalog import login_throttle, users
+from catalog.record_store import RecordStore
+from catalog.user_tables import User
+
+router = APIRouter(prefix="/v1/users", tags=["users"])
+
+
+class NewUser(BaseModel):
+    """A user to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(examples=["anna"])
+    roles: list[str] = Field(examples=[["datauser"]])
+    password: SecretStr | None = Field(
+        default=None, description="Without one only tokens open the account."
+    )
+
+
+class UserChange(BaseModel):
+    """What is to change; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    roles: list[str] | None = None
+    disabled: bool | None = None
+    password: SecretStr | None = None
+
+
+class UsersAnswer(BaseModel):
+    """Users by name."""
+
+    users: list[UserBody]
+
+
+@router.get("")
+async def get_users(workspace: CurrentWorkspace) -> UsersAnswer:
+    """Every user."""
+    found = await run_in_threadpool(users.listed, workspace.records)
+    return UsersAnswer(users=[UserBody.of(user) for user in found])
+
+
+@router.post("", status_code=201)
+async def post_user(wanted: NewUser, workspace: CurrentWorkspace) -> UserBody:
+    """Add a user."""
+    password = wanted.password.get_secret_value() if wanted.password is not None else None
+    made = await run_in_threadpool(
+        users.add, workspace.records, wanted.name, wanted.roles, password
+    )
+    return UserBody.of(made)
+
+
+@router.get("/{name}")
+async def get_user(name: str, workspace: CurrentWorkspace) -> UserBody:
+    """A user."""
+    return UserBody.of(await run_in_threadpool(users.found, workspace.records, name))
+
+
+@router.patch("/{name}")
+async def patch_user(name: str, change: UserChange, workspace: CurrentWorkspace) -> UserBody:
+    """Change roles or password, or refuse a user; a new password ends what was logged in."""
+    return UserBody.of(await run_in_threadpool(_changed, workspace.records, name, change))
+
+
+def _changed(records: RecordStore, name: str, change: UserChange) -> User:
+    if change.password is not None:
+        users.set_password(records, name, change.password.get_secret_value())
+        login_throttle.forget(records, name)
+    if change.roles is not None:
+        users.set_roles(records, name, change.roles)
+    if change.disabled is not None:
+        users.set_disabled(records, name, change.disabled)
+    return users.found(records, name)
+
+
+@router.delete("/{name}", status_code=204)
+async def delete_user(name: str, workspace: CurrentWorkspace) -> Response:
+    """Remove a user and their tokens."""
+    await run_in_threadpool(users.remove, workspace.records, name)
+    return Response(status_code=204)

@@ -1,0 +1,68 @@
+"""Rows on the terminal or in a file, for the commands that answer with rows."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, cast
+
+import pyarrow as pa
+import typer
+
+from api.terminal import emit_table
+from catalog.errors import InvalidInput, StorageError
+from query import result_format
+from query.result_format import encoded, to_records
+
+Format = Literal["table", "csv", "json", "ndjson", "parquet", "arrow"]
+
+_BINARY = ("parquet", "arrow")
+
+
+def need_file_format(out: Path | None, to_terminal: bool, format_: Format) -> None:
+    """Refuse a file where the answer would go to the terminal all the same.
+
+    Raises:
+        InvalidInput: ``out`` is given with a format for the terminal.
+    """
+    if out is not None and (to_terminal or format_ == "table"):
+        raise InvalidInput(
+            f"--out {out}: a file needs --format csv, json, ndjson, parquet or arrow, "
+            "without --json"
+        )
+
+
+def emit_rows(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], format_: Format, out: Path | None
+) -> None:
+    """Print the rows or write them to a file, which is there complete or not at all.
+
+    Raises:
+        InvalidInput: A binary format without a file.
+        StorageError: The file cannot be written.
+    """
+    if format_ in _BINARY and out is None:
+        raise InvalidInput(f"format {format_} is binary: give a file with --out FILE")
+    if format_ == "table":
+        records = to_records(pa.Table.from_batches(batches, schema))
+        emit_table(schema.names, [list(record.values()) for record in records])
+        return
+    chunks = encoded(cast(result_format.Format, format_), schema, batches)
+    if out is not None:
+        _write_aside(out, chunks)
+        return
+    for chunk in chunks:
+        typer.echo(chunk.decode(), nl=False)
+    if format_ == "json":
+        typer.echo()
+
+
+def _write_aside(out: Path, chunks: Iterator[bytes]) -> None:
+    part = out.with_name(out.name + ".part")
+    try:
+        with part.open("wb") as file:
+            file.writelines(chunks)
+        part.replace(out)
+    except BaseException as error:
+        part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise StorageError(f"{out}: cannot be written: {error.strerror}", str(out)) from error
+        raise

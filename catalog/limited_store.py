@@ -1,0 +1,216 @@
+"""A catalog in which only some rows are, for callers who may see no others (docs/decisions/0014).
+
+For each snapshot that is asked there is a DuckDB of its own. In it the whole catalog is attached
+under another name, STORED, and LAKE is an empty database in which views of the catalog's own names
+give the rows that may be seen. So it is names that are limited and not statements: subqueries,
+names in WITH, ``lake.main.files`` and views all end in these views, and a statement that says
+STORED is refused.
+"""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, cast
+
+import duckdb
+from typing_extensions import override
+
+from catalog import discover_views
+from catalog.ducklake import DISCOVER, LAKE, STORE_FAILS, Lake, close, translated
+from catalog.errors import CatalogDamaged, NotAllowed, SqlError, StorageError
+from catalog.lake_tables import FILES
+from catalog.select_only import SelectOnly
+from catalog.store import CatalogStore
+
+STORED = "stored"
+"""Name of the whole catalog where LAKE is a part of it."""
+
+ROW = "metaocean"
+"""What conditions call a row of the files."""
+
+_SNAPSHOTS = 2
+"""Snapshots kept open: opening one takes 0.2 s."""
+
+_BARRIER = "LIMIT 9223372036854775807"
+"""A limit that limits nothing: DuckDB takes no condition of a statement below it, where it would be
+tried on rows that may not be seen, and its error would tell of them."""
+
+_FUNCTIONS = frozenset(
+    ("unnest", "range", "generate_series", "repeat", "duckdb_columns", "current_snapshot")
+)
+"""Functions in FROM: of the tables' names, which hold for everybody, and of no table at all."""
+
+
+_REFERENCES = frozenset(
+    ("BASE_TABLE", "SUBQUERY", "JOIN", "TABLE_FUNCTION", "EMPTY", "EMPTY_FROM", "EXPRESSION_LIST")
+)
+"""What may stand in FROM. SHOW, DESCRIBE and SUMMARIZE are SELECTs of something else there."""
+
+_SCHEMAS = (LAKE, "main", DISCOVER)
+
+
+class LimitedStore(CatalogStore):
+    """The rows of a catalog for which a condition holds; it cannot be written."""
+
+    def __init__(self, whole: CatalogStore, condition: str, limits: dict[str, str]) -> None:
+        """Open nothing yet.
+
+        Args:
+            whole: The catalog.
+            condition: In DuckDB's SQL, over the columns of ROW; never a user's own text.
+            limits: DuckDB's settings of memory and threads.
+        """
+        self.location, self.lock_wait_s = whole.location, whole.lock_wait_s
+        self.hot = None
+        self._whole, self._condition, self._limits = whole, condition, limits
+        self._opened: OrderedDict[int, Lake] = OrderedDict()
+        self._opening = threading.Lock()
+
+    @override
+    @contextmanager
+    def reading(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """As CatalogStore's, with the rows that may be seen."""
+        number = self._whole.snapshot() if at is None else at
+        cursor = self._cursor(number)
+        try:
+            with translated(self.location):
+                cursor.execute(f"USE {LAKE}.{DISCOVER}")
+                cursor.execute("BEGIN TRANSACTION READ ONLY")
+            with translated(self.location, STORE_FAILS), self._whole._compaction_noticed():
+                yield cast(duckdb.DuckDBPyConnection, SelectLimited(cursor))
+        except (StorageError, CatalogDamaged):
+            with self._opening:
+                self._opened.pop(number, None)
+            raise
+        finally:
+            close(cursor)
+
+    @override
+    def lock(
+        self, name: str, held: str, wait_s: float | None = None
+    ) -> AbstractContextManager[Callable[[], None]]:
+        """Refused, and with it writing."""
+        raise NotAllowed("the catalog is written by those who may see every row")
+
+    @override
+    def _reader_cursor(self, at: int | None) -> duckdb.DuckDBPyConnection:
+        # What inspecting reads by.
+        raise NotAllowed("the catalog's own tables are for those who may see every row")
+
+    @override
+    def close(self) -> None:
+        """Close the connections; the store can be used again and opens them anew."""
+        with self._opening:
+            while self._opened:
+                self._opened.popitem()[1].close()
+
+    def _cursor(self, number: int) -> duckdb.DuckDBPyConnection:
+        with self._opening:
+            lake = self._opened.pop(number, None)
+            if lake is None:
+                with self._whole.inspecting(number):
+                    pass  # there is such a snapshot, or this says that there is none
+                lake = self._limited(number)
+            self._opened[number] = lake
+            while len(self._opened) > _SNAPSHOTS:
+                # Not closed: that would end its cursors that are in use; it goes with the last one.
+                self._opened.popitem(last=False)
+            lake.sign_in()
+            return lake.connection.cursor()
+
+    def _limited(self, number: int) -> Lake:
+        with translated(self.location):
+            lake = Lake(self.location, self._limits, read_only=True, at=number, attached_as=STORED)
+            try:
+                _create_views(lake.connection, number, self._condition)
+            except BaseException:
+                lake.close()
+                raise
+            return lake
+
+
+def _create_views(connection: duckdb.DuckDBPyConnection, number: int, condition: str) -> None:
+    """Make LAKE of STORED: its tables, as far as they may be seen, and Discover's views on them."""
+    connection.execute(f"ATTACH ':memory:' AS {LAKE}")
+    connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")
+    connection.execute(
+        f"CREATE MACRO {LAKE}.main.current_snapshot() AS TABLE SELECT {number} AS id"
+    )
+    allowed = f"{STORED}.main.{FILES} AS {ROW} WHERE ({condition})"
+    for table, has_fkey in _tables(connection):
+        if table == FILES:
+            rows = f"SELECT * FROM {allowed} {_BARRIER}"
+        elif has_fkey:
+            rows = (
+                f'SELECT t.* FROM {STORED}.main."{table}" AS t SEMI JOIN '
+                f"(SELECT {ROW}.fkey FROM {allowed}) AS allowed ON allowed.fkey = t.fkey {_BARRIER}"
+            )
+        else:  # of the catalog itself: its format, the kinds of its tags
+            rows = f'SELECT * FROM {STORED}.main."{table}"'
+        connection.execute(f'CREATE VIEW {LAKE}.main."{table}" AS {rows}')
+    discover_views.create(connection, anew=True)
+
+
+def _tables(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, bool]]:
+    """The catalog's tables, in their order, and whether their rows belong to files."""
+    return connection.execute(
+        "SELECT t.table_name, count(*) FILTER (c.column_name = 'fkey') > 0 "
+        "FROM duckdb_tables() AS t JOIN duckdb_columns() AS c USING (table_oid, database_oid) "
+        "WHERE t.database_name = ? AND t.schema_name = 'main' "
+        "GROUP BY t.table_name, t.table_oid ORDER BY t.table_oid",
+        [STORED],
+    ).fetchall()
+
+
+class SelectLimited(SelectOnly):
+    """SelectOnly, for a connection on which there is more than may be seen."""
+
+    def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
+        """Run one SELECT on LAKE.
+
+        Raises:
+            SqlError: It is another statement, or reaches for something else.
+            duckdb.Error: It cannot be parsed or fails.
+        """
+        # Never by what was accepted before: that was for those who may see everything.
+        self._check(query)
+        row = self._cursor.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
+        for node in _nodes(json.loads(row[0] if row else "{}")):
+            _check_node(node)
+        self._cursor.execute(query, parameters)
+        return self
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(node)
+
+
+def _check_node(node: dict[str, Any]) -> None:
+    kind = node.get("type")
+    if "alias" in node and "sample" in node and kind not in _REFERENCES:  # stands in FROM
+        raise SqlError(-551, "42501", f"{kind} may not stand in FROM here.")
+    if "function_name" in node and not _is_here(node.get("catalog"), node.get("schema")):
+        raise SqlError(-551, "42501", "Only the functions of this catalog may be executed here.")
+    if kind == "TABLE_FUNCTION":
+        name = str((node.get("function") or {}).get("function_name", ""))
+        if name.lower() not in _FUNCTIONS:
+            raise SqlError(-551, "42501", f"The function {name} may not be executed here.")
+    if kind == "BASE_TABLE":
+        place = node.get("catalog_name"), node.get("schema_name")
+        if not _is_here(*place):
+            name = ".".join(str(part) for part in (*place, node.get("table_name")))
+            raise SqlError(-551, "42501", f"The table {name} may not be read here.")
+
+
+def _is_here(database: object, schema: object) -> bool:
+    """Whether a qualified name is of LAKE; one part alone may be a schema's or a database's."""
+    return str(database or LAKE).lower() == LAKE and str(schema or LAKE).lower() in _SCHEMAS

@@ -1,0 +1,198 @@
+"""Two datasets compared: frames, splits, distributions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from catalog.tables import Dataset
+from pipeline.datasets import class_matrix
+from pipeline.manifest import Manifest
+from query.sampling import hashes_of
+from query.sets.distances import Distance, distance
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A frame that both have, in other splits."""
+
+    fkey: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class ShareChange:
+    """A value's part of each dataset.
+
+    Attributes:
+        value: Class name, camera or scene.
+        before: Its share in the first (0 to 1).
+        after: Its share in the second.
+    """
+
+    value: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A distribution in both, and how far apart they are."""
+
+    values: tuple[ShareChange, ...]
+    distance: Distance
+
+
+@dataclass(frozen=True)
+class DatasetDiff:
+    """What changed from one dataset to another.
+
+    Attributes:
+        before: "name@version" of the first.
+        after: Of the second.
+        frames: Frames of each.
+        added: Frames that only the second has.
+        removed: Frames that only the first has.
+        moved: Frames that are in another split.
+        pixels: Each class's share of all pixels of classes.
+        presence: Each class's share of the frames.
+        cameras: Each camera's share of the frames.
+        scenes: Each scene's share of the frames.
+    """
+
+    before: str
+    after: str
+    frames: tuple[int, int]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    moved: tuple[Moved, ...]
+    pixels: Compared
+    presence: Compared
+    cameras: Compared
+    scenes: Compared
+
+
+def diff_datasets(before: Dataset, after: Dataset) -> DatasetDiff:
+    """What changed from ``before`` to ``after``.
+
+    Raises:
+        BadFile: A manifest is damaged.
+    """
+    one, other = (Manifest.read(Path(found.manifest)) for found in (before, after))
+    left, right = one.frames, other.frames
+    left_names, right_names = (hashes_of(rows["fkey"].to_pylist()) for rows in (left, right))
+    both, in_left, in_right = np.intersect1d(left_names, right_names, return_indices=True)
+    del both
+    sides = [
+        rows.select(["fkey", "split"]).take(pa.array(places)).to_pydict()
+        for rows, places in ((left, in_left), (right, in_right))
+    ]
+    moved = [
+        Moved(fkey, old, new)
+        for fkey, old, new in zip(
+            sides[0]["fkey"], sides[0]["split"], sides[1]["split"], strict=True
+        )
+        if old != new
+    ]
+    names = list(dict.fromkeys([*one.header.classes, *other.header.classes]))
+    return DatasetDiff(
+        f"{before.name}@{before.version}",
+        f"{after.name}@{after.version}",
+        (len(one), len(other)),
+        _only(right, np.isin(right_names, left_names)),
+        _only(left, np.isin(left_names, right_names)),
+        tuple(sorted(moved, key=lambda frame: frame.fkey)),
+        _compared(names, _pixels(one), _pixels(other)),
+        _presence(names, one, other),
+        _by_column("camera", left, right),
+        _by_column("scene", left, right),
+    )
+
+
+def _only(rows: pa.Table, shared: npt.NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(sorted(rows["fkey"].filter(pa.array(~shared)).to_pylist()))
+
+
+def _pixels(manifest: Manifest) -> dict[str, float]:
+    classes = manifest.header.classes
+    sums = class_matrix(manifest.frames, len(classes)).sum(axis=0)
+    return dict(zip(classes, (sums / max(int(sums.sum()), 1)).tolist(), strict=True))
+
+
+def _presence(names: Sequence[str], one: Manifest, other: Manifest) -> Compared:
+    """Shares that do not sum to 1: their distance is the classes' mean of two-valued ones."""
+    before, after = (
+        dict(
+            zip(
+                found.header.classes,
+                (class_matrix(found.frames, len(found.header.classes)) > 0).mean(axis=0).tolist(),
+                strict=True,
+            )
+        )
+        for found in (one, other)
+    )
+    changes = _changes(names, before, after)
+    of_each = [distance([c.before, 1 - c.before], [c.after, 1 - c.after]) for c in changes]
+    return Compared(
+        changes,
+        Distance(
+            float(np.mean([d.total_variation for d in of_each])),
+            float(np.mean([d.jensen_shannon for d in of_each])),
+            max((d.largest_difference for d in of_each), default=0.0),
+        ),
+    )
+
+
+def _by_column(column: str, left: pa.Table, right: pa.Table) -> Compared:
+    found = []
+    for rows in (left, right):
+        counts = rows[column].value_counts().to_pylist()
+        found.append({item["values"]: item["counts"] / rows.num_rows for item in counts})
+    return _compared(sorted(set(found[0]) | set(found[1])), found[0], found[1])
+
+
+def _compared(
+    names: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
+) -> Compared:
+    changes = _changes(names, before, after)
+    apart = distance([c.before for c in changes], [c.after for c in changes])
+    return Compared(changes, apart)
+
+
+def _changes(
+    names: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
+) -> tuple[ShareChange, ...]:
+    return tuple(ShareChange(n, before.get(n, 0.0), after.get(n, 0.0)) for n in names)
+
+
+def diff_to_json(found: DatasetDiff, most: int | None = None) -> dict[str, Any]:
+    """As JSON; of each list of frames the first ``most``, all when None."""
+    return {
+        "before": found.before,
+        "after": found.after,
+        "frames_before": found.frames[0],
+        "frames_after": found.frames[1],
+        "frames_added": len(found.added),
+        "frames_removed": len(found.removed),
+        "frames_moved": len(found.moved),
+        "added": list(found.added[:most]),
+        "removed": list(found.removed[:most]),
+        "moved": [vars(frame) for frame in found.moved[:most]],
+        **{
+            name: {
+                "distance": compared.distance.to_json(),
+                "values": [vars(change) for change in compared.values],
+            }
+            for name, compared in (
+                ("class_pixels", found.pixels),
+                ("class_frames", found.presence),
+                ("cameras", found.cameras),
+                ("scenes", found.scenes),
+            )
+        },
+    }

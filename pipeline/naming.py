@@ -1,0 +1,29 @@
+"""Naming a snapshot so that compaction cannot expire it in between."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from catalog.store import CatalogStore
+
+
+@contextmanager
+def naming(catalog: CatalogStore, snapshot: int, name: str) -> Iterator[None]:
+    """A block that records a dataset of a snapshot that was asked before.
+
+    Compaction holds the write lock while it chooses the snapshots to expire: it leaves those alone
+    that a dataset names, and must not come between asking and naming. It never expires the newest.
+
+    Args:
+        catalog: The catalog.
+        snapshot: The snapshot.
+        name: The dataset's name, for those who wait for the lock.
+
+    Raises:
+        NotFound: It has been expired already.
+        CatalogBusy: Another process holds the lock.
+    """
+    if snapshot == catalog.snapshot():
+        yield
+        return
+    with catalog.writing(f"dataset {name}"), catalog.reading(snapshot):
+        yield

@@ -1,0 +1,87 @@
+"""What a tag can be asked: the operators, as a table.
+
+Everything that knows an operator reads this table: questions and their JSON schema, the SQL they
+become, the sentence, the command line, GET /v1/selections/operators, docs/selections.md.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+TagType = Literal["number", "text", "boolean", "time"]
+Shape = Literal["none", "one", "two", "many"]
+
+TYPES: dict[TagType, tuple[str, ...]] = {
+    "number": (
+        "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UBIGINT", "FLOAT", "DOUBLE",
+    ),
+    "text": ("VARCHAR",),
+    "boolean": ("BOOLEAN",),
+    "time": ("TIMESTAMP",),
+}  # fmt: skip
+"""Type of a tag -> DuckDB's types that are it."""
+
+SHAPES: dict[Shape, str] = {
+    "none": "no value",
+    "one": "one value",
+    "two": "two values",
+    "many": "one value or more",
+}
+"""How many values an operator takes, in words."""
+
+_EVERY: tuple[TagType, ...] = ("number", "text", "boolean", "time")
+_ORDERED: tuple[TagType, ...] = ("number", "time")
+_TEXT: tuple[TagType, ...] = ("text",)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One row of the table.
+
+    Attributes:
+        name: As a question writes it.
+        types: Types of the tags that it takes.
+        shape: How many values it takes.
+        sql: The condition in Db2's SQL; {x} is the tag, {v} the value, {v} and {w} two values,
+            {many} any number of them, in commas.
+        words: The condition in English, after the tag's name.
+        pattern: The LIKE pattern that a value becomes, in place of {}; its own % and _ count as
+            themselves. Empty where the value is taken as it is.
+    """
+
+    name: str
+    types: tuple[TagType, ...]
+    shape: Shape
+    sql: str
+    words: str
+    pattern: str = ""
+
+
+OPERATORS: dict[str, Operator] = {
+    operator.name: operator
+    for operator in (
+        Operator("=", _EVERY, "one", "{x} = {v}", "is {v}"),
+        Operator("!=", _EVERY, "one", "{x} <> {v}", "is not {v}"),
+        Operator("<", _ORDERED, "one", "{x} < {v}", "is below {v}"),
+        Operator("<=", _ORDERED, "one", "{x} <= {v}", "is at most {v}"),
+        Operator(">", _ORDERED, "one", "{x} > {v}", "is above {v}"),
+        Operator(">=", _ORDERED, "one", "{x} >= {v}", "is at least {v}"),
+        Operator("between", _ORDERED, "two", "{x} between {v} and {w}", "is {v} to {w}"),
+        Operator("in", ("number", "text", "time"), "many", "{x} in ({many})", "is {many}"),
+        Operator("starts_with", _TEXT, "one", "{x} like {v}", "starts with {v}", "{}%"),
+        Operator("contains", _TEXT, "one", "{x} like {v}", "contains {v}", "%{}%"),
+        Operator("like", _TEXT, "one", "{x} like {v}", "is like {v}"),
+        Operator("is_null", _EVERY, "none", "{x} is null", "is unknown"),
+        Operator("is_not_null", _EVERY, "none", "{x} is not null", "is known"),
+    )
+}
+"""Every operator, by its name."""
+
+
+def type_of(engine_type: str) -> TagType:
+    """The type of a tag whose column has that DuckDB type; what is not known counts as text."""
+    return next((name for name, kinds in TYPES.items() if engine_type in kinds), "text")
+
+
+def operators_of(tag_type: TagType) -> list[str]:
+    """Names of the operators that take such a tag."""
+    return [operator.name for operator in OPERATORS.values() if tag_type in operator.types]

@@ -1,0 +1,113 @@
+"""The frames that statistics are of: a question's, a dataset's, a snapshot's, or all."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import duckdb
+import pyarrow as pa
+
+from catalog.select_only import SelectOnly
+from catalog.store import CatalogStore, snapshot_of
+from query.conditions import question_where
+from query.frames_relation import FramesRelation, frames_relation
+from query.run_sql import TIMEOUT_S, execute
+from query.selection import Question
+
+POPULATION = "population"
+"""Name of the relation with the population's frames in `Population.ask`."""
+
+_LISTED = "listed_frames"
+_BESIDE = "frames_beside"
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Which frames are meant; they fulfil everything given.
+
+    Attributes:
+        question: Its conditions and its snapshot; order, limit and sample play no part.
+        fkeys: Only these frames; all when None.
+        at: The snapshot to ask; the question's, or else the newest, when None.
+    """
+
+    question: Question = field(default_factory=Question)
+    fkeys: pa.ChunkedArray | None = None
+    at: int | None = None
+
+
+@dataclass(frozen=True)
+class Population:
+    """The frames, ready to be asked about, all within one snapshot.
+
+    Attributes:
+        relation: The columns there are.
+        snapshot: Number of the snapshot.
+    """
+
+    relation: FramesRelation
+    snapshot: int
+    _cursor: duckdb.DuckDBPyConnection
+    _condition: str
+    _values: tuple[object, ...]
+    _timeout_s: float
+
+    def ask(self, body: str, values: tuple[object, ...] = ()) -> list[dict[str, Any]]:
+        """The rows of a statement over the relation POPULATION.
+
+        Args:
+            body: What follows ``WITH frames AS (...), population AS (...)``.
+            values: Bound to its question marks.
+
+        Raises:
+            SqlError: It fails on the data or takes too long.
+        """
+        statement = (
+            f"WITH frames AS ({self.relation.sql}), "
+            f"{POPULATION} AS (SELECT * FROM frames WHERE {self._condition}) {body}"
+        )
+        bound = [*self._values, *values]
+        rows: list[dict[str, Any]] = execute(
+            self._cursor, statement, self._timeout_s, bound
+        ).to_pylist()
+        return rows
+
+    @contextmanager
+    def beside(self, fkeys: pa.ChunkedArray) -> Iterator[str]:
+        """Lay frames' names beside the population, as the column fkey of a table; its name."""
+        with cast(SelectOnly, self._cursor).beside(_BESIDE, pa.table({"fkey": fkeys})):
+            yield _BESIDE
+
+
+@contextmanager
+def population(
+    store: CatalogStore,
+    frames: Frames,
+    class_names: Mapping[str, str],
+    timeout_s: float = TIMEOUT_S,
+) -> Iterator[Population]:
+    """Open the frames for questions.
+
+    Args:
+        store: The catalog.
+        frames: Which ones.
+        class_names: Class name of each class tag; a range may name either.
+        timeout_s: When each question gives up.
+
+    Raises:
+        InvalidInput: The question names another snapshot.
+        NotFound: There is no such snapshot.
+        UnknownName: A class, camera, scene or column that the catalog does not have.
+        SqlError: The WHERE body is wrong.
+    """
+    with store.reading(frames.question.asked_of(frames.at)) as cursor:
+        relation = frames_relation(cursor)
+        condition, values = question_where(frames.question, relation, cursor, class_names)
+        snapshot = snapshot_of(cursor)
+        if frames.fkeys is None:
+            yield Population(relation, snapshot, cursor, condition, tuple(values), timeout_s)
+            return
+        condition = f"({condition}) AND fkey IN (SELECT fkey FROM {_LISTED})"
+        with cast(SelectOnly, cursor).beside(_LISTED, pa.table({"fkey": frames.fkeys})):
+            yield Population(relation, snapshot, cursor, condition, tuple(values), timeout_s)

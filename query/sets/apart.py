@@ -1,0 +1,145 @@
+"""Frames that must stay on one side: of one scene, of one drive, near in time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from query.sampling import Hashes
+from query.sets.strata import Codes
+
+Seconds = npt.NDArray[np.float64]
+
+MIN_GAP_S = 10.0
+"""Frames of two sides are at least so far apart [s], unless told otherwise: at 50 km/h 140 m."""
+
+FRAMES_PER_S = 30.0
+"""Rate at which frame numbers rise within an A2D2 scene, to a few per cent."""
+
+DRIVE = "drive"
+"""A tag of this name, where the catalog has it, says which scenes are of one drive."""
+
+_STAMP = r"^[0-9]{8}_[0-9]{6}$"
+_DATE = "%Y%m%d_%H%M%S"
+
+
+def frame_times(scenes: pa.ChunkedArray, frame_numbers: pa.ChunkedArray) -> Seconds:
+    """When each frame was taken [s since 1970, the recording's clock]; NaN where names do not say.
+
+    The scene's name says when it began, the frame's number how long after that.
+    """
+    encoded = _encoded(scenes)
+    names = encoded.dictionary.cast(pa.string())
+    stamped = pc.if_else(pc.match_substring_regex(names, _STAMP), names, None)
+    began = pc.strptime(stamped, _DATE, "s", error_is_null=True).cast(pa.int64())
+    start = np.append(pc.fill_null(began.cast(pa.float64()), np.nan).to_numpy(False), np.nan)
+    of_frame = start[np.asarray(pc.fill_null(encoded.indices, len(names)))]
+    numbers = pc.fill_null(frame_numbers.cast(pa.float64()), np.nan).to_numpy()
+    return cast(Seconds, of_frame + numbers / FRAMES_PER_S)
+
+
+def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    made = column.unify_dictionaries().combine_chunks()
+    return made.chunk(0) if isinstance(made, pa.ChunkedArray) else made
+
+
+def chains(times: Seconds, min_gap_s: float) -> Codes:
+    """Number of the run of frames that each belongs to; between runs lie ``min_gap_s`` or more.
+
+    Frames without a time are each a run of their own.
+    """
+    order = np.argsort(times, kind="stable")  # NaN comes last, and differs from everything
+    with np.errstate(invalid="ignore"):
+        begins = ~(np.diff(times[order], prepend=-np.inf) < min_gap_s)
+    found = np.empty(len(times), np.int64)
+    found[order] = np.cumsum(begins) - 1
+    return found
+
+
+def held_together(groupings: Sequence[Codes]) -> Codes:
+    """Number of the smallest group that shares no code of any grouping with another group."""
+    of_frame = np.zeros(len(groupings[0]), np.int64)
+    for codes in groupings:
+        dense = np.unique(codes, return_inverse=True)[1]
+        joint = of_frame * (int(dense.max(initial=0)) + 1) + dense
+        of_frame = np.unique(joint, return_inverse=True)[1]
+    some = np.empty(int(of_frame.max(initial=-1)) + 1, np.int64)
+    some[of_frame] = np.arange(len(of_frame))  # a frame of each combination of codes
+    tuples = np.array([codes[some] for codes in groupings])
+    parent = list(range(tuples.shape[1]))
+
+    def root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    for codes in tuples:
+        first: dict[int, int] = {}
+        for node, code in enumerate(codes.tolist()):
+            one, other = root(node), root(first.setdefault(code, node))
+            parent[max(one, other)] = min(one, other)
+    roots = np.array([root(node) for node in range(len(parent))], np.int64)
+    return np.unique(roots, return_inverse=True)[1].astype(np.int64)[of_frame]
+
+
+def smallest_gap_s(times: Seconds, sides: Codes) -> float | None:
+    """Time between the nearest two frames of different sides; None where there are none."""
+    known = np.flatnonzero(~np.isnan(times))
+    order = known[np.argsort(times[known], kind="stable")]
+    differs = np.diff(sides[order]) != 0
+    gaps = np.diff(times[order])[differs]
+    return float(gaps.min()) if len(gaps) else None
+
+
+@dataclass(frozen=True)
+class KeepAway:
+    """Frames of another set, and how far a new one must stay from them.
+
+    Attributes:
+        hashes: Their fkey_hash.
+        scenes: Their scenes.
+        drives: Their drives.
+        times: When they were taken [s].
+        min_gap_s: Nothing nearer in time than this.
+    """
+
+    hashes: Hashes
+    scenes: frozenset[str]
+    drives: frozenset[str]
+    times: Seconds
+    min_gap_s: float
+
+    def near(
+        self,
+        hashes: Hashes,
+        scenes: pa.ChunkedArray,
+        drives: pa.ChunkedArray | None,
+        times: Seconds,
+    ) -> npt.NDArray[np.bool_]:
+        """Which frames are too near: the same, of the same scene or drive, or near in time."""
+        found = np.isin(hashes, self.hashes)
+        found |= _among(scenes, self.scenes)
+        if drives is not None:
+            found |= _among(drives, self.drives)
+        known = np.sort(self.times[~np.isnan(self.times)])
+        if len(known):
+            after = np.searchsorted(known, times)
+            left = known[np.maximum(after - 1, 0)]
+            right = known[np.minimum(after, len(known) - 1)]
+            with np.errstate(invalid="ignore"):
+                found |= np.minimum(np.abs(times - left), np.abs(right - times)) < self.min_gap_s
+        return found
+
+
+def _among(column: pa.ChunkedArray, wanted: frozenset[str]) -> npt.NDArray[np.bool_]:
+    encoded = _encoded(column)
+    values = [value in wanted for value in encoded.dictionary.cast(pa.string()).to_pylist()]
+    found = np.array([*values, False])[np.asarray(pc.fill_null(encoded.indices, len(values)))]
+    return cast(npt.NDArray[np.bool_], found)

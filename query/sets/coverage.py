@@ -1,0 +1,194 @@
+"""The smallest set in which everything that is wanted occurs often enough: greedy multicover."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from query.sampling import Hashes, places
+
+Words = npt.NDArray[np.uint64]
+"""A row per 64 demands, a column per frame: bit i of row w says that demand 64 w + i is in it."""
+
+Counts = npt.NDArray[np.int64]
+
+_STEP = 4_096
+
+
+@dataclass(frozen=True)
+class Covered:
+    """A set that covers what can be covered.
+
+    Attributes:
+        positions: The frames' positions, rising.
+        wanted: Frames wanted for each demand.
+        available: Candidates that hold it.
+        achieved: Frames of the set that hold it.
+        lower_bound: No set that achieves as much is smaller than this [frames].
+        factor: The set is at most so many times as large as the smallest one: 1 + 1/2 + ... + 1/d,
+            d the most demands that one frame holds; never above 1 + ln d.
+    """
+
+    positions: npt.NDArray[np.int64]
+    wanted: Counts
+    available: Counts
+    achieved: Counts
+    lower_bound: int
+    factor: float
+
+
+def packed(members: Iterable[npt.NDArray[np.bool_]], frames: int) -> Words:
+    """Which frame holds what, as bits.
+
+    Args:
+        members: For each demand, whether each frame holds it.
+        frames: Number of frames.
+    """
+    words: list[npt.NDArray[np.uint64]] = []
+    for number, holds in enumerate(members):
+        if number % 64 == 0:
+            words.append(np.zeros(frames, np.uint64))
+        words[-1] |= holds.astype(np.uint64) << np.uint64(number % 64)
+    return np.array(words) if words else np.zeros((1, frames), np.uint64)
+
+
+def cover(words: Words, hashes: Hashes, wanted: Counts, seed: int) -> Covered:
+    """Take the frame that serves most unmet demands, until all are met that can be.
+
+    The gain of a frame only falls, and only when a demand is met. So an old gain is an upper bound,
+    and only frames that might be the best by it are counted again: the lazy updates of the greedy
+    algorithm (Minoux 1978), for all frames of a gain at once.
+
+    Args:
+        words: Which frame holds what, see `packed`.
+        hashes: The frames' fkey_hash.
+        wanted: Frames wanted for each demand.
+        seed: Decides between frames of equal gain.
+    """
+    order = places(hashes, seed)
+    available = np.array([_held(words, number).sum() for number in range(len(wanted))], np.int64)
+    reachable = np.minimum(wanted, available)
+    left = reachable.copy()
+    counted = _bits(words & _mask(left)[:, None])
+    most = int(counted.max(initial=1)) or 1
+    gains = cast(
+        npt.NDArray[np.unsignedinteger[Any]],
+        counted.astype(np.uint8 if most < 256 else np.uint32),
+    )
+    taken: list[npt.NDArray[np.int64]] = []
+    while (left > 0).any():
+        taken.append(_phase(words, gains, order, left))
+    chosen = np.concatenate(taken) if taken else np.empty(0, np.int64)
+    chosen = np.sort(_without_needless(words, chosen, reachable))
+    achieved = np.array(
+        [_held(words[:, chosen], number).sum() for number in range(len(wanted))], np.int64
+    )
+    factor = float((1 / np.arange(1, most + 1)).sum())
+    bound = _lower_bound(words, reachable, available, len(chosen))
+    return Covered(chosen, wanted, available, achieved, bound, factor)
+
+
+def _phase(
+    words: Words, gains: npt.NDArray[np.unsignedinteger[Any]], order: Hashes, left: Counts
+) -> npt.NDArray[np.int64]:
+    """The frames taken until one more demand is met; lowers ``left`` by what they serve.
+
+    ``gains`` may be old and are brought up to date where they matter; of frames taken they are 0.
+    """
+    taken: list[npt.NDArray[np.int64]] = []
+    mask = _mask(left)[:, None]
+    for gain in range(int(gains.max()), 0, -1):
+        level = np.flatnonzero(gains == gain)
+        gains[level] = _bits(words[:, level] & mask)
+        level = level[gains[level] == gain]
+        # A level may hold millions of frames and a few be needed: rank those few only.
+        while len(level):
+            part = _first(level, order, _STEP)
+            held = np.cumsum(_rows(words[:, part], len(left)), axis=1)
+            met = (held >= left[:, None]) & (left[:, None] > 0)
+            end = int(met.any(axis=0).argmax()) if met.any() else len(part) - 1
+            np.maximum(left - held[:, end], 0, out=left)
+            taken.append(part[: end + 1])
+            gains[taken[-1]] = 0
+            if met.any():
+                return np.concatenate(taken)
+            level = np.setdiff1d(level, part, assume_unique=True)
+    raise AssertionError("every demand left can be met")  # left is at most what is available
+
+
+def _first(level: npt.NDArray[np.int64], order: Hashes, count: int) -> npt.NDArray[np.int64]:
+    some = level
+    if count < len(level):
+        some = level[np.argpartition(order[level], count - 1)[:count]]
+    return some[np.argsort(order[some], kind="stable")]
+
+
+def _mask(left: Counts) -> Words:
+    words = np.zeros(-(-len(left) // 64) or 1, np.uint64)
+    for number in np.flatnonzero(left > 0).tolist():
+        words[number // 64] |= np.uint64(1 << (number % 64))
+    return words
+
+
+def _held(words: Words, number: int) -> npt.NDArray[np.bool_]:
+    bits = words[number // 64] >> np.uint64(number % 64)
+    return cast(npt.NDArray[np.bool_], (bits & np.uint64(1)).astype(bool))
+
+
+def _rows(words: Words, demands: int) -> npt.NDArray[np.int64]:
+    return np.array([_held(words, number) for number in range(demands)], np.int64)
+
+
+def _bits(words: Words) -> npt.NDArray[np.int64]:
+    """Number of bits of each column."""
+    total = np.zeros(words.shape[1], np.int64)
+    for word in words:
+        x = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+        x = (x & np.uint64(0x3333333333333333)) + (
+            (x >> np.uint64(2)) & np.uint64(0x3333333333333333)
+        )
+        x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        total += ((x * np.uint64(0x0101010101010101)) >> np.uint64(56)).astype(np.int64)
+    return total
+
+
+def _without_needless(
+    words: Words, chosen: npt.NDArray[np.int64], wanted: Counts
+) -> npt.NDArray[np.int64]:
+    """Without the frames that later ones made needless, the last taken looked at first."""
+    rows = _rows(words[:, chosen], len(wanted))
+    spare = rows.sum(axis=1) - wanted
+    kept = np.ones(len(chosen), bool)
+    for place in range(len(chosen) - 1, -1, -1):
+        holds = rows[:, place] > 0
+        if (spare[holds] > 0).all():
+            spare[holds] -= 1
+            kept[place] = False
+    return cast(npt.NDArray[np.int64], chosen[kept])
+
+
+def _lower_bound(words: Words, wanted: Counts, available: Counts, found: int) -> int:
+    """A number of frames that no set can do with less of, by duality.
+
+    For any group of demands: their sum, less what frames that serve several of them can save. The
+    group takes the rarest first, each as long as that raises the bound.
+    """
+    if not found:
+        return 0
+    # So many frames of the most useful ones are needed in any case.
+    served = _bits(words & _mask(wanted)[:, None])
+    top = np.sort(np.partition(served, len(served) - found)[len(served) - found :])[::-1]
+    best = int(np.searchsorted(np.cumsum(top), wanted.sum())) + 1
+    best = max(best, int(wanted.max()))
+    bound = 0
+    served_before = np.zeros(words.shape[1], bool)
+    order = np.lexsort((np.arange(len(wanted)), available))
+    for number in order[wanted[order] > 0].tolist():
+        holds = _held(words, number)
+        saved = int(np.count_nonzero(holds & served_before))
+        if wanted[number] > saved:
+            bound += int(wanted[number]) - saved
+            served_before |= holds
+    return min(max(best, bound), found)

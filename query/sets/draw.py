@@ -1,0 +1,362 @@
+"""A question and a method to the frames of a set, and what is to be said about it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import InvalidInput
+from query.candidates import candidates, columns_of, holds
+from query.frames_relation import FKEY_HASH, FramesRelation
+from query.sampling import Hashes
+from query.selection import Question
+from query.sets import matched
+from query.sets.apart import DRIVE, KeepAway, frame_times
+from query.sets.coverage import Covered, cover, packed
+from query.sets.methods import REST, Cover, Demand, Match, Method, Sample, Uncertain, fractions_of
+from query.sets.strata import Codes, Strata, Stratifier, one_stratum, strata_of
+from query.sets.stratified import allocate, draw
+from query.sets.uncertain import most_uncertain, spread_out, standardised
+
+Report = dict[str, Any]
+
+MOST_LISTED = 1_000
+"""Strata that a report lists, the largest first."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Frames of a set, and how they were come by.
+
+    Attributes:
+        hashes: Their fkey_hash, rising.
+        report: Achieved against wanted, as JSON.
+    """
+
+    hashes: Hashes
+    report: Report
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What sets are drawn from.
+
+    Attributes:
+        cursor: Of CatalogStore.reading.
+        relation: The cursor's frames.
+        question: Its conditions say which frames; it has neither limit nor sample.
+        class_names: Class name of each class tag.
+        keep_away: Frames of other sets.
+        timeout_s: When to give up one statement.
+    """
+
+    cursor: duckdb.DuckDBPyConnection
+    relation: FramesRelation
+    question: Question
+    class_names: Mapping[str, str]
+    keep_away: KeepAway | None = None
+    timeout_s: float = 600.0
+
+    @property
+    def classes(self) -> dict[str, str]:
+        """Class name of each class tag that the snapshot has."""
+        tags = self.relation.tags
+        return {tag: name for tag, name in self.class_names.items() if tag in tags}
+
+    def fetch(
+        self, columns: Sequence[str], holding: Sequence[Question] = ()
+    ) -> tuple[pa.Table, int]:
+        """The frames with these columns, and how many were left out for being too near."""
+        wanted = [*columns, *(self._place if self.keep_away else ())]
+        rows = candidates(
+            self.cursor, self.relation, self.question, self.class_names, wanted,
+            self.timeout_s, holding,
+        ).rows  # fmt: skip
+        if self.keep_away is None:
+            return rows, 0
+        near = near_rows(rows, self.keep_away)
+        return rows.filter(pa.array(~near)), int(near.sum())
+
+    @property
+    def _place(self) -> list[str]:
+        return guard_columns(self.relation)
+
+
+def guard_columns(relation: FramesRelation) -> list[str]:
+    """The columns that say whether frames are of one scene or drive, or near in time."""
+    return ["scene", "frame_number", *([DRIVE] if DRIVE in relation.tags else [])]
+
+
+def near_rows(rows: pa.Table, keep_away: KeepAway) -> npt.NDArray[np.bool_]:
+    """Which rows, with guard_columns, are too near to another set."""
+    drives = rows[DRIVE] if DRIVE in rows.column_names else None
+    times = frame_times(rows["scene"], rows["frame_number"])
+    return keep_away.near(hashes_of(rows), rows["scene"], drives, times)
+
+
+def hashes_of(rows: pa.Table) -> Hashes:
+    """Each row's fkey_hash."""
+    return cast(Hashes, rows[FKEY_HASH].to_numpy())
+
+
+def draw_set(frames: Frames, method: Method, seed: int) -> Drawn:
+    """The frames that a method chooses.
+
+    Args:
+        frames: What to choose from.
+        method: How; a Match has its targets.
+        seed: Decides between frames that fit equally.
+
+    Raises:
+        UnknownName: There is no such column, class, camera or scene.
+        InvalidInput: A number is asked of a text, or the question has a limit or a sample.
+        SqlError: A WHERE body is wrong.
+    """
+    question = frames.question
+    if question.limit is not None or question.sample is not None:
+        raise InvalidInput(
+            f"method {method.method} says itself how many frames; leave out the question's limit "
+            "and sample"
+        )
+    drawn: Drawn
+    if isinstance(method, Sample):
+        drawn = _sample(frames, method, seed)
+    elif isinstance(method, Match):
+        drawn = _match(frames, method, seed)
+    elif isinstance(method, Cover):
+        drawn = _cover(frames, method, seed)
+    else:
+        drawn = _uncertain(frames, method, seed)
+    return Drawn(np.sort(drawn.hashes), {"method": method.method, **drawn.report})
+
+
+def _sample(frames: Frames, method: Sample, seed: int) -> Drawn:
+    stratifiers = [Stratifier.parse(text) for text in method.stratify]
+    rows, left_out = frames.fetch([one.tag for one in stratifiers])
+    strata = strata_of(rows, stratifiers, frames.classes)
+    allocation = method.allocation
+    shares = fractions_of(allocation) if isinstance(allocation, dict) else allocation
+    hashes = hashes_of(rows)
+    counts = allocate(strata, method.frames, shares, seed)
+    chosen = draw(hashes, strata.codes, counts, seed)
+    sizes = strata.sizes()
+    listed = np.lexsort((np.arange(len(sizes)), -sizes))[:MOST_LISTED]
+    return Drawn(
+        hashes[chosen],
+        {
+            "wanted": method.frames,
+            "achieved": len(chosen),
+            "candidates": len(hashes),
+            "left_out_as_too_near": left_out,
+            "strata": len(sizes),
+            "largest_strata": [
+                {
+                    "stratum": "/".join(strata.labels[code]),
+                    "available": int(sizes[code]),
+                    "frames": int(counts[code]),
+                }
+                for code in listed.tolist()
+                if stratifiers
+            ],
+        },
+    )
+
+
+def marginal_of(
+    rows: pa.Table, text: str, shares: Mapping[str, float], classes: Mapping[str, str]
+) -> matched.Marginal:
+    """A target and where each row stands in it; values it does not name are one category.
+
+    Args:
+        rows: One row per frame.
+        text: A stratifier.
+        shares: Share of each value, summing to 1.
+        classes: The class tags.
+    """
+    strata = one_stratum(rows, Stratifier.parse(text), classes)
+    labels = [*sorted(set(shares) - {REST}), REST]
+    place = {label: code for code, label in enumerate(labels)}
+    code = np.array([place.get(label[0], place[REST]) for label in strata.labels], np.int64)
+    wanted = np.array([shares.get(label, 0.0) for label in labels])
+    # A byte a frame: 39 marginals of 10,000,000 frames are 0.4 GB and not 3.
+    narrow = code.astype(np.min_scalar_type(len(labels)))
+    return matched.Marginal(
+        text, tuple(labels), wanted / wanted.sum(), narrow[strata.codes] if len(code) else narrow
+    )
+
+
+def _match(frames: Frames, method: Match, seed: int) -> Drawn:
+    tags = [Stratifier.parse(text).tag for text in method.targets]
+    rows, left_out = frames.fetch(tags)
+    hashes = hashes_of(rows)
+    marginals = [
+        marginal_of(rows, text, method.targets[text], frames.classes)
+        for text in sorted(method.targets)
+    ]
+    report: Report = {
+        "wanted": method.frames,
+        "achieved": min(method.frames, len(hashes)),
+        "candidates": len(hashes),
+        "left_out_as_too_near": left_out,
+    }
+    if not len(hashes):
+        return Drawn(hashes, report)
+    found = matched.match(hashes, marginals, method.frames, method.tolerance, seed)
+    return Drawn(
+        hashes[found.positions], report | matched.report(marginals, found, method.tolerance)
+    )
+
+
+@dataclass(frozen=True)
+class Covers:
+    """Demands, one for every value where they are per tag, and the candidates that meet them.
+
+    Attributes:
+        names: What each demand is called.
+        wanted: Frames wanted for each.
+        members: For each, whether each row meets it; made when asked for.
+    """
+
+    names: list[str]
+    wanted: npt.NDArray[np.int64]
+    rows: pa.Table
+    strata: list[Strata]
+    places: list[tuple[int, int]]
+
+    def members(self) -> Iterator[npt.NDArray[np.bool_]]:
+        """For each demand, whether each row meets it."""
+        for number, code in self.places:
+            holding = self.rows[holds(number)].to_numpy()
+            yield holding & (self.strata[number].codes == code)
+
+
+def demand_columns(demands: Sequence[Demand]) -> list[str]:
+    """The columns that demands are counted per."""
+    return [Stratifier.parse(text).tag for demand in demands for text in demand.per]
+
+
+def covers_of(rows: pa.Table, demands: Sequence[Demand], classes: Mapping[str, str]) -> Covers:
+    """Demands as sets of rows, which have demand_columns and are fetched holding the questions."""
+    names, wanted, places, strata = [], [], [], []
+    for number, demand in enumerate(demands):
+        by = strata_of(rows, [Stratifier.parse(text) for text in demand.per], classes)
+        strata.append(by)
+        name = demand.name or demand.question.model_dump_json(exclude_defaults=True)
+        for code, label in enumerate(by.labels or ((),)):
+            names.append("/".join([*label, name.rpartition("/")[2] if demand.per else name]))
+            wanted.append(demand.frames)
+            places.append((number, code))
+    return Covers(names, np.array(wanted, np.int64), rows, strata, places)
+
+
+def _cover(frames: Frames, method: Cover, seed: int) -> Drawn:
+    demands = method.demands
+    rows, left_out = frames.fetch(demand_columns(demands), [one.question for one in demands])
+    covers = covers_of(rows, demands, frames.classes)
+    hashes = hashes_of(rows)
+    found = cover(packed(covers.members(), len(hashes)), hashes, covers.wanted, seed)
+    return Drawn(
+        hashes[found.positions],
+        {
+            "candidates": len(hashes),
+            "left_out_as_too_near": left_out,
+            **covered_report(covers.names, found),
+        },
+    )
+
+
+def covered_report(names: Sequence[str], found: Covered) -> Report:
+    """What a cover achieved, as JSON."""
+    demands = [
+        {"demand": name, "wanted": wanted, "achieved": achieved, "available": available}
+        for name, wanted, achieved, available in zip(
+            names, found.wanted.tolist(), found.achieved.tolist(), found.available.tolist(),
+            strict=True,
+        )
+    ]  # fmt: skip
+    return {
+        "achieved": len(found.positions),
+        "lower_bound": found.lower_bound,
+        "bound_factor": round(found.factor, 4),
+        "demands": demands,
+        "unmet": [
+            {**one, "short_by": one["wanted"] - one["achieved"]}
+            for one in demands
+            if one["achieved"] < one["wanted"]
+        ],
+    }
+
+
+def _uncertain(frames: Frames, method: Uncertain, seed: int) -> Drawn:
+    tag = method.tag.lower()
+    rows, left_out = frames.fetch([tag, "scene"])
+    column = rows[tag]
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise InvalidInput(f"uncertain {tag}: it is no number, so that nothing is its highest")
+    scores = pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy()
+    hashes = hashes_of(rows)
+    scenes = one_stratum(rows, Stratifier("scene"), {}).codes
+    sign = -1.0 if method.lowest else 1.0
+    pool = most_uncertain(
+        sign * scores, scenes, hashes, int(method.frames * method.pool),
+        None if method.per_scene is None else int(method.per_scene * method.pool), seed,
+    )  # fmt: skip
+    vectors = _class_shares(frames, hashes[pool])
+    chosen = pool[spread_out(vectors, scenes[pool], method.frames, method.per_scene)]
+    return Drawn(
+        hashes[chosen],
+        {
+            "wanted": method.frames,
+            "achieved": len(chosen),
+            "candidates": len(hashes),
+            "left_out_as_too_near": left_out,
+            "without_score": int(np.isnan(scores).sum()),
+            "pool": len(pool),
+            "scenes": len(np.unique(scenes[chosen])),
+            "scores": _range_of(scores[chosen]),
+            "scores_of_all": _range_of(scores[~np.isnan(scores)]),
+        },
+    )
+
+
+def _class_shares(frames: Frames, hashes: Hashes) -> npt.NDArray[np.float64]:
+    """Standardised shares of the classes in each frame, in the order of the hashes."""
+    classes = list(frames.classes)
+    rows = columns_of(frames.cursor, frames.relation, hashes, classes, frames.timeout_s).rows
+    found = hashes_of(rows)
+    order = np.argsort(found)[np.argsort(np.argsort(hashes))]
+    pixels = np.array(
+        [pc.fill_null(rows[tag].cast(pa.float64()), 0).to_numpy() for tag in classes]
+    ).reshape(len(classes), -1)
+    total = np.maximum(pixels.sum(axis=0), 1)
+    return standardised((pixels / total)[:, order].T)
+
+
+def _range_of(scores: npt.NDArray[np.float64]) -> dict[str, float]:
+    if not len(scores):
+        return {}
+    return {
+        "lowest": float(scores.min()),
+        "mean": float(scores.mean()),
+        "highest": float(scores.max()),
+    }
+
+
+def shares_of(
+    rows: pa.Table, stratifiers: Sequence[str], classes: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """The distribution of rows, as the targets of a Match."""
+    found: dict[str, dict[str, float]] = {}
+    for text in stratifiers:
+        strata = one_stratum(rows, Stratifier.parse(text), classes)
+        sizes: Codes = strata.sizes()
+        found[text] = {
+            label[0]: int(size) / rows.num_rows
+            for label, size in zip(strata.labels, sizes, strict=True)
+        }
+    return found

@@ -1,0 +1,429 @@
+"""Frames whose distribution is that of a target, in several marginals at once.
+
+Frames that agree in every marginal are one cell; a set is how many frames each cell gives. Raking
+finds the real numbers that are nearest to the candidates' own joint distribution (entropy), they
+are rounded, and frames are exchanged until the marginals fit. Where that falls short of the
+tolerance, a mixed-integer program (HiGHS) finds how near one can come.
+docs/decisions/0013 says why.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from query.sampling import Hashes, places
+from query.sets.distances import Distance, distance
+from query.sets.rounding import Counts, systematic
+from query.sets.strata import Codes
+from query.sets.stratified import draw
+
+Reals = npt.NDArray[np.float64]
+
+SWEEPS = 300
+PROGRAM_CELLS = 20_000
+"""Most cells for which the program is solved in whole numbers."""
+
+_POOL = 20
+"""Candidates kept for each frame wanted of a category, where there are more."""
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """A target of one kind, and where each candidate stands in it.
+
+    Attributes:
+        name: Such as "camera" or "car:0,1000".
+        labels: Its categories, those that no candidate has included.
+        shares: Wanted share of each, summing to 1.
+        codes: Category of each candidate, of any type of whole numbers.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    shares: Reals
+    codes: npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A category whose share is further from what is wanted than the tolerance allows.
+
+    Attributes:
+        marginal: Name of its marginal.
+        label: The category.
+        wanted: Frames wanted.
+        achieved: Frames of the set.
+        available: Candidates.
+        scarce: Categories of the same marginal of which there are fewer than wanted.
+    """
+
+    marginal: str
+    label: str
+    wanted: float
+    achieved: int
+    available: int
+    scarce: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """As a mapping, with a sentence."""
+        wanted = round(self.wanted)
+        by = abs(self.achieved - wanted)
+        if self.available < self.wanted:
+            reason = f"there are {self.available:,}"
+        elif self.scarce:
+            reason = f"it stands in for what is missing of {', '.join(self.scarce)}"
+        else:
+            reason = f"the other targets do not allow it, of {self.available:,} that there are"
+        side = "short" if self.achieved < wanted else "over"
+        return {
+            "marginal": self.marginal, "value": self.label, "wanted": wanted,
+            "achieved": self.achieved, "available": self.available, f"{side}_by": by,
+            "reason": f"wants {wanted:,} frames and gets {self.achieved:,}: {reason}",
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A set, and how near it comes.
+
+    Attributes:
+        positions: The frames' positions among the candidates, rising.
+        achieved: Frames of each category, a row per marginal.
+        available: Candidates of each category.
+        distances: Of each marginal's shares from those wanted.
+        shortfalls: The categories that miss the tolerance.
+    """
+
+    positions: npt.NDArray[np.int64]
+    achieved: tuple[Counts, ...]
+    available: tuple[Counts, ...]
+    distances: tuple[Distance, ...]
+    shortfalls: tuple[Shortfall, ...]
+
+
+@dataclass
+class _Cells:
+    """Candidates that agree in every marginal, taken together.
+
+    Attributes:
+        category: For each marginal (rows) and cell, the category, numbered through all marginals.
+        capacity: Candidates of each cell.
+        wanted: Frames wanted of each category.
+        of_frame: Cell of each candidate.
+    """
+
+    category: npt.NDArray[np.int64]
+    capacity: Counts
+    wanted: Reals
+    of_frame: Codes
+
+    def counts(self, taken: Reals | Counts) -> Reals:
+        """Frames of each category."""
+        found = np.zeros(len(self.wanted))
+        for row in self.category:
+            found += np.bincount(row, weights=taken, minlength=len(found))
+        return found
+
+
+def match(
+    hashes: Hashes, marginals: Sequence[Marginal], frames: int, tolerance: float, seed: int
+) -> Matched:
+    """Choose frames so that every category's share is within the tolerance of its target.
+
+    Args:
+        hashes: The candidates' fkey_hash.
+        marginals: The targets.
+        frames: How many to choose; all candidates where there are no more.
+        tolerance: Largest absolute difference of a share (0 to 1).
+        seed: Decides between candidates that fit equally.
+
+    Returns:
+        The same set for the same candidates, in whatever order they are given.
+    """
+    asked, frames = frames, min(frames, len(hashes))
+    pool = _pool(hashes, marginals, frames, seed)
+    chosen = _choose(hashes, marginals, frames, tolerance, seed, pool)
+    found = _judged(marginals, asked, tolerance, chosen)
+    if len(pool) < len(hashes) and _contradicted(found):
+        everyone = np.arange(len(hashes))
+        chosen = _choose(hashes, marginals, frames, tolerance, seed, everyone)
+        found = min(found, _judged(marginals, asked, tolerance, chosen), key=_missing)
+    return found
+
+
+def _contradicted(found: Matched) -> bool:
+    """Whether a marginal is missed though there are candidates enough of each category."""
+    missed = {one.marginal for one in found.shortfalls}
+    rare = {one.marginal for one in found.shortfalls if one.available < one.wanted}
+    return bool(missed - rare)
+
+
+def _missing(found: Matched) -> float:
+    return sum(abs(one.achieved - one.wanted) for one in found.shortfalls)
+
+
+def _pool(
+    hashes: Hashes, marginals: Sequence[Marginal], frames: int, seed: int
+) -> npt.NDArray[np.int64]:
+    """Candidates enough: all of a category that is rare, some by the seed's order of a common one.
+
+    A candidate stays if one of its categories would keep it, so what is rare is never thinned out.
+    """
+    keep = np.full(len(hashes), min(1.0, _POOL * frames / max(len(hashes), 1)))
+    for marginal in marginals:
+        sizes = np.bincount(marginal.codes, minlength=len(marginal.labels))
+        wanted = marginal.shares * frames
+        rate = np.where(sizes > 0, _POOL * wanted / np.maximum(sizes, 1), 0.0)
+        np.maximum(keep, rate[marginal.codes], out=keep)
+    return np.flatnonzero(places(hashes, seed) < np.where(keep >= 1, np.inf, keep * 2.0**64))
+
+
+def _choose(
+    hashes: Hashes,
+    marginals: Sequence[Marginal],
+    frames: int,
+    tolerance: float,
+    seed: int,
+    pool: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    frames = min(frames, len(pool))
+    cells = _cells([marginal.codes[pool] for marginal in marginals], marginals, frames)
+    raked = _raked(cells, frames)
+    ties = np.argsort(places(np.arange(len(raked), dtype=np.uint64), seed), kind="stable")
+    taken = _exchanged(cells, systematic(raked, frames, seed), ties)
+    allowed = tolerance * frames
+    if _excess(cells, taken, allowed) > 0:
+        better = _program(cells, frames, allowed)
+        if better is not None and _excess(cells, better, allowed) < _excess(cells, taken, allowed):
+            taken = better
+    # Another seed than the pool's would do as well: within a cell all frames are equal.
+    return pool[draw(hashes[pool], cells.of_frame, taken, seed)]
+
+
+def _cells(
+    codes: Sequence[npt.NDArray[np.integer[Any]]], marginals: Sequence[Marginal], frames: int
+) -> _Cells:
+    joint = np.zeros(len(codes[0]), np.int64)
+    for code, marginal in zip(codes, marginals, strict=True):
+        # Made dense after each marginal: the product of them all may not fit into 64 bits.
+        joint = np.unique(joint * len(marginal.labels) + code, return_inverse=True)[1]
+    capacity = cast(Counts, np.bincount(joint))
+    some = np.empty(len(capacity), np.int64)
+    some[joint] = np.arange(len(joint))  # any frame of a cell tells its categories
+    starts = np.cumsum([0, *(len(marginal.labels) for marginal in marginals)])
+    category = np.array(
+        [
+            code[some].astype(np.int64) + start
+            for code, start in zip(codes, starts[:-1], strict=True)
+        ]
+    )
+    wanted = cast(Reals, np.concatenate([one.shares for one in marginals]) * frames)
+    return _Cells(category, capacity, wanted, joint.astype(np.int64))
+
+
+def _raked(cells: _Cells, frames: int) -> Reals:
+    """Frames of each cell, as real numbers: candidates' proportions, times a factor per category.
+
+    Factors are found by turns (iterative proportional fitting); a cell gives no more than it has.
+    """
+    base = cells.capacity * (frames / cells.capacity.sum())
+    factor = np.zeros(len(cells.wanted))  # logarithms
+    of_cell = np.zeros(len(base))  # the sum of its factors
+    taken = base
+    wanted = np.maximum(cells.wanted, 1e-9)
+    best, since = np.inf, 0
+    for _ in range(SWEEPS):
+        worst = 0.0
+        for row in cells.category:
+            present = np.bincount(row, weights=taken, minlength=len(factor))
+            some = np.zeros(len(factor), bool)
+            some[row] = True
+            step = np.log(wanted[some]) - np.log(np.maximum(present[some], 1e-12))
+            worst = max(worst, float(np.abs(present - cells.wanted)[some].max()))
+            change = np.zeros(len(factor))
+            change[some] = np.clip(factor[some] + step, -60, 60) - factor[some]
+            factor += change
+            of_cell += change[row]
+            taken = np.minimum(cells.capacity, base * np.exp(of_cell))
+        if worst < 0.05:
+            break
+        since = 0 if worst < 0.99 * best else since + 1
+        best = min(best, worst)
+        if since >= 20:  # the targets contradict each other, or ask for more than there is
+            break
+    return _summing_to(taken, cells.capacity, frames)
+
+
+def _summing_to(taken: Reals, capacity: Counts, frames: int) -> Reals:
+    total = taken.sum()
+    if total >= frames:
+        return cast(Reals, taken * (frames / total))
+    room = capacity - taken
+    return cast(Reals, taken + room * ((frames - total) / room.sum()))
+
+
+def _excess(cells: _Cells, taken: Counts, allowed: float) -> float:
+    missed = np.abs(cells.counts(taken) - cells.wanted) - allowed
+    return float(missed[missed > 1e-9].sum())
+
+
+def _exchanged(cells: _Cells, taken: Counts, ties: npt.NDArray[np.int64]) -> Counts:
+    """Give one frame back and take another, as long as the marginals come nearer by it."""
+    category, capacity = cells.category[:, ties], cells.capacity[ties]
+    taken = np.minimum(taken[ties], capacity)
+    off = cells.counts(taken[np.argsort(ties)]) - cells.wanted
+    left = 10 * len(cells.wanted) + 2_000
+    # Some cells to take from are as good as all, until they are not.
+    for most in (_OPEN_CELLS, len(taken)):
+        scope = np.flatnonzero((taken > 0) | (np.arange(len(taken)) < most))
+        few, room = category[:, scope], capacity[scope]
+        while left and np.abs(off).max() > 1:
+            step = _best_exchange(few, room, taken[scope], off)
+            if step is None:
+                break
+            given, got = scope[step[0]], scope[step[1]]
+            taken[given] -= 1
+            taken[got] += 1
+            off[category[:, given]] -= 1
+            off[category[:, got]] += 1
+            left -= 1
+    found = np.empty_like(taken)
+    found[ties] = taken
+    return found
+
+
+_OPEN_CELLS = 10_000
+
+
+def _best_exchange(
+    category: npt.NDArray[np.int64], capacity: Counts, taken: Counts, off: Reals
+) -> tuple[int, int] | None:
+    """Cells of an exchange that brings the sum of squares of what is off down most."""
+    # Squares and not amounts: they also tell two half-missed categories from one missed whole.
+    less = (-2 * off + 1)[category].sum(axis=0)
+    more = (2 * off + 1)[category].sum(axis=0)
+    less[taken == 0] = np.inf
+    more[taken >= capacity] = np.inf
+    best: tuple[float, int, int] = (-1e-9, -1, -1)
+    # What both cells share is counted twice as 2 though it changes nothing.
+    for given in np.argsort(less, kind="stable")[:_TRIED]:
+        if not np.isfinite(less[given]):
+            break
+        shared = (category == category[:, given : given + 1]).sum(axis=0)
+        change = more - 2 * shared
+        got = int(np.argmin(change))
+        if less[given] + change[got] < best[0]:
+            best = (float(less[given] + change[got]), int(given), got)
+    return None if best[1] < 0 else (best[1], best[2])
+
+
+_TRIED = 8
+
+
+def _program(cells: _Cells, frames: int, allowed: float) -> Counts | None:
+    """The whole numbers whose marginals miss the tolerance least; None where they are not found."""
+    from scipy.optimize import (  # type: ignore[import-untyped,unused-ignore]
+        Bounds,
+        LinearConstraint,
+        milp,
+    )
+    from scipy.sparse import (  # type: ignore[import-untyped,unused-ignore]
+        csr_array,
+        eye_array,
+        hstack,
+        vstack,
+    )
+
+    number, kinds = len(cells.capacity), len(cells.wanted)
+    width = len(cells.category)
+    member = csr_array(
+        (np.ones(number * width), (cells.category.ravel(), np.tile(np.arange(number), width))),
+        shape=(kinds, number),
+    )
+    # Variables: frames of each cell, what a category is off by, what of that the tolerance allows.
+    one = eye_array(kinds)
+    rows = vstack([hstack([member, -one, -one]), hstack([-member, -one, -one])])
+    total = hstack([csr_array(np.ones((1, number))), csr_array((1, 2 * kinds))])
+    limits = np.concatenate([cells.wanted, -cells.wanted])
+    solved = milp(
+        np.concatenate([np.zeros(number), np.ones(kinds), np.full(kinds, 1e-4)]),
+        integrality=np.concatenate(
+            [np.full(number, int(number <= PROGRAM_CELLS)), np.zeros(2 * kinds)]
+        ),
+        bounds=Bounds(
+            0,
+            np.concatenate([cells.capacity, np.full(kinds, np.inf), np.full(kinds, allowed)]),
+        ),
+        constraints=[
+            LinearConstraint(rows.tocsc(), -np.inf, limits),
+            LinearConstraint(total.tocsc(), frames, frames),
+        ],
+        # Nodes and not seconds: a slower machine must find the same.
+        options={"node_limit": 2_000},
+    )
+    if solved.x is None:
+        return None
+    return np.minimum(systematic(np.maximum(solved.x[:number], 0), frames, 0), cells.capacity)
+
+
+def _judged(
+    marginals: Sequence[Marginal],
+    asked: int,
+    tolerance: float,
+    chosen: npt.NDArray[np.int64],
+) -> Matched:
+    frames = len(chosen)
+    achieved, available, distances, shortfalls = [], [], [], []
+    for marginal in marginals:
+        size = len(marginal.labels)
+        got = np.bincount(marginal.codes[chosen], minlength=size)
+        there = np.bincount(marginal.codes, minlength=size)
+        achieved.append(got)
+        available.append(there)
+        distances.append(distance(got.tolist(), marginal.shares.tolist()))
+        scarce = np.flatnonzero(there < np.floor(marginal.shares * asked * (1 - tolerance)))
+        for code in np.flatnonzero(
+            np.abs(got - marginal.shares * frames) > tolerance * frames + 1e-9
+        ):
+            shortfalls.append(
+                Shortfall(
+                    marginal.name,
+                    marginal.labels[code],
+                    float(marginal.shares[code] * asked),
+                    int(got[code]),
+                    int(there[code]),
+                    tuple(marginal.labels[few] for few in scarce),
+                )
+            )
+    return Matched(chosen, tuple(achieved), tuple(available), tuple(distances), tuple(shortfalls))
+
+
+def report(marginals: Sequence[Marginal], found: Matched, tolerance: float) -> dict[str, object]:
+    """Achieved against wanted, as a mapping: marginals, distances, what cannot be met."""
+    frames = len(found.positions)
+    tables = []
+    for marginal, achieved, available, apart in zip(
+        marginals, found.achieved, found.available, found.distances, strict=True
+    ):
+        values = [
+            {
+                "value": label,
+                "wanted": round(float(share), 6),
+                "achieved": round(int(got) / frames, 6) if frames else 0.0,
+                "frames": int(got),
+                "available": int(there),
+            }
+            for label, share, got, there in zip(
+                marginal.labels, marginal.shares, achieved, available, strict=True
+            )
+        ]
+        tables.append({"marginal": marginal.name, "values": values, **apart.to_json()})
+    return {
+        "tolerance": tolerance,
+        "tolerance_met": not found.shortfalls,
+        "marginals": tables,
+        "unmet": [one.to_json() for one in found.shortfalls],
+    }

@@ -1,0 +1,181 @@
+"""A set as a selection: asked of one snapshot, with the columns that dividing it needs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import InvalidInput
+from catalog.store import CatalogStore, snapshot_of
+from query.candidates import columns_of
+from query.frames_relation import FKEY_HASH, frames_relation
+from query.sampling import hashes_of
+from query.select_frames import frames_of, select_frames
+from query.selection import Question, Selection
+from query.sets.apart import DRIVE, KeepAway
+from query.sets.draw import Frames, draw_set, near_rows, shares_of
+from query.sets.methods import Method, Sample
+from query.sets.strata import Stratifier
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a set is chosen by.
+
+    Attributes:
+        question: Which frames; its limit and sample only where there is no method.
+        method: How to choose among them; all of them when None.
+        seed: Decides between frames that fit equally.
+        keep_away: Frames of other sets.
+        columns: Columns that the selection should have besides its own.
+    """
+
+    question: Question
+    method: Method | None = None
+    seed: int = 0
+    keep_away: KeepAway | None = None
+    columns: Sequence[str] = ()
+
+
+def select_set(
+    store: CatalogStore,
+    asked: Asked,
+    class_names: Mapping[str, str],
+    timeout_s: float = 600.0,
+    at: int | None = None,
+) -> tuple[Selection, dict[str, Any]]:
+    """The set, and a report of how it came to be.
+
+    Args:
+        store: The catalog.
+        asked: What it is chosen by.
+        class_names: Class name of each class tag.
+        timeout_s: When to give up one statement.
+        at: The snapshot to ask where the question names none; the newest when None.
+
+    Raises:
+        NotFound: There is no such snapshot.
+        UnknownName: A class, tag, camera, scene or column that the catalog does not have.
+        InvalidInput: A method and a question that do not fit each other.
+        SqlError: A WHERE body is wrong.
+    """
+    with store.reading(asked.question.asked_of(at)) as cursor:
+        number = snapshot_of(cursor)
+        found: Selection
+        report: dict[str, Any] = {}
+        method, question = _drawn_by(asked)
+        if method is None:
+            found, report = _whole(store, asked, class_names, timeout_s, number)
+        else:
+            frames = Frames(
+                cursor,
+                frames_relation(cursor),
+                question,
+                class_names,
+                asked.keep_away,
+                timeout_s,
+            )
+            drawn = draw_set(frames, method, asked.seed)
+            rows, classes = frames_of(cursor, drawn.hashes, class_names, timeout_s)
+            named = asked.question.model_copy(update={"snapshot": number})
+            found, report = Selection(named, number, rows, classes), drawn.report
+        return with_columns(cursor, found, asked.columns, timeout_s), report
+
+
+def _drawn_by(asked: Asked) -> tuple[Method | None, Question]:
+    """The method, and its question: a sample of frames that keep away from others is one, too."""
+    question = asked.question
+    if asked.method is None and asked.keep_away is not None and question.sample is not None:
+        if question.limit is not None or question.order:
+            raise InvalidInput("a sample apart from another dataset has neither order nor limit")
+        return Sample(frames=question.sample), question.model_copy(update={"sample": None})
+    return asked.method, question
+
+
+def _whole(
+    store: CatalogStore,
+    asked: Asked,
+    class_names: Mapping[str, str],
+    timeout_s: float,
+    at: int,
+) -> tuple[Selection, dict[str, Any]]:
+    """All frames that answer the question, less those that are kept away from."""
+    question = asked.question
+    if asked.keep_away is None:
+        return select_frames(store, question, class_names, timeout_s, at), {}
+    everything = select_frames(
+        store, question.model_copy(update={"limit": None}), class_names, timeout_s, at
+    )
+    with store.reading(at) as cursor:
+        everything = with_columns(cursor, everything, [DRIVE], timeout_s)
+    rows = everything.frames
+    hashes = pa.array(hashes_of(rows["fkey"].to_pylist()))
+    near = near_rows(rows.append_column(FKEY_HASH, hashes), asked.keep_away)
+    kept = rows.filter(pa.array(~near)).slice(0, question.limit)
+    asked_question = question.model_copy(update={"snapshot": at})
+    return (
+        replace(everything, frames=kept, question=asked_question),
+        {"left_out_as_too_near": int(near.sum())},
+    )
+
+
+def with_columns(
+    cursor: duckdb.DuckDBPyConnection,
+    selection: Selection,
+    columns: Sequence[str],
+    timeout_s: float = 600.0,
+) -> Selection:
+    """The selection with more columns of its frames; DRIVE is left out where there is none.
+
+    Raises:
+        UnknownName: There is no such column.
+    """
+    relation = frames_relation(cursor)
+    missing = [
+        name
+        for name in dict.fromkeys(columns)
+        if name not in selection.frames.column_names and (name != DRIVE or name in relation.columns)
+    ]
+    if not missing or not len(selection):
+        return selection
+    hashes = hashes_of(selection.frames["fkey"].to_pylist())
+    rows = columns_of(cursor, relation, hashes, missing, timeout_s).rows
+    found = np.asarray(rows[FKEY_HASH])
+    place = np.argsort(found)[np.searchsorted(np.sort(found), hashes)]
+    rows = rows.take(pa.array(place))
+    frames = selection.frames
+    for name in missing:
+        frames = frames.append_column(name, rows[name])
+    return replace(selection, frames=frames)
+
+
+def distribution(
+    store: CatalogStore,
+    fkeys: Sequence[str],
+    stratifiers: Sequence[str],
+    class_names: Mapping[str, str],
+    at: int,
+    timeout_s: float = 600.0,
+) -> dict[str, dict[str, float]]:
+    """The shares that frames of a snapshot have, as the targets of a Match.
+
+    Args:
+        store: The catalog.
+        fkeys: The frames.
+        stratifiers: What to count by; camera and every class when empty.
+        class_names: Class name of each class tag.
+        at: The snapshot.
+        timeout_s: When to give up.
+    """
+    with store.reading(at) as cursor:
+        relation = frames_relation(cursor)
+        classes = {tag: name for tag, name in class_names.items() if tag in relation.tags}
+        by = list(stratifiers) or ["camera", *classes]
+        tags = [Stratifier.parse(text).tag for text in by]
+        rows = columns_of(cursor, relation, hashes_of(fkeys), tags, timeout_s).rows
+        if not rows.num_rows:
+            raise InvalidInput(f"none of the {len(fkeys):,} frames is in snapshot {at}")
+        return shares_of(rows, by, classes)

@@ -1,0 +1,197 @@
+"""What frames are divided by: a column's values, or bins of a number."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import InvalidInput
+
+Codes = npt.NDArray[np.int64]
+
+MISSING = "none"
+"""Label of frames that have no value."""
+
+ABSENT, PRESENT = "absent", "present"
+"""Labels of a class without edges."""
+
+MOST_VALUES = 100_000
+"""A number with more values than these needs bins."""
+
+_COUNTED = 10_000_000
+"""So many combinations are counted in an array; of more, those that occur are sorted."""
+
+
+@dataclass(frozen=True)
+class Stratifier:
+    """One thing that frames are divided by.
+
+    Attributes:
+        tag: Column or tag.
+        edges: Rising lower ends of bins, after a first one without lower end; a bin holds its
+            lower end and not the next one's. Empty: every value is a stratum of its own, and of a
+            class tag its absence and its presence are.
+    """
+
+    tag: str
+    edges: tuple[float, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> "Stratifier":
+        """The stratifier written as ``camera`` or ``car:0,1000,10000``.
+
+        Raises:
+            InvalidInput: It is not written so, or the edges do not rise.
+        """
+        tag, colon, rest = text.strip().partition(":")
+        try:
+            edges = tuple(float(edge) for edge in rest.split(",")) if colon else ()
+        except ValueError:
+            edges = (math.nan,)
+        if not tag or not all(map(math.isfinite, edges)) or sorted(set(edges)) != list(edges):
+            raise InvalidInput(
+                f"stratum '{text}': expected a tag, or a tag with rising edges of bins, such as "
+                "camera or car:0,1000,10000"
+            )
+        return cls(tag.strip().lower(), edges)
+
+    def to_text(self) -> str:
+        """The stratifier as `parse` reads it."""
+        return self.tag + (
+            ":" + ",".join(f"{edge:.12g}" for edge in self.edges) if self.edges else ""
+        )
+
+
+def parse_stratifiers(text: str) -> tuple[Stratifier, ...]:
+    """Stratifiers separated by commas: ``camera,car:0,1000,scene`` are three.
+
+    Raises:
+        InvalidInput: One of them is not written as it should be.
+    """
+    parts: list[str] = []
+    for part in text.split(","):
+        is_edge = re.fullmatch(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", part)
+        if is_edge and parts and ":" in parts[-1]:
+            parts[-1] += "," + part
+        else:
+            parts.append(part)
+    return tuple(Stratifier.parse(part) for part in parts)
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The stratum of each frame.
+
+    Attributes:
+        codes: Position of each frame's stratum in ``labels``.
+        labels: The strata that have frames, each a label per stratifier, in an order that does not
+            depend on that of the frames.
+    """
+
+    codes: Codes
+    labels: tuple[tuple[str, ...], ...]
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Frames of each stratum."""
+        return np.bincount(self.codes, minlength=len(self.labels)).astype(np.int64)
+
+
+def strata_of(
+    rows: pa.Table, stratifiers: Sequence[Stratifier], classes: Mapping[str, str]
+) -> Strata:
+    """The stratum of every row; one stratum for all where there is no stratifier.
+
+    Args:
+        rows: One row per frame, with the stratifiers' columns.
+        stratifiers: What to divide by.
+        classes: The class tags: without edges they are divided by presence.
+    """
+    joint = Strata(np.zeros(rows.num_rows, np.int64), ((),) if rows.num_rows else ())
+    for stratifier in stratifiers:
+        joint = _joined(joint, one_stratum(rows, stratifier, classes))
+    return joint
+
+
+def one_stratum(rows: pa.Table, stratifier: Stratifier, classes: Mapping[str, str]) -> Strata:
+    """The strata of one stratifier: see strata_of."""
+    column = rows[stratifier.tag]
+    by_presence = not stratifier.edges and stratifier.tag in classes
+    edges = (1.0,) if by_presence else stratifier.edges
+    if not edges:
+        return _by_value(column, stratifier)
+    if not _is_number(column.type):
+        raise InvalidInput(f"stratum '{stratifier.to_text()}': {stratifier.tag} is no number")
+    absent = np.asarray(column.is_null())
+    values = np.asarray(pc.fill_null(column, 0)).astype(np.float64, copy=False)
+    bins = np.searchsorted(np.asarray(edges), values, side="right")
+    bins[absent] = len(edges) + 1
+    labels = [ABSENT, PRESENT] if by_presence else bin_labels(edges)
+    return _compact(bins.astype(np.int64), [(label,) for label in (*labels, MISSING)])
+
+
+def bin_labels(edges: Sequence[float]) -> list[str]:
+    """Labels of the bins: ":0", "0:1000" (from 0 to below 1000), "1000:"."""
+    ends = ["", *(f"{edge:.12g}" for edge in edges), ""]
+    return [f"{low}:{high}" for low, high in pairwise(ends)]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _by_value(column: pa.ChunkedArray, stratifier: Stratifier) -> Strata:
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    encoded = column.unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([]).dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    if len(values) > MOST_VALUES:
+        raise InvalidInput(
+            f"stratum '{stratifier.to_text()}': it has {len(values):,} values; give edges of bins, "
+            f"such as {stratifier.tag}:0,10,100"
+        )
+    labels = [_label(value) for value in values]
+    rank = np.argsort(np.argsort(np.array(labels, dtype=np.str_), kind="stable"), kind="stable")
+    rank = np.append(rank, len(labels)).astype(np.int64)
+    codes = rank[np.asarray(pc.fill_null(encoded.indices, len(labels)))]
+    return _compact(codes, [(label,) for label in (*sorted(labels), MISSING)])
+
+
+def _label(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _joined(left: Strata, right: Strata) -> Strata:
+    width = len(right.labels)
+    codes = left.codes * width + right.codes
+    if len(left.labels) * width <= _COUNTED:
+        present, codes = _dense(codes, len(left.labels) * width)
+    else:
+        present, codes = np.unique(codes, return_inverse=True)
+    labels = tuple(
+        (*left.labels[code // width], *right.labels[code % width]) for code in present.tolist()
+    )
+    return Strata(codes.astype(np.int64, copy=False), labels)
+
+
+def _dense(codes: Codes, number: int) -> tuple[Codes, Codes]:
+    """The codes below ``number`` that occur, and every code as its position among them."""
+    present = np.flatnonzero(np.bincount(codes, minlength=number))
+    place = np.zeros(number, np.int64)
+    place[present] = np.arange(len(present))
+    return present, place[codes]
+
+
+def _compact(codes: Codes, labels: Sequence[tuple[str, ...]]) -> Strata:
+    """Without the strata that have no frame."""
+    present, dense = _dense(codes, len(labels))
+    return Strata(dense, tuple(labels[code] for code in present.tolist()))

@@ -1,0 +1,87 @@
+"""A sample with so many frames of each stratum."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog.errors import InvalidInput
+from query.sampling import Hashes, places
+from query.sets.rounding import Counts, largest_remainder, systematic
+from query.sets.strata import Codes, Strata
+
+Allocation = Literal["proportional", "equal"] | Mapping[str, Fraction]
+"""How many frames each stratum gets: as many as it has, equally many, or shares by label.
+
+A stratum's label is its labels joined by "/", such as front_center/0:1000."""
+
+_FULL = 2.0**64
+
+
+def allocate(strata: Strata, total: int, allocation: Allocation, seed: int) -> Counts:
+    """How many frames to take of each stratum, by largest remainders, never more than it has.
+
+    Where a proportional sample has fewer frames than there are strata, largest remainders would
+    take all of them of the largest ones: then a stratum gets its frame with a probability that is
+    its quota, and the values of the first stratifiers get theirs to within one.
+
+    Raises:
+        InvalidInput: A share names a stratum that has no frame.
+    """
+    sizes = strata.sizes()
+    if allocation == "proportional":
+        weights = sizes.astype(np.float64)
+        if 0 < total < len(sizes):
+            return systematic(weights * (total / weights.sum()), total, seed)
+    elif allocation == "equal":
+        weights = np.ones(len(sizes))
+    else:
+        weights = _given(strata, allocation)
+    # Small strata often tie: the seed decides, not the alphabet.
+    ties = places(np.arange(len(sizes), dtype=np.uint64), seed)
+    usable = np.where(weights > 0, sizes, 0)
+    return largest_remainder(weights, total, usable, ties)
+
+
+def _given(strata: Strata, shares: Mapping[str, Fraction]) -> npt.NDArray[np.float64]:
+    labels = {"/".join(label): code for code, label in enumerate(strata.labels)}
+    weights = np.zeros(len(labels))
+    for label, share in shares.items():
+        if label not in labels:
+            known = ", ".join(list(labels)[:12])
+            raise InvalidInput(f"allocation: no frame is of stratum '{label}'; there are {known}")
+        weights[labels[label]] = float(share)
+    return weights
+
+
+def draw(hashes: Hashes, codes: Codes, counts: Counts, seed: int) -> npt.NDArray[np.int64]:
+    """Positions of the first ``counts`` frames of each stratum in the order that the seed decides.
+
+    Only the frames whose place is below a threshold are ranked, those that a stratum needs and
+    some more; a stratum that this leaves short is ranked whole.
+
+    Args:
+        hashes: The frames' fkey_hash.
+        codes: Stratum of each frame, below ``len(counts)``.
+        counts: Frames to take of each stratum, no more than it has.
+        seed: Decides which.
+
+    Returns:
+        Positions, rising.
+    """
+    order = places(hashes, seed)
+    sizes = np.bincount(codes, minlength=len(counts))
+    rate = (counts + 6 * np.sqrt(counts) + 4) / np.maximum(sizes, 1)
+    threshold = np.where(rate < 1, rate * _FULL, np.inf)
+    threshold[counts == 0] = -1.0
+    kept = np.flatnonzero(order < threshold[codes])
+    short = np.bincount(codes[kept], minlength=len(counts)) < counts
+    if short.any():
+        kept = np.flatnonzero((order < threshold[codes]) | short[codes])
+    kept = kept[np.lexsort((order[kept], codes[kept]))]
+    of_stratum = codes[kept]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(of_stratum, minlength=len(counts)))[:-1]))
+    rank = np.arange(len(kept)) - starts[of_stratum]
+    return cast(npt.NDArray[np.int64], np.sort(kept[rank < counts[of_stratum]]))

@@ -1,0 +1,165 @@
+"""Datasets over REST and by commands: built, divided, extended, compared, exported."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from tests.api.test_command_line import several
+from tests.pipeline.homes import FRAMES, copy_home
+
+
+@pytest.fixture(scope="module")
+def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the catalogued home for this module."""
+    return copy_home(catalogued, tmp_path_factory.mktemp("datasets"))
+
+
+@pytest.fixture(scope="module")
+def client(home: Path) -> Iterator[TestClient]:
+    """A server of it."""
+    with TestClient(create_app(Settings(home=home), authenticates=False)) as client:
+        yield client
+
+
+def post(client: TestClient, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """What a POST makes."""
+    answer = client.post(path, json=body)
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+METHODS: dict[str, dict[str, Any]] = {
+    "sample": {"frames": 6, "stratify": ["car:1,50000"], "allocation": "equal"},
+    "match": {"frames": 6, "targets": {"front": {"1": 1}}, "tolerance": 0.1},
+    "cover": {"demands": [{"question": {"where": "bicycle > 0"}, "frames": 3, "name": "bikes"}]},
+    "uncertain": {"tag": "car", "frames": 4, "per_scene": 1},
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_over_rest(client: TestClient, method: str) -> None:
+    """The method is a discriminated union; asked again, the same dataset comes back."""
+    wanted = {"name": method, "method": {"method": method, **METHODS[method]}, "seed": 2}
+    made = post(client, "/v1/datasets", wanted)
+    assert 0 < made["frames"] <= 6
+    assert made["report"]["method"] == made["question"]["method"]["method"] == method
+    assert made["seed"] == 2
+    assert set(made["class_frames"]) == set(made["class_pixels"])
+    assert post(client, "/v1/datasets", wanted) == made
+
+
+@pytest.mark.parametrize(
+    ("method", "status"),
+    [
+        ({"method": "guess", "frames": 1}, 422),
+        ({"frames": 1}, 422),
+        ({"method": "sample", "frames": 0}, 422),
+        ({"method": "sample", "frames": 1, "stratify": ["car:x"]}, 422),
+        ({"method": "sample", "frames": 1, "stratify": ["cra"]}, 400),
+        ({"method": "match", "frames": 1}, 422),
+        ({"method": "match", "frames": 1, "targets": {"camera": {"front_center": 0.5}}}, 422),
+        ({"method": "match", "frames": 1, "like": "nobody"}, 404),
+        ({"method": "cover", "demands": []}, 422),
+        ({"method": "uncertain", "tag": "camera", "frames": 1}, 400),
+    ],
+)
+def test_a_method_that_cannot_be_used(
+    client: TestClient, method: dict[str, Any], status: int
+) -> None:
+    """A problem document, and no dataset."""
+    answer = client.post("/v1/datasets", json={"name": "x", "method": method})
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert client.get("/v1/datasets/x").status_code == 404
+
+
+def test_divided_extended_compared_and_exported(client: TestClient) -> None:
+    """The life of a dataset over REST."""
+    first = post(client, "/v1/datasets", {"name": "life", "question": {"where": "bicycle = 0"}})
+    second = post(
+        client, "/v1/datasets/life/splits",
+        {"split": "train=0.6,validation=0.4", "stratify_splits": ["camera"]},
+    )  # fmt: skip
+    assert (second["version"], second["parents"][0]["id"]) == (2, first["id"])
+    assert second["report"]["leakage"]["shared_scenes"] == 0
+    gap = {
+        "demands": [{"question": {"ranges": [{"tag": "bicycle", "lowest": 1}]}, "frames": 1}],
+        "split": "train",
+    }
+    third = post(client, "/v1/datasets/life/extensions", gap)
+    assert third["frames"] == first["frames"] + 1
+    compared = client.get("/v1/datasets/life@2/diff", params={"other": "life"}).json()
+    assert (compared["frames_added"], compared["frames_removed"]) == (1, 0)
+    assert set(compared["class_pixels"]["distance"]) == {
+        "total_variation", "jensen_shannon", "largest_difference",
+    }  # fmt: skip
+    for format_, lines in (("csv", third["frames"] + 1), ("jsonl", third["frames"])):
+        text = client.get("/v1/datasets/life/export", params={"format": format_}).text
+        assert len(text.splitlines()) == lines
+    listed = client.get("/v1/datasets/life/export", params={"format": "files", "split": "train"})
+    assert len(listed.text.splitlines()) == third["splits"]["train"]
+    binary = client.get("/v1/datasets/life/export", params={"format": "parquet"}).content
+    assert pq.read_table(io.BytesIO(binary)).num_rows == third["frames"]
+    document = client.get("/v1/datasets/life/export", params={"format": "fiftyone"}).json()
+    assert len(document["samples"]) == third["frames"]
+    assert client.get("/v1/datasets/life/export", params={"format": "xml"}).status_code == 422
+    assert client.get("/v1/datasets/life/export", params={"split": "x"}).status_code == 400
+    assert client.get("/v1/datasets/life/diff", params={"other": "x"}).status_code == 404
+
+
+def test_the_commands(home: Path, tmp_path: Path) -> None:
+    """Every option of building a set, on the command line."""
+    shares, out = tmp_path / "shares.csv", tmp_path / "fiftyone"
+    shares.write_text("tag,value,share\nfront,1,0.75\nfront,0,0.25\n")
+    made_of = {
+        "cli": ["create", "cli", "--sample", "12", "--stratify", "camera,car:1,50000",
+                "--allocate", "equal", "--split", "train=0.5,validation=0.5",
+                "--stratify-splits", "car", "--seed", "3"],
+        "matched": ["create", "matched", "--match", str(shares), "--frames", "8"],
+        "like": ["create", "like", "--match", "dataset:matched", "--match-by", "front",
+                 "--frames", "4", "--disjoint-from", "cli", "--tolerance", "0.5"],
+        "cover": ["create", "covering", "--cover", "bicycle=2,car:50000=3",
+                  "--cover-where", "front = 0=1"],
+        "unsure": ["create", "unsure", "--uncertain", "car", "--budget", "5", "--per-scene", "1"],
+        "split": ["split", "covering", "--split", "a=0.5,b=0.5", "--split-by", "frame",
+                  "--allow-leakage"],
+        "grown": ["extend", "covering", "--gap", f"car={FRAMES}", "--grow", "b", "--allow-leakage"],
+        "diff": ["diff", "covering@1", "covering"],
+    }  # fmt: skip
+    shown = [
+        *(["show", name] for name in ("covering", "matched", "cli", "unsure")),
+        ["diff", "matched", "like"],
+        ["export", "covering", "--format", "files", "--with-labels"],
+    ]
+    written = ["export", "covering", "--format", "fiftyone", "--out", str(out)]
+    commands = [*([*given, "--json"] for given in made_of.values()), *shown, written]
+    ended = several(home, [["dataset", *command] for command in commands])
+    assert [(status, err) for status, _, err in ended] == [(0, "")] * len(commands)
+    said = [text for _, text, _ in ended]
+    made = {name: json.loads(text) for name, text in zip(made_of, said, strict=False)}
+    cli = made["cli"]
+    assert (cli["frames"], cli["seed"], set(cli["splits"])) == (12, 3, {"train", "validation"})
+    assert made["matched"]["report"]["tolerance_met"] is True
+    (front,) = made["matched"]["report"]["marginals"]
+    assert {row["value"]: row["frames"] for row in front["values"]} == {"0": 2, "1": 6, "*": 0}
+    assert made["like"]["report"]["disjoint_from"] == ["cli@1"]
+    demands = made["cover"]["report"]["demands"]
+    assert [one["demand"] for one in demands] == ["bicycle", "car:50000", "front = 0"]
+    assert made["cover"]["report"]["unmet"] == []
+    assert made["unsure"]["frames"] == 5
+    assert made["split"]["report"]["leakage"]["guard"] is False
+    assert made["grown"]["parents"][0]["name"] == "covering@2"
+    assert made["diff"]["frames_removed"] == 0
+    for text in said[len(made_of) : -2]:
+        assert len(text.splitlines()) > 4
+    assert all(len(line.split("\t")) == 2 for line in said[-2].splitlines())
+    assert (out / "samples.json").is_file()

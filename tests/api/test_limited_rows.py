@@ -1,0 +1,258 @@
+"""Who sees some rows only sees those: against a catalog in which there are no others.
+
+The reference is a home into which nothing but the allowed scenes was ever ingested; every answer
+must be the same. Then what could get round it is tried.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from catalog import row_collections, tokens, users
+from catalog.record_store import RecordStore
+from tests.pipeline.homes import SAMPLE, copy_home, make_home
+
+SCENES = ("20260311_130314", "20260507_155109")
+RULES = {f"scene{n}": f"filename like '%/{scene}/%'" for n, scene in enumerate(SCENES)}
+RULES["classes"] = "filename like '%/class_list.json'"
+SQL = "/db2whrest/v1/sql_query"
+
+STATEMENTS = [
+    "select count(*) from metaocean",
+    "select count(*) from bluadmin.metaocean",
+    "select * from metaocean order by fkey",
+    "select * from metaocean_view order by fkey",
+    "select count(*), sum(int(value)), max(fkey), min(fkey) from t_car",
+    "select m.filename, c.value from metaocean m, t_car c where m.fkey = c.fkey order by 1",
+    """select filename from metaocean m, t_front f, t_center c, t_bicycle b where f.fkey = m.fkey
+    and int(f.value) = 1 and c.fkey = m.fkey and int(c.value) = 1 and b.fkey = m.fkey order by 1""",
+    """select m.filename from metaocean m left join t_car c on m.fkey = c.fkey
+    where c.value is null order by 1""",
+    "select count(*) from metaocean where fkey in (select fkey from t_sky)",
+    "select count(*) from t_sky where exists (select 1 from metaocean m where m.fkey = t_sky.fkey)",
+    "select (select count(*) from metaocean), count(*) from t_sky",
+    "with metaocean as (select fkey from t_car) select count(*) from metaocean",
+    "with files as (select * from metaocean) select count(*) from files",
+    "with lake as (select * from metaocean) select count(*) from lake",
+    "with stored as (select 1 as one from metaocean) select count(*) from stored",
+    "with t_car as (select * from t_sky) select count(*) from t_car, metaocean",
+    "select count(*) from metaocean union all select count(*) from t_car order by 1",
+    "select fkey from metaocean except select fkey from t_car order by 1",
+    "select path, count(*), sum(size) from metaocean group by path having count(*) > 0 order by 1",
+    "select filename, rank() over (order by size desc) from metaocean order by 2, 1",
+    "select count(*) from metaocean a, metaocean b where a.size < b.size",
+    """select sum(int(t_rd_normal_street.value)) /
+    ((count(t_rd_normal_street.value)*1920*1208)/100) from t_rd_normal_street with ur""",
+    "select listagg(filename, ',') within group (order by filename) from metaocean",
+    "select count(*) from metaocean where filename not like '%x%' or 1 = 1",
+]
+
+
+@dataclass
+class Asked:
+    """An application, and the header that lets a user in."""
+
+    client: TestClient
+    header: dict[str, str]
+
+    def get(self, path: str, **more: Any) -> Any:
+        """What a route answers, as JSON."""
+        answer = self.client.get(path, headers=self.header, **more)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def post(self, path: str, body: object) -> Any:
+        """What a route answers to a body, as JSON."""
+        answer = self.client.post(path, headers=self.header, json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def sql(self, statement: str) -> str:
+        """A statement's answer as CSV."""
+        answer = self.client.post(SQL, headers=self.header, content=statement)
+        assert answer.status_code == 200, answer.text
+        return str(answer.text)
+
+
+def _user(home: Path, name: str, role: str) -> dict[str, str]:
+    records = RecordStore(home / "records" / "records.sqlite")
+    user = users.add(records, name, [role], None)
+    return {"Authorization": f"Bearer {tokens.log_in(records, user)}"}
+
+
+@pytest.fixture(scope="module", params=[0, 200], ids=["catalog", "memory"])
+def limited(
+    request: pytest.FixtureRequest, catalogued: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Asked]:
+    """Every scene is catalogued, held in memory or not; the user's collections hold two."""
+    home = copy_home(catalogued, tmp_path_factory.mktemp("limited"))
+    header, all_rows = _user(home, "otto", "datauser"), _user(home, "root", "admin")
+    records = RecordStore(home / "records" / "records.sqlite")
+    for name, rule in RULES.items():
+        row_collections.add(records, name, rule)
+        row_collections.assign(records, name, "otto")
+    app = create_app(Settings(home=home, cache=None, hot_memory_mb=request.param))
+    with TestClient(app) as client:
+        everything = Asked(client, all_rows)
+        everything.sql("select 1 from metaocean")
+        if request.param:
+            assert app.state.workspace.catalog.hot.wait(60)
+        yield Asked(client, header)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+    """A home that holds the two scenes and no other."""
+    folder = tmp_path_factory.mktemp("reference")
+    frames = "camera_lidar_semantic"
+    for scene in SCENES:
+        shutil.copytree(SAMPLE / frames / scene, folder / "source" / frames / scene)
+    shutil.copy(SAMPLE / frames / "class_list.json", folder / "source" / frames)
+    make_home(folder / "home", folder / "source")
+    header = _user(folder / "home", "root", "admin")
+    with TestClient(create_app(Settings(home=folder / "home", cache=None))) as client:
+        yield Asked(client, header)
+
+
+UNSTABLE = {"inode", "mtime", "atime", "ctime", "inserttime", "updatedtime", "requesttime"}
+"""Columns that say when and where the copies were made."""
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_statements_answer_as_if_there_were_no_other_rows(
+    limited: Asked, reference: Asked, statement: str
+) -> None:
+    """Whatever its form: the answer is that of a catalog of those rows."""
+    if "select *" in statement and "count" not in statement:
+        found, wanted = (
+            json.loads(
+                asked.client.post(
+                    SQL, headers=asked.header | {"Accept": "application/json"}, content=statement
+                ).text
+            )
+            for asked in (limited, reference)
+        )
+        stable = [[{k: v for k, v in row.items() if k not in UNSTABLE} for row in rows]
+                  for rows in (found, wanted)]  # fmt: skip
+        assert stable[0] == stable[1]
+        assert stable[0]
+        return
+    assert limited.sql(statement) == reference.sql(statement)
+
+
+def test_our_own_routes_answer_so_too(limited: Asked, reference: Asked) -> None:
+    """Selections, classes, histograms, descriptions and Discover's search."""
+    for question in (
+        {}, {"ranges": [{"tag": "car", "lowest": 1}]}, {"where": "size > 0 or 1 = 1"},
+        {"sample": 3, "seed": 5}, {"limit": 2, "order": ["car desc"]},
+        {"scenes": [SCENES[0]]}, {"where": "fkey in (select fkey from t_car)"},
+    ):  # fmt: skip
+        found, wanted = (asked.post("/v1/selections", question) for asked in (limited, reference))
+        assert found["frames"] == wanted["frames"], question
+        assert found["class_pixels"] == wanted["class_pixels"]
+    for path, query in (
+        ("/v1/classes", {}), ("/v1/classes", {"by": "scene", "quantiles": "true"}),
+        ("/v1/statistics/histogram", {"tag": "car"}),
+        ("/v1/statistics/histogram", {"tag": "scene"}),
+    ):  # fmt: skip
+        found, wanted = (asked.get(path, params=query) for asked in (limited, reference))
+        for answer in (found, wanted):
+            answer.pop("snapshot", None)
+        assert found == wanted, path
+    searched = [
+        asked.post("/db2whrest/v1/search", {"query": "car >= 1 or 1 = 1", "limit": 1000})
+        for asked in (limited, reference)
+    ]
+    assert searched[0]["count"] == searched[1]["count"] > 0
+    grouped = [
+        asked.post("/db2whrest/v1/search", {"query": "", "group_by": ["platform"], "limit": 9})
+        for asked in (limited, reference)
+    ]
+    assert grouped[0]["rows"] == grouped[1]["rows"]
+
+
+def test_other_scenes_are_not_there(limited: Asked) -> None:
+    """Asked by name, one that may not be seen is unknown."""
+    hidden = "20260721_110506"
+    assert (
+        limited.sql(f"select count(*) from metaocean where filename like '%{hidden}%'") == "0,0\n"
+    )
+    answer = limited.client.post(
+        "/v1/selections", headers=limited.header, json={"scenes": [hidden]}
+    )
+    assert answer.status_code == 400
+    assert "20260721" not in json.dumps(answer.json().get("nearest"))
+
+
+def test_errors_tell_nothing_of_other_rows(limited: Asked, reference: Asked) -> None:
+    """A condition that fails on hidden rows only does not fail: it is never tried on them."""
+    for hidden in ("20260721_110506", "20261112_164836"):
+        for condition in (
+            f"case when filename like '%{hidden}%' then int(filename) else 1 end = 1",
+            f"int(case when filename like '%{hidden}%' then 'x' else '1' end) = 1",
+            f"1 / (case when filename like '%{hidden}%' then 0 else 1 end) = 1",
+        ):
+            text = f"select count(*) from metaocean where {condition}"
+            assert limited.sql(text) == reference.sql(text)
+    text = "select count(*) from metaocean m, t_car c where c.fkey = m.fkey and 1 / (case when "
+    text += "c.fkey like '%20260721%' then 0 else 1 end) = 1"
+    assert limited.sql(text) == reference.sql(text)
+
+
+REFUSED = [
+    "select count(*) from stored.main.files", "select count(*) from stored.metaocean",
+    "select count(*) from lake.main.files", "select count(*) from main.files",
+    "select count(*) from files", 'select count(*) from "stored"."main"."files"',
+    "select count(*) from memory.main.files", "select * from duckdb_tables()",
+    "select * from lake.snapshots()", "select * from query('select 1')",
+    "select count(*) from information_schema.tables", "select count(*) from sqlite_master",
+    "select count(*) from __ducklake_metadata_stored.main.ducklake_data_file",
+    "select * from read_parquet('*')", "select * from '/etc/passwd'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_other_names_are_refused(limited: Asked, statement: str) -> None:
+    """Nothing but Discover's views has a name there."""
+    answer = limited.client.post(SQL, headers=limited.header, content=statement)
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/v1/datasets"), ("GET", "/v1/classes?dataset=all"), ("GET", "/v1/scans"),
+     ("GET", "/v1/classes?dataset="), ("GET", "/v1/statistics/histogram?tag=car&dataset=x"),
+     ("POST", "/v1/datasets"), ("POST", "/v1/sql/explain"), ("GET", "/db2whrest/v1/report"),
+     ("GET", "/db2whrest/v1/summary_tables")],
+)  # fmt: skip
+def test_what_is_not_divided_into_collections_is_closed(
+    limited: Asked, method: str, path: str
+) -> None:
+    """403, and not everything."""
+    answer = limited.client.request(method, path, headers=limited.header, json={})
+    assert answer.status_code == 403
+
+
+def test_collections_count_from_the_next_request_on(catalogued: Path, tmp_path: Path) -> None:
+    """Without one there are no rows; assigned over REST, they are there at once, and gone again."""
+    home = copy_home(catalogued, tmp_path)
+    otto, root = _user(home, "otto", "datauser"), _user(home, "root", "admin")
+    with TestClient(create_app(Settings(home=home, cache=None))) as client:
+        asked = Asked(client, otto)
+        assert asked.sql("select count(*) from metaocean") == "0,0\n"
+        assert asked.post("/v1/selections", {})["frames"] == []
+        body = {"name": "c", "rule": RULES["scene0"]}
+        client.post("/v1/collections", headers=root, json=body)
+        client.put("/v1/collections/c/users/otto", headers=root)
+        seen = asked.sql("select count(*) from metaocean")
+        assert seen not in ("0,0\n", Asked(client, root).sql("select count(*) from metaocean"))
+        client.delete("/v1/collections/c/users/otto", headers=root)
+        assert asked.sql("select count(*) from metaocean") == "0,0\n"

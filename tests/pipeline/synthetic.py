@@ -1,0 +1,31 @@
+"""Homes with many frames that nothing but the catalog knows."""
+
+from pathlib import Path
+
+from api.workspace import Workspace
+from benchmarks.catalog_scale import load_frames
+from catalog.tables import Source
+from tests.pipeline.homes import open_home
+from tests.query.catalogs import class_names
+
+SCENES = 30
+FRAMES_PER_SCENE = 500
+
+
+def synthetic(home: Path) -> Workspace:
+    """A home with SCENES scenes a minute apart, six cameras by turns, and no file of them."""
+    workspace = open_home(home)
+    names = class_names()
+    workspace.records.add_source(
+        Source(
+            name="a2d2",
+            uri="/nowhere",
+            platform="IBM COS",
+            cluster="local",
+            datasource="a2d2",
+            class_list={f"#{number:06x}": name for number, name in enumerate(names.values())},
+        )
+    )
+    workspace.records.define_class_tags(names)
+    load_frames(workspace.catalog, list(names), SCENES * FRAMES_PER_SCENE)
+    return workspace

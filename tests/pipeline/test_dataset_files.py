@@ -1,0 +1,163 @@
+"""Datasets compared, and written for other programs."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from api.new_dataset import NewDataset, NewSplit, class_tags, divide_dataset, make_dataset
+from api.workspace import Workspace
+from catalog.errors import InvalidInput, StorageError
+from catalog.tables import Dataset
+from pipeline.dataset_diff import diff_datasets, diff_to_json
+from pipeline.dataset_export import export_text, write_export
+from pipeline.manifest import Manifest
+from query.selection import Question
+from tests.pipeline.homes import FRAMES, SAMPLE
+
+
+def make(workspace: Workspace, name: str, where: str | None = None, **more: object) -> Dataset:
+    """A dataset of the drawn frames."""
+    wanted = {"name": name, "question": Question(where=where)} | more
+    return make_dataset(workspace, NewDataset.model_validate(wanted))
+
+
+def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
+    """Added, removed, and shares as counted from the manifests."""
+    front = make(workspace, "front", "front = 1")
+    cars = make(workspace, "cars", "car >= 50000")
+    found = diff_datasets(front, cars)
+    one, other = (
+        set(Manifest.read(Path(made.manifest)).frames["fkey"].to_pylist()) for made in (front, cars)
+    )
+    assert (set(found.added), set(found.removed)) == (other - one, one - other)
+    assert found.frames == (len(one), len(other))
+    assert found.moved == ()
+    shares = {change.value: change for change in found.pixels.values}
+    assert shares["Car"].before == pytest.approx(
+        front.class_pixels["car"] / sum(front.class_pixels.values())
+    )
+    presence = {change.value: change for change in found.presence.values}
+    assert presence["Car"].after == 1.0
+    assert presence["Bicycle"].before == front.class_frames["bicycle"] / front.frames
+    assert 0 < found.pixels.distance.total_variation < 1
+    same = diff_datasets(front, front)
+    assert (same.added, same.removed, same.moved) == ((), (), ())
+    assert same.scenes.distance.total_variation == 0
+    assert len(diff_to_json(found, 1)["removed"]) == min(1, len(found.removed))
+
+
+def test_frames_that_change_sides_are_named(workspace: Workspace) -> None:
+    """Divided anew: nothing added or removed, every move told."""
+    first = make(workspace, "all", split="train=0.75,validation=0.25")
+    second = divide_dataset(workspace, "all", NewSplit(split="train=0.25,validation=0.75"))
+    found = diff_datasets(first, second)
+    assert (found.added, found.removed) == ((), ())
+    sides = [
+        dict(zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True))
+        for rows in (Manifest.read(Path(made.manifest)).frames for made in (first, second))
+    ]
+    moved = {fkey for fkey, split in sides[0].items() if sides[1][fkey] != split}
+    assert {frame.fkey for frame in found.moved} == moved
+    assert moved
+
+
+@pytest.fixture
+def exported(workspace: Workspace) -> tuple[Manifest, list[str]]:
+    """A manifest, and its class tags."""
+    made = make(workspace, "all", split="train=0.75,validation=0.25")
+    manifest = Manifest.read(Path(made.manifest))
+    return manifest, list(class_tags(workspace, manifest))
+
+
+def test_tables_hold_the_manifests_rows(
+    exported: tuple[Manifest, list[str]], tmp_path: Path
+) -> None:
+    """CSV, Parquet and JSON lines say the same, and it is what the label images hold."""
+    manifest, tags = exported
+    text = "".join(export_text(manifest, tags, "csv"))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    write_export(manifest, tags, "parquet", tmp_path / "frames.parquet")
+    table = pq.read_table(tmp_path / "frames.parquet")
+    lines = [
+        json.loads(line) for line in "".join(export_text(manifest, tags, "jsonl")).splitlines()
+    ]
+    assert table.to_pylist() == lines
+    assert [{key: str(value) for key, value in row.items()} for row in lines] == rows
+    assert len(rows) == FRAMES
+    for row, pixels in zip(lines, manifest.frames["class_pixels"].to_pylist(), strict=True):
+        assert [row[tag] for tag in tags] == pixels
+        assert Path(row["image"]).stat().st_size == row["image_size"]
+    sky = {colour for colour, name in manifest.header.class_list.items() if name == "Sky"}
+    counted = 0
+    label = np.asarray(Image.open(lines[0]["label"]).convert("RGB"))
+    for colour in sky:
+        wanted = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+        counted += int((label == wanted).all(axis=2).sum())
+    assert counted == lines[0]["sky"]
+
+
+def test_lists_of_files(exported: tuple[Manifest, list[str]], tmp_path: Path) -> None:
+    """A path per line; images alone, or with their labels; of one split."""
+    manifest, tags = exported
+    write_export(manifest.split("train"), tags, "files", tmp_path / "list.txt")
+    listed = (tmp_path / "list.txt").read_text().splitlines()
+    assert len(listed) == manifest.header.splits["train"]
+    assert all(Path(path).is_file() for path in listed)
+    pairs = "".join(export_text(manifest, tags, "files", with_labels=True)).splitlines()
+    assert [tuple(pair.split("\t")) for pair in pairs] == list(
+        zip(manifest.image_paths(), manifest.label_paths(), strict=True)
+    )
+
+
+def test_a_fiftyone_dataset(exported: tuple[Manifest, list[str]], tmp_path: Path) -> None:
+    """Images, labels as segmentations, colours of classes: what FiftyOne 1.22's importer reads."""
+    manifest, tags = exported
+    out = tmp_path / "export"
+    for _ in range(2):  # a second time in its place
+        write_export(manifest, tags, "fiftyone", out)
+    assert sorted(path.name for path in out.iterdir()) == ["metadata.json", "samples.json"]
+    metadata = json.loads((out / "metadata.json").read_text())
+    assert "version" not in metadata
+    targets = metadata["info"]["mask_targets"]["ground_truth"]
+    assert targets == {
+        colour: {"label": name} for colour, name in manifest.header.class_list.items()
+    }
+    samples = json.loads((out / "samples.json").read_text())["samples"]
+    assert len(samples) == FRAMES
+    for sample, split in zip(samples, manifest.frames["split"].to_pylist(), strict=True):
+        assert sample["tags"] == [split]
+        assert Path(sample["filepath"]).is_file()
+        assert sample["ground_truth"]["_cls"] == "Segmentation"
+        assert Path(sample["ground_truth"]["mask_path"]).is_file()
+
+
+def test_nothing_of_others_is_overwritten(
+    exported: tuple[Manifest, list[str]], tmp_path: Path
+) -> None:
+    """A folder with other files is refused and stays; so is a place that cannot be written."""
+    manifest, tags = exported
+    (tmp_path / "samples.json").write_text("mine")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="holds something else"):
+        write_export(manifest, tags, "fiftyone", tmp_path)
+    with pytest.raises(InvalidInput, match="holds something else"):
+        write_export(manifest, tags, "csv", tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix) == [
+        "notes.txt", "samples.json",
+    ]  # fmt: skip
+    with pytest.raises(StorageError, match="cannot be written"):
+        write_export(manifest, tags, "csv", tmp_path / "nowhere" / "x.csv")
+
+
+def test_sources_are_where_they_were(workspace: Workspace) -> None:
+    """Paths begin with the source's root."""
+    manifest = Manifest.read(Path(make(workspace, "all").manifest))
+    first = next(iter(export_text(manifest, [], "files"))).splitlines()[0]
+    assert first.startswith(f"{SAMPLE}/")

@@ -1,0 +1,70 @@
+"""The least certain frames, unlike each other."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from query.sets.uncertain import most_uncertain, spread_out, standardised
+from tests.query.sets.test_stratified import hashes
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=60),
+    st.integers(1, 70),
+    st.none() | st.integers(1, 5),
+    st.integers(0, 4),
+)
+def test_the_highest_scores_within_each_scenes_limit(
+    frames: list[tuple[int, int]], count: int, per_scene: int | None, seed: int
+) -> None:
+    """No frame that is left out scores higher than one chosen, unless its scene is full."""
+    scores = np.array([score for score, _ in frames], float)
+    scores[scores == 5] = np.nan
+    scenes = np.array([scene for _, scene in frames])
+    found = most_uncertain(scores, scenes, hashes(len(frames)), count, per_scene, seed)
+    held = np.bincount(scenes[found], minlength=4)
+    assert len(found) <= count
+    assert per_scene is None or held.max(initial=0) <= per_scene
+    assert not np.isnan(scores[found]).any()
+    assert (np.diff(scores[found]) <= 0).all()
+    left = set(np.flatnonzero(~np.isnan(scores)).tolist()) - set(found.tolist())
+    for frame in left:
+        full = per_scene is not None and held[scenes[frame]] == per_scene
+        assert full or (len(found) == count and scores[frame] <= scores[found].min())
+
+
+@given(st.permutations(range(30)), st.integers(0, 3), st.none() | st.integers(1, 4))
+def test_the_order_of_the_rows_plays_no_part(
+    order: list[int], seed: int, per_scene: int | None
+) -> None:
+    """The same frames in the same order, however they are listed; the seed settles ties."""
+    names, scores, scenes = hashes(30), np.arange(30.0) // 5, np.arange(30) % 7
+    one = most_uncertain(scores, scenes, names, 12, per_scene, seed)
+    other = most_uncertain(scores[order], scenes[order], names[order], 12, per_scene, seed)
+    assert names[one].tolist() == names[order][other].tolist()
+
+
+def test_spread_out_is_greedy_k_center() -> None:
+    """Each next one is the furthest from those chosen: compared with the definition."""
+    vectors = np.random.default_rng(2).random((80, 3))
+    found = spread_out(vectors, np.arange(80), 12, None)
+    assert found[0] == 0
+    for place in range(1, 12):
+        apart = np.linalg.norm(vectors[:, None] - vectors[found[:place]], axis=2).min(axis=1)
+        assert np.isclose(apart[found[place]], apart.max())
+
+
+def test_twins_and_limits() -> None:
+    """Equal rows are each chosen once; a scene's limit holds, and ends the choice early."""
+    twins = np.zeros((6, 2))
+    assert sorted(spread_out(twins, np.arange(6), 6, None).tolist()) == list(range(6))
+    scenes = np.array([0, 0, 0, 1, 1, 1])
+    found = spread_out(np.random.default_rng(0).random((6, 2)), scenes, 6, 2)
+    assert np.bincount(scenes[found]).tolist() == [2, 2]
+
+
+def test_standardised() -> None:
+    """Mean 0 and deviation 1; a column that never changes says nothing."""
+    made = standardised(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]))
+    assert np.allclose(made.mean(axis=0), 0)
+    assert np.allclose(made.std(axis=0), [1, 0])

@@ -1,0 +1,84 @@
+"""Mutations of real statements, and random words: rows or SqlError, never anything else."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from catalog.errors import InvalidInput, SqlError
+from catalog.store import CatalogStore
+from query.run_sql import run_sql
+from query.select_frames import select_frames
+from query.selection import Question
+from tests.query.catalogs import class_names
+from tests.query.test_attacks import CLAUSES, STATEMENTS, TABLES, VALUES
+from tests.query.test_golden import BODIES
+from tests.query.test_golden import STATEMENTS as REAL
+
+FUZZ = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+OTHERS = [
+    "select date(mtime) + 1 month - 2 days, days(mtime) from metaocean where mtime > current date",
+    "select listagg(value, ',') within group (order by fkey) from t_car group by value",
+    "values (1, 'a' concat 'b'), (2, current timestamp - 3 hours)",
+    "with a as (select value v from t_car) select case when v > 5 then v end from a order by 1",
+    "select rank() over (partition by value order by fkey) from t_car fetch first 3 rows only",
+]
+PIECES = [*VALUES, *TABLES, *CLAUSES, *STATEMENTS]
+WORDS = sorted({word for text in (*REAL, *BODIES, *OTHERS, *PIECES) for word in text.split()})
+
+
+@st.composite
+def mutations(draw: st.DrawFn, texts: list[str]) -> str:
+    """A real statement with words taken out, doubled, exchanged or put in."""
+    words = draw(st.sampled_from(texts)).split()
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(words)))
+        kind = draw(st.sampled_from(["in", "piece", "out", "twice", "swap", "letters"]))
+        if kind in ("in", "piece"):
+            words.insert(place, draw(st.sampled_from(WORDS if kind == "in" else PIECES)))
+        elif not words[place:]:
+            continue
+        elif kind == "out":
+            del words[place]
+        elif kind == "twice":
+            words.insert(place, words[place])
+        elif kind == "swap":
+            other = draw(st.integers(0, len(words) - 1))
+            words[place], words[other] = words[other], words[place]
+        else:
+            cut = draw(st.integers(0, len(words[place])))
+            words[place] = words[place][:cut] + draw(st.text(max_size=3)) + words[place][cut:]
+    return " ".join(words)
+
+
+def answered_or_refused(store: CatalogStore, text: str) -> None:
+    """Run a statement that may be anything."""
+    with suppress(SqlError):
+        run_sql(store, text, max_rows=10, timeout_s=2)
+
+
+@settings(FUZZ, max_examples=200)
+@given(text=mutations([*REAL, *OTHERS]))
+def test_mutated_statements(store: CatalogStore, text: str) -> None:
+    """Rows or SqlError."""
+    answered_or_refused(store, text)
+
+
+@settings(FUZZ, max_examples=100)
+@given(body=mutations(BODIES))
+def test_mutated_where_bodies(store: CatalogStore, body: str) -> None:
+    """A selection, or an error of ours."""
+    with suppress(SqlError, InvalidInput):
+        select_frames(store, Question.model_construct(where=body), class_names(), timeout_s=2)
+
+
+@pytest.mark.slow
+@settings(FUZZ, max_examples=5_000)
+@given(text=mutations([*REAL, *OTHERS, *(f"select {v} from t_car" for v in VALUES)]))
+def test_mutated_statements_many_times(store: CatalogStore, text: str) -> None:
+    """The same, thousands of times."""
+    answered_or_refused(store, text)

@@ -1,0 +1,203 @@
+"""Class statistics against plain Python and numpy, in every place a catalog can be read from."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from catalog.errors import NotFound, SqlError, UnknownName
+from catalog.frames import class_shares
+from catalog.location import CatalogLocation
+from catalog.store import CatalogStore
+from query.class_statistics import ClassStatistics, Grouping, class_report
+from query.label_range import LabelRange
+from query.population import Frames
+from query.select_frames import select_frames
+from query.selection import Question
+from tests.postgres_server import postgres
+from tests.query.catalogs import DrawnFrame, class_names
+from tests.query.spread import (
+    CLASSES,
+    SpreadFrame,
+    grouped,
+    put,
+    spread,
+    spread_store,
+    with_pixels,
+)
+
+FRAMES = spread(120, seed=5)
+QUANTILES = (0, 0.05, 0.25, 0.5, 0.75, 0.95, 1)
+
+
+@pytest.fixture(scope="module")
+def spread_out(tmp_path_factory: pytest.TempPathFactory) -> CatalogStore:
+    """The catalog of FRAMES."""
+    return spread_store(tmp_path_factory.mktemp("spread"), FRAMES)
+
+
+def expected(frames: list[SpreadFrame], tag: str, *, quantiles: bool) -> ClassStatistics:
+    """One class's statistics, from the frames themselves."""
+    having = with_pixels(frames, tag)
+    pixels = [frame.tags[tag] for frame in having]
+    shares = [frame.tags[tag] / frame.pixels for frame in having]
+    around = sum(frame.pixels for frame in having)
+    names = ("min", "p5", "p25", "p50", "p75", "p95", "max")
+    of_pixels, of_shares = (
+        dict(zip(names, np.quantile(values, QUANTILES, method="inverted_cdf"), strict=True))
+        if quantiles and values
+        else None
+        for values in (pixels, shares)
+    )
+    return ClassStatistics.model_validate(
+        {
+            "tag": tag,
+            "name": CLASSES[tag],
+            "frames": len(having),
+            "pixels": sum(pixels),
+            "share": sum(pixels) / (sum(frame.pixels for frame in frames) or 1),
+            "share_where_present": sum(pixels) / (around or 1),
+            "presence": len(having) / (len(frames) or 1),
+            "pixel_quantiles": of_pixels,
+            "share_quantiles": of_shares,
+        }
+    )
+
+
+def all_expected(frames: list[SpreadFrame], *, quantiles: bool) -> tuple[ClassStatistics, ...]:
+    return tuple(expected(frames, tag, quantiles=quantiles) for tag in CLASSES)
+
+
+@pytest.mark.parametrize("quantiles", [False, True])
+@pytest.mark.parametrize("by", [None, "camera", "scene"])
+def test_reports(spread_out: CatalogStore, by: Grouping | None, quantiles: bool) -> None:
+    """Classes that a source lacks, pixels of no class, labels of many sizes, by group and whole."""
+    report = class_report(spread_out, CLASSES, by=by, quantiles=quantiles)
+    assert report.snapshot == spread_out.snapshot()
+    assert (report.frames, report.pixels) == (len(FRAMES), sum(f.pixels for f in FRAMES))
+    assert report.classes == all_expected(FRAMES, quantiles=quantiles)
+    assert report.by == by
+    if by is None:
+        assert report.groups is None
+        return
+    wanted = grouped(FRAMES, lambda frame: frame.tags[by])
+    assert report.groups is not None
+    assert [group.value for group in report.groups] == list(wanted)
+    for group in report.groups:
+        frames = wanted[group.value or ""]
+        assert (group.frames, group.pixels) == (len(frames), sum(f.pixels for f in frames))
+        assert group.classes == all_expected(frames, quantiles=quantiles)
+
+
+def test_the_same_as_the_fast_way(spread_out: CatalogStore) -> None:
+    """What class_shares gives for a whole snapshot."""
+    report = class_report(spread_out, CLASSES)
+    keys = ("tag", "name", "frames", "pixels", "share", "share_where_present")
+    assert [[getattr(c, key) for key in keys] for c in report.classes] == [
+        [getattr(share, key) for key in keys] for share in class_shares(spread_out, CLASSES)
+    ]
+
+
+def test_frames_of_one_size(store: CatalogStore, frames: list[DrawnFrame]) -> None:
+    """Quantiles of shares where all labels have one size, which are had without another pass."""
+    report = class_report(store, class_names(), quantiles=True)
+    for found in report.classes:
+        pixels = [f.tags[found.tag] for f in frames if f.tags[found.tag]]
+        if not pixels:
+            assert found.pixel_quantiles is None
+            assert found.share_quantiles is None
+            continue
+        assert found.pixel_quantiles is not None
+        assert found.share_quantiles is not None
+        wanted = np.quantile(pixels, QUANTILES, method="inverted_cdf")
+        assert list(found.pixel_quantiles.model_dump().values()) == wanted.tolist()
+        assert list(found.share_quantiles.model_dump().values()) == [
+            value / (1920 * 1208) for value in wanted
+        ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(ranges=(LabelRange(tag="Car", lowest=1000),)),
+        Question(where="weather = 'dry' or speed > 60"),
+        Question(cameras=("rear",), scenes=("s0", "s3")),
+        Question(ranges=(LabelRange(tag="car", highest=0),), where="sky > 0", cameras=("front",)),
+        Question(where="car < 0"),
+    ],
+)
+def test_of_a_question(spread_out: CatalogStore, question: Question) -> None:
+    """The frames that a selection of the same question has; none of them are no error."""
+    chosen = set(select_frames(spread_out, question, CLASSES).frames["fkey"].to_pylist())
+    frames = [frame for frame in FRAMES if frame.fkey in chosen]
+    report = class_report(
+        spread_out, CLASSES, Frames(question), by="camera", quantiles=bool(frames)
+    )
+    assert report.frames == len(frames)
+    assert report.classes == all_expected(frames, quantiles=bool(frames))
+    assert [g.value for g in report.groups or ()] == sorted({f.tags["camera"] for f in frames})
+
+
+def test_of_listed_frames(spread_out: CatalogStore) -> None:
+    """A dataset's frames, in any order, with and without a question."""
+    listed = FRAMES[10:50]
+    fkeys = pa.chunked_array([[frame.fkey for frame in reversed(listed)] + ["c1:first:gone"]])
+    report = class_report(spread_out, CLASSES, Frames(fkeys=fkeys), quantiles=True)
+    assert report.classes == all_expected(listed, quantiles=True)
+    front = [frame for frame in listed if frame.tags["camera"] == "front"]
+    both = class_report(spread_out, CLASSES, Frames(Question(cameras=("front",)), fkeys))
+    assert both.classes == all_expected(front, quantiles=False)
+    none = class_report(spread_out, CLASSES, Frames(fkeys=pa.chunked_array([], pa.string())))
+    assert (none.frames, none.classes) == (0, all_expected([], quantiles=False))
+
+
+def test_an_old_snapshot(tmp_path: Path) -> None:
+    """Its frames and classes, whatever came later; a number that never was is named."""
+    store = spread_store(tmp_path, FRAMES[:20])
+    before = store.snapshot()
+    put(store, FRAMES[20:40])
+    assert class_report(store, CLASSES).classes == all_expected(FRAMES[:40], quantiles=False)
+    old = class_report(store, CLASSES, Frames(at=before), quantiles=True)
+    assert (old.snapshot, old.classes) == (before, all_expected(FRAMES[:20], quantiles=True))
+    with pytest.raises(NotFound, match="no snapshot named '99'"):
+        class_report(store, CLASSES, Frames(at=99))
+
+
+@pytest.mark.parametrize("names", [{}, CLASSES])
+def test_an_empty_catalog(tmp_path: Path, names: dict[str, str]) -> None:
+    """No frames, no classes: nothing divided by nothing."""
+    store = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1)
+    for by in (None, "scene"):
+        report = class_report(store, names, by=by, quantiles=True)
+        assert (report.frames, report.pixels, report.classes) == (0, 0, ())
+        assert not report.groups
+
+
+def test_no_frame_in_a_catalog_with_classes(tmp_path: Path) -> None:
+    """Classes without a frame have zeros."""
+    report = class_report(spread_store(tmp_path, []), CLASSES, by="camera", quantiles=True)
+    assert report.classes == all_expected([], quantiles=True)
+    assert report.groups == ()
+
+
+def test_memory_and_postgresql_say_the_same(spread_out: CatalogStore, tmp_path: Path) -> None:
+    """A snapshot held in memory, and a catalog whose metadata is in PostgreSQL."""
+    wanted = class_report(spread_out, CLASSES, by="camera", quantiles=True)
+    hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200)
+    hot.snapshot()
+    assert hot.hot is not None
+    assert hot.hot.wait(60)
+    assert class_report(hot, CLASSES, by="camera", quantiles=True) == wanted
+    team = CatalogStore(CatalogLocation(postgres().new(), tmp_path / "data"), threads=1)
+    put(team, FRAMES)
+    report = class_report(team, CLASSES, by="camera", quantiles=True)
+    assert report.model_copy(update={"snapshot": wanted.snapshot}) == wanted
+
+
+def test_wrong_questions(spread_out: CatalogStore) -> None:
+    """Refused as a selection refuses them."""
+    with pytest.raises(UnknownName, match="unknown camera 'nose'"):
+        class_report(spread_out, CLASSES, Frames(Question(cameras=("nose",))))
+    with pytest.raises(SqlError):
+        class_report(spread_out, CLASSES, Frames(Question(where="car >")))

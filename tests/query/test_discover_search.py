@@ -1,0 +1,119 @@
+"""Searches of any content: refused in Db2's words or answered, and never read as other SQL."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.errors import FramesiftError
+from catalog.store import CatalogStore
+from query.discover_buckets import BUCKETS
+from query.discover_search import FACETS, Filter, Search, to_sql
+from query.prepared import discover_schema
+from query.run_sql import run_sql, stream_on
+from tests.query.catalogs import rows
+
+ONE = "(select {value} as {name} from metaocean fetch first 1 rows only) x"
+NAMES = st.one_of(
+    st.sampled_from(
+        ["owner", "SIZE", "mtime", "car", "group", "FileGroup", "count", "sum", "nope"]
+    ),
+    st.text(max_size=8),
+)
+VALUES = st.one_of(
+    st.text(max_size=12),
+    st.text(alphabet="'\"\\-/*;%_ \n()?:@x", max_size=12),
+    st.integers(-(10**40), 10**40),
+    st.floats(),
+    st.booleans(),
+    st.sampled_from(["NOW() - 30 DAYS", "now()", "current timestamp + 999999 years", "2020-02-30"]),
+)
+FILTERS = st.builds(
+    Filter,
+    key=NAMES,
+    operator=st.sampled_from(["=", ">", "<>", "<=", "in", "LIKE", "is", "~", ""]),
+    value=st.one_of(st.none(), VALUES, st.lists(VALUES, max_size=3)),
+)
+SEARCHES = st.builds(
+    Search,
+    query=st.one_of(st.just(""), st.sampled_from(["car > 10", "1=1 --"]), st.text(max_size=20)),
+    filters=st.lists(FILTERS, max_size=2),
+    group_by=st.lists(NAMES, max_size=2),
+    sort_by=st.lists(
+        st.dictionaries(NAMES, st.sampled_from(["asc", "desc"]), max_size=2), max_size=2
+    ),
+    limit=st.one_of(st.none(), st.integers(0, 2**63 - 1)),
+)
+
+
+@given(SEARCHES)
+@settings(max_examples=150, deadline=None)
+def test_every_search_is_answered_or_refused(store: CatalogStore, search: Search) -> None:
+    """Nothing but the documented errors, in all of its statements."""
+    with store.reading() as cursor:
+        try:
+            made = to_sql(search, discover_schema(cursor))
+            for statement in (made.rows, made.facets, made.counting):
+                if statement is not None:
+                    with stream_on(store, cursor, statement, timeout_s=30) as stream:
+                        list(stream.batches)
+        except FramesiftError:
+            pass
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_a_text_is_only_a_text(store: CatalogStore, text: str) -> None:
+    """A filter compares with exactly what was given, whatever signs are in it."""
+    search = Search(filters=[Filter(key="filename", operator="=", value=text)])
+    with store.reading() as cursor:
+        statement = to_sql(search, discover_schema(cursor)).counting
+    literal = "'" + text.replace("'", "''") + "'"
+    assert statement.endswith(f'"filename" = {literal}')
+    assert run_sql(store, statement).rows.column(0)[0].as_py() == 0
+    echoed = run_sql(store, f"select {literal} as x from metaocean fetch first 1 rows only")
+    assert echoed.rows["x"][0].as_py() == text
+
+
+@pytest.mark.parametrize("value", [0, -1, 10**18, 1.5, 1e-7, 1e22, -0.0])
+def test_a_number_is_that_number(store: CatalogStore, value: float) -> None:
+    """Also where Python writes an exponent."""
+    search = Search(filters=[Filter(key="size", operator=">", value=value)])
+    with store.reading() as cursor:
+        statement = to_sql(search, discover_schema(cursor)).counting
+    sizes = [int(str(row[0])) for row in rows(store, "select size from metaocean")]
+    expected = sum(size > value for size in sizes)
+    assert run_sql(store, statement).rows.column(0)[0].as_py() == expected
+
+
+def test_facets_are_columns_or_buckets(store: CatalogStore) -> None:
+    """Each can be grouped by alone, and counts every file once."""
+    with store.reading() as cursor:
+        schema = discover_schema(cursor)
+    assert set(FACETS) <= {*schema["metaocean_view"], *BUCKETS}
+    for field in FACETS:
+        made = to_sql(Search(group_by=[field.upper()]), schema)
+        found = run_sql(store, made.rows).rows
+        assert sum(int(n) for n in found["count"].to_pylist()) == 75
+        assert found.column_names == [field, "count", "sum", "sumconsumed"]
+
+
+@pytest.mark.parametrize(
+    ("size", "name"),
+    [(0, "extra small"), (4095, "extra small"), (4096, "small"), (1048575, "small"),
+     (1048576, "medium"), (1073741824, "large"), (1099511627776, "extra large")],
+)  # fmt: skip
+def test_a_range_begins_at_its_lower_end(store: CatalogStore, size: int, name: str) -> None:
+    """As the product's own definition says."""
+    statement = f"select {BUCKETS['sizerange'].sql} as x from {ONE.format(name='size', value=size)}"
+    assert run_sql(store, statement).rows["x"][0].as_py() == name
+
+
+@pytest.mark.parametrize(
+    ("filetype", "name"),
+    [("'PNG'", "images"), ("'npz'", "point clouds"), ("'x1'", "other"), ("''", "other")],
+)  # fmt: skip
+def test_file_types_in_any_case(store: CatalogStore, filetype: str, name: str) -> None:
+    """What no group names is in the last one."""
+    source = ONE.format(name="filetype", value=filetype)
+    statement = f"select {BUCKETS['filegroup'].sql} as x from {source}"
+    assert run_sql(store, statement).rows["x"][0].as_py() == name
