@@ -128,18 +128,17 @@ class Polars(Peer):
         for tag, ends in between.items():
             wanted &= pl.col(tag).is_between(*ends)
         chosen = self.frame.lazy().filter(wanted).select("platform", "datasource", "filename")
-        return chosen.collect().rows()
+        return list(chosen.collect().rows())
 
     def share(self) -> Rows:
         """Sum and count of a column."""
         tag = pl.col("rd_normal_street")
-        return self.frame.select(
-            tag.cast(pl.Int64).sum() / (tag.count() * 1920.0 * 1208 / 100)
-        ).rows()
+        share = tag.cast(pl.Int64).sum() / (tag.count() * 1920.0 * 1208 / 100)
+        return list(self.frame.select(share).rows())
 
     def classes(self, tags: Sequence[str]) -> Rows:
         """Two sums of each column."""
-        return self.frame.select(
+        measures = self.frame.select(
             [
                 measure.alias(f"{tag}{number}")
                 for tag in tags
@@ -147,7 +146,8 @@ class Polars(Peer):
                     ((pl.col(tag) > 0).sum(), pl.col(tag).cast(pl.Int64).sum())
                 )
             ]
-        ).rows()
+        )
+        return list(measures.rows())
 
     def sample(self) -> Rows:
         """The lowest hashes of each camera."""
@@ -161,7 +161,7 @@ class Polars(Peer):
             .filter(pl.col("rank") <= pl.col("wanted"))
             .select("fkey", "camera")
         )
-        return drawn.collect().rows()
+        return list(drawn.collect().rows())
 
     def rows(self, statement: str) -> Rows:
         """Polars has no need of SQL here."""
@@ -214,7 +214,7 @@ class PostgresWide(Peer):
 
     def rows(self, statement: str) -> Rows:
         """Fetched."""
-        return self.connection.execute(statement).fetchall()
+        return list(self.connection.execute(statement).fetchall())
 
 
 class PostgresPerTag(PostgresWide):

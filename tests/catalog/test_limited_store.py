@@ -179,6 +179,22 @@ def test_a_condition_is_never_tried_on_other_rows(limited: LimitedStore) -> None
                 fkeys(limited, text)
 
 
+def test_a_statement_s_condition_stays_above_the_rule(
+    whole: CatalogStore, limited: LimitedStore
+) -> None:
+    """In DuckDB's plan, whatever its optimizer thinks of conditions that can fail."""
+    lake = limited._limited(whole.snapshot())
+    for table in ("lake.main.files", "lake.main.class_pixels", "lake.bluadmin.t_front"):
+        rows = lake.connection.execute(
+            f"EXPLAIN SELECT count(*) FROM {table} WHERE fkey LIKE '%x_y%'"
+        ).fetchall()
+        plan = str(rows[0][1])
+        limit = plan.index("STREAMING_LIMIT")
+        assert plan.index("x_y") < limit
+        assert "x_y" not in plan[limit:]
+    lake.close()
+
+
 def test_it_is_read_only(limited: LimitedStore) -> None:
     """No writing, no locks, none of DuckLake's own tables."""
     with pytest.raises(NotAllowed), limited.writing("x"):
