@@ -57,6 +57,7 @@ _UNREACHABLE = re.compile(
     r"Unable to connect to Postgres|connection to server|server closed the connection"
     r"|terminating connection|no connection to the server|could not receive data"
     r"|the database system is|connection has been closed|[Cc]ould not connect|Connection error"
+    r"|Current transaction is aborted"  # by what went before: the connection is gone
     r"|HTTP 5\d\d|Timeout was reached|SSL (peer|server|connection|SYSCALL|error)"
 )
 _REFUSED = re.compile(

@@ -288,7 +288,7 @@ OVERLOADS = {
     "groups": "select a.fkey, b.fkey, c.fkey, d.fkey, count(*) from metaocean a, metaocean b, "
     "metaocean c, metaocean d group by a.fkey, b.fkey, c.fkey, d.fkey",
     "patterns": "select count(*) from metaocean a, metaocean b, metaocean c, metaocean d where "
-    + " or ".join(f"a.fkey like '{'%_' * n}x'" for n in range(1, 40)),
+    + " or ".join(f"a.fkey || b.fkey || d.fkey like '{'%_' * n}x'" for n in range(1, 40)),
 }
 
 LIMITED = """
