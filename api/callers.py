@@ -118,6 +118,9 @@ _OF_CATALOG = frozenset(
 """What is answered from the workspace's catalog and nothing else. Whoever sees some rows only is
 given a workspace with those (api.dependencies), and all else that holds rows stays closed."""
 
+_FRAMES = ("/v1/frames", "/v1/images", "/v1/labels", "/v1/overlays")
+"""Below these, a frame is looked up in the workspace's catalog before anything else."""
+
 _OWN = ("/db2whrest/v1/task_status",)
 """Answers that were made for who asks."""
 
@@ -132,7 +135,7 @@ def need_of(method: str, path: str) -> Need:
         return Need("admin", all_rows=False, changes=changes)
     if below(path, ("/v1/tokens",)):
         return Need("read", all_rows=False, changes=changes)  # whose tokens, the route decides
-    limited = path in _OF_CATALOG or below(path, (*_OWN, *_NO_ROWS))
+    limited = path in _OF_CATALOG or below(path, (*_OWN, *_NO_ROWS, *_FRAMES))
     return Need("write" if changes else "read", not limited, changes)
 
 

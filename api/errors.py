@@ -21,6 +21,7 @@ from catalog.errors import (
     NotAllowed,
     NotAuthenticated,
     NotFound,
+    SourceFails,
     SqlError,
     StorageError,
     UnknownName,
@@ -40,6 +41,7 @@ STATUSES: dict[type[FramesiftError], int] = {
     CatalogBusy: 503,
     CatalogDamaged: 500,
     StorageError: 507,
+    SourceFails: 502,
     JobFailed: 500,
     EngineFailed: 502,
 }

@@ -13,6 +13,7 @@
     │   └── UnreadableFile       ... or could not be read this time
     ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
     ├── StorageError             the disk: space, permission, a vanished file
+    │   └── SourceFails          a source's disk, archive or bucket, asked for a frame's picture
     ├── CatalogBusy              another process holds the write lock
     ├── CatalogDamaged           the catalog's files do not fit together
     ├── EngineFailed             the workers of a distributed scan
@@ -173,6 +174,10 @@ class StorageError(FramesiftError):
     def __init__(self, message: str, path: str = "") -> None:
         self.path = path
         super().__init__(message)
+
+
+class SourceFails(StorageError):
+    """A source's files cannot be reached; the message does not say where they lie."""
 
 
 class CatalogBusy(FramesiftError):

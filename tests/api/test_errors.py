@@ -26,6 +26,7 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.UnreadableFile: errors.UnreadableFile("cannot be read", "a.png"),
     errors.SqlError: errors.SqlError(-206, "42703", "no"),
     errors.StorageError: errors.StorageError("full", "/x"),
+    errors.SourceFails: errors.SourceFails("no answer"),
     errors.CatalogBusy: errors.CatalogBusy("busy"),
     errors.CatalogDamaged: errors.CatalogDamaged("damaged"),
     errors.JobFailed: errors.JobFailed("x", "failed"),
@@ -36,7 +37,7 @@ EXPECTED = {
     "NotFound": 404, "AlreadyExists": 409,
     "NotAuthenticated": 401, "NotAllowed": 403, "LoginThrottled": 429,
     "BadFile": 422, "UnreadableFile": 422,
-    "SqlError": 400, "StorageError": 507,
+    "SqlError": 400, "StorageError": 507, "SourceFails": 502,
     "CatalogBusy": 503, "CatalogDamaged": 500, "JobFailed": 500, "EngineFailed": 502,
 }  # fmt: skip
 

@@ -104,7 +104,7 @@ def routes(router: Any) -> list[tuple[str, str]]:
         if included := getattr(route, "original_router", None):
             found += routes(included)
             continue
-        path = getattr(route, "path", "")
+        path = getattr(route, "path", "").replace(":path}", "}")  # as OpenAPI has it
         assert path, f"{route!r}: a route of an unknown kind; is it refused without a token?"
         found += [(method, path) for method in sorted(getattr(route, "methods", None) or {"GET"})]
     return found
@@ -251,6 +251,8 @@ LIMITED = {
     "/db2whrest/v1/task_status/{task}", "/db2whrest/v1/task_status/{task}/peek",
     "/v1/selections", "/v1/selections/describe", "/v1/selections/schema",
     "/v1/selections/operators", "/v1/classes", "/v1/statistics/histogram",
+    "/v1/frames", "/v1/frames/{fkey}", "/v1/images/{fkey}", "/v1/labels/{fkey}",
+    "/v1/overlays/{fkey}",
 }  # fmt: skip
 NO_ROWS = ("/v1/tokens", "/v1/collections", "/auth/v1")
 

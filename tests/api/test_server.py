@@ -17,6 +17,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
+from api.commands.server import _listen
 from api.settings import Settings
 from tests.api.servers import framesift, serving
 from tests.pipeline.homes import FRAMES
@@ -293,3 +294,13 @@ def test_a_server_that_holds_the_snapshot_in_memory(home: Path, server: str) -> 
             answer = client.post("/db2whrest/v1/sql_query", content=text)
             assert answer.text == post_sql(server, text).text
             assert app.state.workspace.catalog.hot.wait(60)
+
+
+def test_small_answers_do_not_wait_for_acknowledgements() -> None:
+    """Accepted connections have TCP_NODELAY."""
+    with (
+        _listen("127.0.0.1", 0) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -218,7 +218,7 @@ def test_the_same_rows_as_over_the_plain_views(
 
 
 @pytest.mark.slow
-@settings(ANY, max_examples=3000)
+@settings(ANY, max_examples=2000)
 @given(statement=statements())
 def test_the_same_rows_many_times(
     cursor: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConnection, statement: str

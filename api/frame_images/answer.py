@@ -1,0 +1,108 @@
+"""Bytes as an HTTP answer: ETag, 304, 206 and 416 (RFC 9110, sections 13 and 14)."""
+
+import hashlib
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from api.errors import problem
+
+_CHUNK = 4 * 2**20
+"""Bytes held of an answer that is longer."""
+
+_RANGE = re.compile(r"bytes=(?:(\d{1,18})-(\d{0,18})|-(\d{1,18}))", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is answered.
+
+    Attributes:
+        media_type: What it is.
+        size: How long it is [bytes].
+        etag: Its strong ETag, in quotes.
+        read: Gives the part from a start of a length.
+    """
+
+    media_type: str
+    size: int
+    etag: str
+    read: Callable[[int, int], bytes]
+
+
+def unchanged(request: Request, etag: str) -> Response | None:
+    """304 where the client has this already; else None."""
+    known = request.headers.get("if-none-match", "")
+    tags = [tag.strip().removeprefix("W/") for tag in known.split(",")]
+    if etag in tags or known.strip() == "*":
+        return Response(status_code=304, headers=_headers(etag))
+    return None
+
+
+def json_answer(request: Request, body: dict[str, Any]) -> Response:
+    """A document with an ETag."""
+    content = JSONResponse(body).body
+    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    known = unchanged(request, etag)
+    return known or Response(content, 200, _headers(etag), "application/json")
+
+
+async def bytes_answer(request: Request, content: Content) -> Response:
+    """The content, or the one range of it that is asked for. Several ranges give all of it."""
+    known = unchanged(request, content.etag)
+    if known is not None:
+        return known
+    headers = _headers(content.etag) | {"Accept-Ranges": "bytes"}
+    start, end = 0, content.size
+    span = _range(request, content)
+    if span is not None:
+        start, end = span
+        if start >= end:
+            headers["Content-Range"] = f"bytes */{content.size}"
+            detail = f"Range: asked for bytes beyond the end; there are {content.size:,}"
+            return problem(416, "RangeNotSatisfiable", detail, headers)
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{content.size}"
+    status = 200 if span is None else 206
+    headers["Content-Length"] = str(end - start)
+    if request.method == "HEAD":
+        return Response(b"", status, headers, content.media_type)
+    # Before the answer begins, so that a file that cannot be read is an error and no broken answer.
+    first = await run_in_threadpool(content.read, start, min(end - start, _CHUNK))
+    if end - start <= _CHUNK:
+        return Response(first, status, headers, content.media_type)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield first
+        for place in range(start + _CHUNK, end, _CHUNK):
+            yield await run_in_threadpool(content.read, place, min(_CHUNK, end - place))
+
+    return StreamingResponse(chunks(), status, headers, content.media_type)
+
+
+def _headers(etag: str) -> dict[str, str]:
+    return {
+        "ETag": etag,
+        # Asked again each time: who may see it, and the file, may have changed.
+        "Cache-Control": "private, no-cache",
+        "X-Content-Type-Options": "nosniff",
+    }
+
+
+def _range(request: Request, content: Content) -> tuple[int, int] | None:
+    """First byte and the one behind the last; empty where it cannot be, None for everything."""
+    matched = _RANGE.fullmatch(request.headers.get("range", "").strip())
+    condition = request.headers.get("if-range")
+    if request.method != "GET" or matched is None or condition not in (None, content.etag):
+        return None
+    first, last, suffix = matched.groups()
+    if suffix is not None:
+        length = min(int(suffix), content.size)
+        return content.size - length, content.size
+    if last and int(last) < int(first):
+        return None  # no range at all, RFC 9110, 14.1.2
+    return int(first), min(int(last) + 1 if last else content.size, content.size)

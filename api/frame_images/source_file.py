@@ -1,0 +1,135 @@
+"""A catalogued file where it lies: its present state, and its bytes."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from api.workspace import Workspace
+from catalog.errors import (
+    BadFile,
+    InvalidInput,
+    NotFound,
+    SourceFails,
+    StorageError,
+    UnreadableFile,
+)
+from catalog.records import File
+from catalog.tables import Source
+from ingest.source_files import LocalFolder, SourceFiles
+from ingest.sources import open_recorded
+from ingest.tar_source import TarReader
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of a source, as it is now; the catalog may have seen an older one.
+
+    Attributes:
+        source: The record of its source.
+        files: The source, opened.
+        entry: The file as a listing shows it now.
+    """
+
+    source: Source
+    files: SourceFiles
+    entry: File
+
+    @property
+    def identity(self) -> str:
+        """A name of this content: another one as soon as the file is changed."""
+        entry = self.entry
+        # An archive's members have times in seconds; it is read only as it was when opened.
+        archive = self.files.archive.identity if isinstance(self.files, TarReader) else ""
+        parts = (
+            self.source.uri, entry.key, entry.size, entry.mtime, entry.ctime, entry.inode,
+            entry.etag, archive,
+        )  # fmt: skip
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def read(self, start: int, length: int) -> bytes:
+        """Exactly that part of the content that `identity` names.
+
+        Raises:
+            UnreadableFile: It cannot be read, or was changed meanwhile.
+            NotFound: It vanished meanwhile.
+            SourceFails: The source does.
+        """
+        key = self.entry.key
+        try:
+            with _of(self.source):
+                content = self.files.read_range(key, start, length) if length else b""
+                now = _entry(self.files, key)
+        except BadFile as error:  # whose message may say where the source lies
+            raise UnreadableFile("cannot be read from its source now", key) from error
+        # Access times change by reading.
+        same = SourceFile(self.source, self.files, now).identity == self.identity
+        if len(content) != length or not same:
+            raise UnreadableFile("was changed while it was read; ask again", key)
+        return content
+
+
+def source_of(workspace: Workspace, cluster: str, datasource: str) -> Source:
+    """The source whose files have these names in the catalog.
+
+    Raises:
+        NotFound: It is recorded no longer.
+    """
+    with workspace.records.reading() as session:
+        names = {"cluster": cluster, "datasource": datasource}
+        source = session.query(Source).filter_by(**names).one_or_none()
+        if source is not None:
+            return source
+    raise NotFound("source", datasource, f"none has it on cluster {cluster} any more")
+
+
+def open_file(workspace: Workspace, source: Source, key: str) -> SourceFile:
+    """A file of a source.
+
+    Args:
+        workspace: The home.
+        source: Its record.
+        key: The file's key, from the catalog and nowhere else.
+
+    Raises:
+        NotFound: The file is not there, or lies behind a link to a folder, which no scan follows.
+        SourceFails: The source cannot be reached.
+    """
+    with _of(source, BadFile):  # an archive that is damaged
+        files = open_recorded(source, workspace.indexes)
+        if isinstance(files, LocalFolder) and _leads_elsewhere(files.folder, key):
+            raise _gone(key)
+        return SourceFile(source, files, _entry(files, key))
+
+
+def _entry(files: SourceFiles, key: str) -> File:
+    entry = next(iter(files.list(key)), None)
+    if entry is None:
+        raise _gone(key)
+    return entry
+
+
+def _gone(key: str) -> NotFound:
+    return NotFound("file", key, "the catalog has it and its source no longer; scan the source")
+
+
+def _leads_elsewhere(root: Path, key: str) -> bool:
+    """Whether a key leaves the root, or a folder on its way has become a link."""
+    parts = key.split("/")
+    if ".." in parts or key.startswith("/"):
+        return True
+    return any(root.joinpath(*parts[:n]).is_symlink() for n in range(1, len(parts)))
+
+
+@contextmanager
+def _of(source: Source, *more: type[Exception]) -> Iterator[None]:
+    """Say that a source fails without saying where it lies: who asks may not know that."""
+    kinds: tuple[type[Exception], ...] = (StorageError, InvalidInput, OSError, *more)
+    try:
+        yield
+    except kinds as error:
+        raise SourceFails(
+            f"source '{source.name}' cannot be read now: is it mounted, and does its server "
+            "answer? 'framesift source list' shows where it lies"
+        ) from error
