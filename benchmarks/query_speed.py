@@ -155,7 +155,9 @@ class _Table:
 
 def _digest(name: str, rows: Rows) -> str:
     if name == "sample":
-        rows = sorted(Counter(row[1] for row in rows).items())
+        # Rounded: the others' parts of 5,000 do not add up to it.
+        counts = Counter(row[1] for row in rows)
+        rows = [(camera, round(count, -1)) for camera, count in counts.items()]
     if name == "share":
         rows = [(round(float(rows[0][0]), 6),)]
     text = json.dumps(sorted([list(map(str, row)) for row in rows]))

@@ -1,5 +1,6 @@
 """The labelled frames as one relation: what conditions and orders may name."""
 
+import re
 from dataclasses import dataclass
 
 import duckdb
@@ -44,9 +45,9 @@ class FramesRelation:
     with_label_size: bool
 
     def sql_for(self, *parts: str) -> str:
-        """``sql`` without the families of which these parts of a statement name no tag.
+        """``sql`` without the tables of which these parts of a statement name no column.
 
-        Every family is joined by a text, and DuckDB does not see that it could be left out.
+        Every table is joined by a text, and DuckDB does not see that it could be left out.
 
         Args:
             parts: DuckDB's SQL, with tags in double quotes.
@@ -55,8 +56,11 @@ class FramesRelation:
             return self.sql
         statement = " ".join(parts)
         families = {tag.table for name, tag in self.tags.items() if f'"{name}"' in statement}
-        families |= {CLASS_PIXELS, FRAME_TAGS}
-        return _joined({name: tag for name, tag in self.tags.items() if tag.table in families})
+        tags = {name: tag for name, tag in self.tags.items() if tag.table in families}
+        if _OF_FILES.search(statement):
+            families |= {CLASS_PIXELS, FRAME_TAGS}
+            return _joined({n: tag for n, tag in self.tags.items() if tag.table in families})
+        return _without_files(tags)
 
 
 def frames_relation(cursor: duckdb.DuckDBPyConnection) -> FramesRelation:
@@ -70,6 +74,35 @@ def frames_relation(cursor: duckdb.DuckDBPyConnection) -> FramesRelation:
     if is_wide(cursor):
         return FramesRelation(_wide(tags), {**columns, LABEL_SIZE: "BIGINT"}, tags, True)
     return FramesRelation(_joined(tags), columns, tags, False)
+
+
+_OF_FILES = re.compile(
+    r"\b(" + "|".join(name for name in (*FILES_COLUMNS, *_LOCAL) if "fkey" not in name) + r")\b"
+)
+"""Names, quoted or not, for which the files themselves are needed."""
+
+
+def _without_files(tags: dict[str, TagColumn]) -> str:
+    """Over the families alone: each of a frame's rows there has its fkey.
+
+    What frames are made of and their pixels are written and removed together, so that frames are
+    the rows of either.
+    """
+    families = dict.fromkeys(tag.table for tag in tags.values())
+    anchor = next((t for t in (FRAME_TAGS, CLASS_PIXELS) if t in families), FRAME_TAGS)
+    of_tags = "".join(f', {tag.table}."{tag.tag}"' for tag in tags.values())
+    joins = "".join(
+        f" {'' if table == CLASS_PIXELS else 'LEFT '}JOIN {LAKE}.main.{table}"
+        f" ON {table}.fkey = f.fkey"
+        for table in families
+        if table != anchor
+    )
+    # The anchor is called f, as the files are elsewhere.
+    of_tags = of_tags.replace(f" {anchor}.", " f.")
+    return (
+        f"SELECT f.fkey, {HASH_OF_FKEY} AS {FKEY_HASH}{of_tags} "
+        f"FROM {LAKE}.main.{anchor} AS f{joins}"
+    )
 
 
 def _joined(tags: dict[str, TagColumn]) -> str:

@@ -136,11 +136,10 @@ class _Fetch:
             name for name in (*_COLUMNS, *self.classes)
             if name != LABEL_SIZE or self.relation.with_label_size
         ]  # fmt: skip
-        by = ", ".join([*order, "fkey"])
+        by, shown = ", ".join([*order, "fkey"]), ", ".join(map(_quoted, columns))
         found = execute(
             self.cursor,
-            f"WITH frames AS ({self.relation.sql_for(condition, by)}) "
-            f"SELECT {', '.join(map(_quoted, columns))} "
+            f"WITH frames AS ({self.relation.sql_for(condition, by, shown)}) SELECT {shown} "
             f"FROM frames WHERE {condition} ORDER BY {by}"
             + (f" LIMIT {limit}" if limit is not None else ""),
             self.timeout_s,
