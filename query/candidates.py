@@ -1,7 +1,7 @@
 """The frames that answer a question's conditions, a few columns of each: what samples draw from."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import UnknownName
+from catalog.lake_tables import FRAME_TAGS
 from catalog.select_only import SelectOnly
-from catalog.wide_tables import FKEY_HASH
+from catalog.store import LAKE
+from catalog.wide_tables import FKEY_HASH, HASH_OF_FKEY
 from query.conditions import question_where
 from query.frames_relation import FramesRelation
-from query.run_sql import execute_encoded
+from query.run_sql import execute, execute_encoded
 from query.sampling import Hashes
 from query.selection import Question
 
@@ -122,3 +124,31 @@ def chosen(cursor: duckdb.DuckDBPyConnection, hashes: Hashes) -> AbstractContext
     """Lay the hashes beside the catalog, as the column fkey_hash of the table CHOSEN."""
     rows = pa.table({FKEY_HASH: pa.array(np.asarray(hashes, np.uint64))})
     return cast(SelectOnly, cursor).beside(CHOSEN, rows)
+
+
+@contextmanager
+def only(
+    cursor: duckdb.DuckDBPyConnection, relation: FramesRelation, hashes: Hashes, timeout_s: float
+) -> Iterator[FramesRelation]:
+    """The relation with the frames of those fkey_hash alone, for the block.
+
+    Args:
+        cursor: Of CatalogStore.reading.
+        relation: The cursor's frames.
+        hashes: fkey_hash of each frame wanted.
+        timeout_s: When to give up.
+    """
+    with chosen(cursor, hashes):
+        if relation.with_label_size:
+            yield relation.only(CHOSEN)
+            return
+        statement = (
+            f"SELECT f.fkey FROM {LAKE}.main.{FRAME_TAGS} AS f "
+            f"WHERE {HASH_OF_FKEY} IN (SELECT {FKEY_HASH} FROM {CHOSEN})"
+        )
+        fkeys = execute(cursor, statement, timeout_s)
+    with cast(SelectOnly, cursor).beside(_CHOSEN_FKEYS, fkeys):
+        yield relation.only(_CHOSEN_FKEYS)
+
+
+_CHOSEN_FKEYS = "chosen_fkeys"

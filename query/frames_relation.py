@@ -1,7 +1,7 @@
 """The labelled frames as one relation: what conditions and orders may name."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import duckdb
 
@@ -37,12 +37,28 @@ class FramesRelation:
             [bytes], image_file (key below the source's root) and fkey_hash.
         tags: The column behind every tag, by its name.
         with_label_size: It has the column label_size [bytes] as well.
+        whole: It has every frame.
     """
 
     sql: str
     columns: dict[str, str]
     tags: dict[str, TagColumn]
     with_label_size: bool
+    whole: bool = True
+
+    def only(self, chosen: str) -> "FramesRelation":
+        """Those frames alone whose fkey, or in memory fkey_hash, a table holds.
+
+        Every table is read by itself, so that what is joined is as few rows as are chosen.
+
+        Args:
+            chosen: The table, beside the catalog.
+        """
+        if self.with_label_size:
+            sql = f"{self.sql} AND f.{FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {chosen})"
+        else:
+            sql = _joined(self.tags, f"(FROM {LAKE}.main.{{}} WHERE fkey IN (FROM {chosen}))")
+        return replace(self, sql=sql, whole=False)
 
     def sql_for(self, *parts: str) -> str:
         """``sql`` without the tables of which these parts of a statement name no column.
@@ -52,7 +68,7 @@ class FramesRelation:
         Args:
             parts: DuckDB's SQL, with tags in double quotes.
         """
-        if self.with_label_size:
+        if self.with_label_size or not self.whole:
             return self.sql
         statement = " ".join(parts)
         families = {tag.table for name, tag in self.tags.items() if f'"{name}"' in statement}
@@ -105,18 +121,21 @@ def _without_files(tags: dict[str, TagColumn]) -> str:
     )
 
 
-def _joined(tags: dict[str, TagColumn]) -> str:
-    """Over the catalog's own tables."""
+_EVERY_ROW = f"{LAKE}.main.{{}}"
+
+
+def _joined(tags: dict[str, TagColumn], source: str = _EVERY_ROW) -> str:
+    """Over the catalog's own tables, each read as ``source`` says."""
     families = dict.fromkeys(tag.table for tag in tags.values())
     of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
     of_tags = ", ".join(f'{tag.table}."{tag.tag}"' for tag in tags.values())
     made = ", ".join(f"{value} AS {name}" for name, (_, value) in _LOCAL.items())
     joins = "".join(
-        f" {'' if table in (CLASS_PIXELS, FRAME_TAGS) else 'LEFT '}JOIN {LAKE}.main.{table}"
-        f" ON {table}.fkey = f.fkey"
+        f" {'' if table in (CLASS_PIXELS, FRAME_TAGS) else 'LEFT '}JOIN"
+        f" {source.format(table)} AS {table} ON {table}.fkey = f.fkey"
         for table in families
     )
-    return f"SELECT {of_files}, {of_tags}, {made} FROM {LAKE}.main.{FILES} AS f{joins}"
+    return f"SELECT {of_files}, {of_tags}, {made} FROM {source.format(FILES)} AS f{joins}"
 
 
 def _wide(tags: dict[str, TagColumn]) -> str:

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from catalog.lake_tables import FILES
 from catalog.select_only import SelectOnly
 from catalog.store import LAKE, CatalogStore, snapshot_of
-from catalog.wide_tables import FKEY_HASH, LABEL_SIZE
-from query.candidates import CHOSEN, candidates, chosen
+from catalog.wide_tables import LABEL_SIZE
+from query.candidates import candidates, only
 from query.conditions import question_where, vocabulary_of
 from query.frames_relation import FramesRelation, frames_relation
 from query.question_sql import OrderItem, order_items
@@ -54,10 +54,11 @@ def select_frames(
     with store.reading(question.asked_of(at)) as cursor:
         relation = frames_relation(cursor)
         classes = tuple(tag for tag in class_names if tag in relation.tags)
-        with _wanted(cursor, relation, question, class_names, timeout_s) as (condition, values):
+        with _wanted(cursor, relation, question, class_names, timeout_s) as wanted:
+            asked_of, condition, values = wanted
             items = order_items(question, vocabulary_of(relation, class_names))
             order = [_order(item) for item in items]
-            fetch = _Fetch(cursor, relation, classes, timeout_s)
+            fetch = _Fetch(cursor, asked_of, classes, timeout_s)
             frames = fetch.frames(condition, values, order, question.limit)
         snapshot = snapshot_of(cursor)
         asked = question.model_copy(update={"snapshot": snapshot})
@@ -80,11 +81,8 @@ def frames_of(
     """
     relation = frames_relation(cursor)
     classes = tuple(tag for tag in class_names if tag in relation.tags)
-    with chosen(cursor, hashes):
-        return _Fetch(cursor, relation, classes, timeout_s).frames(_CHOSEN, []), classes
-
-
-_CHOSEN = f"{FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {CHOSEN})"
+    with only(cursor, relation, hashes, timeout_s) as few:
+        return _Fetch(cursor, few, classes, timeout_s).frames("true", []), classes
 
 
 @contextmanager
@@ -94,16 +92,16 @@ def _wanted(
     question: Question,
     class_names: Mapping[str, str],
     timeout_s: float,
-) -> Iterator[tuple[str, list[object]]]:
-    """The condition of what is wanted, and its values; sampled where the question says so."""
+) -> Iterator[tuple[FramesRelation, str, list[object]]]:
+    """Frames, the condition of what is wanted of them, and its values; sampled where asked for."""
     if question.sample is None:
-        yield question_where(question, relation, cursor, class_names)
+        yield relation, *question_where(question, relation, cursor, class_names)
         return
     found = candidates(cursor, relation, question, class_names, timeout_s=timeout_s)
     hashes = found.hashes
     drawn = hashes[first(places(hashes, question.seed), question.sample)]
-    with chosen(cursor, np.asarray(drawn)):
-        yield _CHOSEN, []
+    with only(cursor, relation, np.asarray(drawn), timeout_s) as few:
+        yield few, "true", []
 
 
 @dataclass(frozen=True)
