@@ -21,7 +21,7 @@ from catalog import discover_views
 from catalog.ducklake import DISCOVER, LAKE, STORE_FAILS, Lake, close, translated
 from catalog.errors import CatalogDamaged, NotAllowed, SqlError, StorageError
 from catalog.lake_tables import FILES
-from catalog.select_only import SelectOnly
+from catalog.select_only import SelectOnly, nodes
 from catalog.store import CatalogStore
 
 STORED = "stored"
@@ -177,21 +177,10 @@ class SelectLimited(SelectOnly):
         # Never by what was accepted before: that was for those who may see everything.
         self._check(query)
         row = self._cursor.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
-        for node in _nodes(json.loads(row[0] if row else "{}")):
+        for node in nodes(json.loads(row[0] if row else "{}")):
             _check_node(node)
         self._cursor.execute(query, parameters)
         return self
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    pending = [tree]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, dict):
-            yield node
-            pending.extend(node.values())
-        elif isinstance(node, list):
-            pending.extend(node)
 
 
 def _check_node(node: dict[str, Any]) -> None:

@@ -108,7 +108,7 @@ class SelectOnly:
         tree = json.loads(row[0] if row else '{"error": true}')
         if tree["error"]:
             raise SqlError(-104, "42601", "Only a plain SELECT statement can be executed here.")
-        for node in _nodes(tree):
+        for node in nodes(tree):
             _check_node(node)
 
     def __getattr__(self, name: str) -> Any:
@@ -160,7 +160,7 @@ def class_matrix(cursor: duckdb.DuckDBPyConnection | SelectOnly) -> ClassMatrix 
     return cursor.classes if isinstance(cursor, SelectOnly) else None
 
 
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+def nodes(tree: Any) -> Iterator[dict[str, Any]]:
     """Every object of a JSON document."""
     pending = [tree]
     while pending:
