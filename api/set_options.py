@@ -200,7 +200,11 @@ def read_targets(path: Path) -> dict[str, dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {error.strerror}", str(path)) from error
+        raise StorageError(
+            f"{path}: cannot be read: {error.strerror}; expected a JSON or CSV file of shares, or "
+            "dataset:NAME",
+            str(path),
+        ) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{path}: is no text: expected JSON or CSV") from error
     targets: dict[str, dict[str, Any]] = {}
