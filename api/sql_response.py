@@ -17,7 +17,8 @@ from api.discover.tasks import PATIENCE_S, Task
 from api.workspace import Workspace
 from catalog.errors import FramesiftError
 from query.result_format import MEDIA_TYPES, Format, encoded
-from query.run_sql import Cancellation, stream_sql
+from query.run_sql import stream_sql
+from query.statement_watch import Cancellation
 
 _LOG = logging.getLogger(__name__)
 

@@ -1,6 +1,5 @@
 """A Db2 statement in, its rows out: parse, check, rewrite, run."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,10 +7,9 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import SqlError
 from catalog.store import CatalogStore
-from query.db2_errors import raised_by_engine, translated
 from query.prepared import prepare
+from query.statement_watch import Cancellation, StatementWatch
 
 MAX_ROWS = 1_000_000
 TIMEOUT_S = 600.0
@@ -21,9 +19,6 @@ _BATCH_ROWS = 10_000
 
 _ENCODED_ROWS = 122_880
 """Rows whose texts are in memory at once while they are encoded."""
-
-_AGAIN_S = 0.02
-"""How often a statement is interrupted until it ends: once is lost where it has yet to begin."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +51,6 @@ class SqlStream:
     batches: Iterator[pa.RecordBatch]
     snapshot: int
     truncated: bool = False
-
-
-class Cancellation:
-    """Ends a statement from another thread, also if it has not begun, and those that follow.
-
-    Attributes:
-        cancelled: Whether somebody asked for it.
-    """
-
-    def __init__(self) -> None:
-        self.cancelled = False
-        self._wake = threading.Event()
-
-    def cancel(self) -> None:
-        """Let the statement fail with SQL0952N."""
-        self.cancelled = True
-        self._wake.set()
 
 
 def run_sql(
@@ -156,7 +134,7 @@ def stream_on(
         SqlError: As `stream_sql`.
     """
     statement, snapshot = prepare(store, cursor, text)
-    with _Watch(cursor, timeout_s, cancellation or Cancellation()) as watch:
+    with StatementWatch(cursor, timeout_s, cancellation or Cancellation()) as watch:
         with watch.errors():
             reader = cursor.execute(statement).to_arrow_reader(_BATCH_ROWS)
         names = _db2_names(reader.schema.names)
@@ -210,7 +188,7 @@ def execute(
         SqlError: It fails on the data or takes longer than ``timeout_s``.
         duckdb.IOException: A file of the store cannot be read; the store knows what that means.
     """
-    with _Watch(cursor, timeout_s, Cancellation()) as watch, watch.errors():
+    with StatementWatch(cursor, timeout_s, Cancellation()) as watch, watch.errors():
         return cursor.execute(statement, values).to_arrow_table()
 
 
@@ -226,7 +204,7 @@ def execute_encoded(
         SqlError: It fails on the data or takes longer than ``timeout_s``.
         duckdb.IOException: A file of the store cannot be read; the store knows what that means.
     """
-    with _Watch(cursor, timeout_s, Cancellation()) as watch:
+    with StatementWatch(cursor, timeout_s, Cancellation()) as watch:
         with watch.errors():
             reader = cursor.execute(statement, values).to_arrow_reader(_ENCODED_ROWS)
         schema = pa.schema(
@@ -246,64 +224,3 @@ def execute_encoded(
             for batch in watch.read(reader)
         ]
         return pa.Table.from_batches(encoded, schema).unify_dictionaries()
-
-
-class _Watch:
-    """Interrupts a cursor's statement when its time is over or it is cancelled."""
-
-    def __init__(
-        self, cursor: duckdb.DuckDBPyConnection, timeout_s: float, cancellation: Cancellation
-    ) -> None:
-        self._cursor, self._timeout_s, self._cancellation = cursor, timeout_s, cancellation
-        self._over = threading.Event()
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="sql-watch", daemon=True)
-
-    def __enter__(self) -> "_Watch":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._cancellation._wake.set()
-        self._thread.join()  # so that it interrupts nothing that comes after
-        if not self._cancellation.cancelled:
-            self._cancellation._wake.clear()  # for the next statement
-
-    def _watch(self) -> None:
-        if not self._cancellation.cancelled:
-            self._cancellation._wake.wait(self._timeout_s)
-        while not self._done.is_set():
-            self._over.set()
-            self._cursor.interrupt()
-            self._done.wait(_AGAIN_S)
-
-    def read(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """The reader's batches, as long as there is time."""
-        while True:
-            with self.errors():
-                batch = next(reader, None)
-            if batch is None:
-                return
-            if self._over.is_set():  # what was computed before may be read after an interrupt
-                raise self._ended()
-            yield batch
-
-    @contextmanager
-    def errors(self) -> Iterator[None]:
-        """Raise Db2's errors for the engine's."""
-        try:
-            yield
-        except duckdb.IOException:
-            raise
-        except (duckdb.Error, pa.ArrowException, OSError) as error:
-            found = raised_by_engine(error)
-            if isinstance(found, duckdb.IOException):
-                raise found from error
-            if isinstance(found, duckdb.InterruptException):
-                raise self._ended() from error
-            raise translated(found) from error
-
-    def _ended(self) -> SqlError:
-        why = "on request" if self._cancellation.cancelled else f"after {self._timeout_s:g} s"
-        return SqlError(-952, "57014", f"Processing was cancelled {why}.")

@@ -7,7 +7,7 @@ from api.discover.replies import STATEMENT_BODY, accepted_format, refusal, state
 from api.discover.tasks import CurrentTasks, Task, Tasks, accepted
 from api.sql_response import CONTENT_TYPES, SqlResponse
 from api.workspace import Workspace
-from query.run_sql import Cancellation
+from query.statement_watch import Cancellation
 
 router = APIRouter(prefix="/db2whrest/v1", tags=["Spectrum Discover"])
 

@@ -22,7 +22,8 @@ from catalog.tables import now
 from query.discover_search import to_sql
 from query.prepared import discover_schema
 from query.result_text import plain
-from query.run_sql import Cancellation, stream_on
+from query.run_sql import stream_on
+from query.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
 

@@ -17,7 +17,8 @@ from catalog.errors import InvalidInput
 from query.discover_records import escaped_records
 from query.discover_search import FACETS, Search, to_sql
 from query.prepared import discover_schema
-from query.run_sql import Cancellation, SqlStream, stream_on
+from query.run_sql import SqlStream, stream_on
+from query.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
 

@@ -16,7 +16,8 @@ from api.discover.tasks import CurrentTasks, Tasks, lifespan, scheduled, streame
 from api.sql_response import CONTENT_TYPES
 from api.workspace import Workspace
 from query.result_format import Format, encoded
-from query.run_sql import Cancellation, stream_sql
+from query.run_sql import stream_sql
+from query.statement_watch import Cancellation
 
 router = discover_router("db2whrest", lifespan)
 

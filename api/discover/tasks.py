@@ -20,7 +20,7 @@ from api.discover.replies import failure, in_json, reason
 from api.discover.task_files import Limits, Output, Result, TaskFiles
 from api.errors import status_of
 from catalog.errors import FramesiftError
-from query.run_sql import Cancellation
+from query.statement_watch import Cancellation
 
 _LOG = logging.getLogger(__name__)
 

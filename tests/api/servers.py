@@ -50,18 +50,25 @@ def serving(
         env=environment(home, variables),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+    try:
+        yield _url(process), process
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def _url(process: "subprocess.Popen[str]") -> str:
+    """The URL that a server says it listens on; it is killed where it says nothing for long."""
     timer = threading.Timer(120, process.kill)
     timer.start()
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.search(r"on (https?://\S+)$", line.strip())
-        assert found, f"{line!r} {process.communicate()}"
-        yield found[1], process
     finally:
         timer.cancel()
-        process.terminate()
-        process.communicate(timeout=60)
+    found = re.search(r"on (https?://\S+)$", line.strip())
+    assert found, f"{line!r} {process.communicate()}"
+    return found[1]
 
 
 SEVERAL = """

@@ -18,7 +18,7 @@ import pytest
 from api.discover.task_files import Limits, Output, TaskFiles, is_task
 from api.discover.tasks import Full, Task, Tasks
 from catalog.errors import InvalidInput
-from query.run_sql import Cancellation
+from query.statement_watch import Cancellation
 from tests.api.servers import serving
 from tests.pipeline.homes import copy_home
 
