@@ -117,7 +117,7 @@ def _named(relation: FramesRelation, columns: Sequence[str]) -> list[str]:
     for name in columns:
         if name not in relation.columns:
             raise UnknownName("column", name, relation.columns)
-    return [f'"{name}"' for name in dict.fromkeys((FKEY_HASH, *columns))]
+    return [relation.encoded(name) for name in dict.fromkeys((FKEY_HASH, *columns))]
 
 
 def chosen(cursor: duckdb.DuckDBPyConnection, hashes: Hashes) -> AbstractContextManager[None]:

@@ -46,6 +46,15 @@ class FramesRelation:
     with_label_size: bool
     whole: bool = True
 
+    def encoded(self, name: str) -> str:
+        """A column for SELECT, a text of few values as the ENUM that memory holds it as.
+
+        Args:
+            name: The column.
+        """
+        kept = self.with_label_size and self.columns[name] == "VARCHAR" and name in self.tags
+        return f'"{_KEPT}{name}" AS "{name}"' if kept else f'"{name}"'
+
     def only(self, chosen: str) -> "FramesRelation":
         """Those frames alone whose fkey, or in memory fkey_hash, a table holds.
 
@@ -121,6 +130,9 @@ def _without_files(tags: dict[str, TagColumn]) -> str:
     )
 
 
+_KEPT = "_kept_"
+"""Before the name of a text tag: the column as it lies in memory, which no tag is named."""
+
 _EVERY_ROW = f"{LAKE}.main.{{}}"
 
 
@@ -142,7 +154,9 @@ def _wide(tags: dict[str, TagColumn]) -> str:
     """Over a snapshot held in memory."""
     of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
     of_tags = ", ".join(
-        f'CAST(f."{name}" AS VARCHAR) AS "{name}"' if tag.type == "VARCHAR" else f'f."{name}"'
+        f'CAST(f."{name}" AS VARCHAR) AS "{name}", f."{name}" AS "{_KEPT}{name}"'
+        if tag.type == "VARCHAR"
+        else f'f."{name}"'
         for name, tag in tags.items()
     )
     made = "".join(

@@ -144,7 +144,7 @@ def _sample(frames: Frames, method: Sample, seed: int) -> Drawn:
     hashes = hashes_of(rows)
     counts = allocate(strata, method.frames, shares, seed)
     chosen = draw(hashes, strata.codes, counts, seed)
-    sizes = strata.sizes()
+    sizes = strata.sizes
     listed = np.lexsort((np.arange(len(sizes)), -sizes))[:MOST_LISTED]
     return Drawn(
         hashes[chosen],
@@ -354,7 +354,7 @@ def shares_of(
     found: dict[str, dict[str, float]] = {}
     for text in stratifiers:
         strata = one_stratum(rows, Stratifier.parse(text), classes)
-        sizes: Codes = strata.sizes()
+        sizes: Codes = strata.sizes
         found[text] = {
             label[0]: int(size) / rows.num_rows
             for label, size in zip(strata.labels, sizes, strict=True)

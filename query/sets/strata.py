@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import pairwise
 
 import numpy as np
@@ -97,6 +98,7 @@ class Strata:
     codes: Codes
     labels: tuple[tuple[str, ...], ...]
 
+    @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
         """Frames of each stratum."""
         return np.bincount(self.codes, minlength=len(self.labels)).astype(np.int64)
@@ -112,10 +114,9 @@ def strata_of(
         stratifiers: What to divide by.
         classes: The class tags: without edges they are divided by presence.
     """
-    joint = Strata(np.zeros(rows.num_rows, np.int64), ((),) if rows.num_rows else ())
-    for stratifier in stratifiers:
-        joint = _joined(joint, one_stratum(rows, stratifier, classes))
-    return joint
+    if not stratifiers:
+        return Strata(np.zeros(rows.num_rows, np.int64), ((),) if rows.num_rows else ())
+    return reduce(_joined, (one_stratum(rows, each, classes) for each in stratifiers))
 
 
 def one_stratum(rows: pa.Table, stratifier: Stratifier, classes: Mapping[str, str]) -> Strata:
@@ -186,6 +187,8 @@ def _joined(left: Strata, right: Strata) -> Strata:
 def _dense(codes: Codes, number: int) -> tuple[Codes, Codes]:
     """The codes below ``number`` that occur, and every code as its position among them."""
     present = np.flatnonzero(np.bincount(codes, minlength=number))
+    if len(present) and present[-1] == len(present) - 1:
+        return present, codes  # they have no gaps
     place = np.zeros(number, np.int64)
     place[present] = np.arange(len(present))
     return present, place[codes]
