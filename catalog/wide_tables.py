@@ -13,7 +13,7 @@ Under the catalog's own names lie views, so that every other statement runs on i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 import duckdb
 import pyarrow as pa
@@ -43,6 +43,12 @@ _ROWS_AT_ONCE = 122_880
 _BATCHES_UNCOMPRESSED = 8
 """Batches that lie uncompressed in memory at once while loading: 2 GB at 2 kB a row."""
 
+_FILES_AT_ONCE = 2_000_000
+"""Files of one portion while loading: what its joins hold takes 1 GB."""
+
+_DRAWN = 64
+"""Files drawn for each portion to find where it ends."""
+
 _MOST_VALUES = 10_000
 """Text tags of more values are kept as text."""
 
@@ -64,17 +70,16 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
     for table in _other_tables(source, families):
         _copy(source, f'SELECT * FROM {LAKE}.main."{table}"', target, table)
     columns = _columns(source, tags, families)
-    files = f"{LAKE}.main.{FILES} AS f {_joins(families)}"
-    label = (
-        f"LEFT JOIN {LAKE}.main.{FILES} AS l "
-        f"ON l.fkey = f.cluster || ':' || f.datasource || ':' || {FRAME_TAGS}.label_file"
-    )
-    has_tags = " OR ".join(f"{family}.fkey IS NOT NULL" for family in families)
     target.execute(f"CREATE TABLE {TAGGED_FILES} ({', '.join(c.definition for c in columns)})")
     values = ", ".join(column.value for column in columns)
-    _copy(source, f"SELECT {values} FROM {files} {label} WHERE {has_tags}", target, TAGGED_FILES)
     of_files = ", ".join(f'f."{name}"' for name in _OF_FILES)
-    _copy(source, f"SELECT {of_files} FROM {files} WHERE NOT ({has_tags})", target, UNTAGGED_FILES)
+    has_tags = " OR ".join(f"{family}.fkey IS NOT NULL" for family in families)
+    for condition in _portions(source):
+        rows = f"FROM {_rows(FILES, condition)} AS f {_joins(families, condition)}"
+        tagged = f"SELECT {values} {rows} {_join_labels(condition)} WHERE {has_tags}"
+        _copy(source, tagged, target, TAGGED_FILES)
+        untagged = f"SELECT {of_files} {rows} WHERE NOT ({has_tags})"
+        _copy(source, untagged, target, UNTAGGED_FILES)
     _create_views(target, tags, families)
 
 
@@ -116,10 +121,46 @@ def _copy(
     target.unregister("incoming")
 
 
-def _joins(families: Sequence[str]) -> str:
+def _portions(source: duckdb.DuckDBPyConnection) -> list[str]:
+    """Conditions on fkey that divide the files into portions whose joins fit into memory.
+
+    The joins of 10,000,000 frames at once spill 10 GB to disk. A scan lists files in order, so that
+    a range of fkeys lies in few Parquet files.
+    """
+    row = source.execute(f"SELECT count(*) FROM {LAKE}.main.{FILES}").fetchone()
+    portions = -(-(row[0] if row else 0) // _FILES_AT_ONCE)
+    if portions < 2:
+        return ["true"]
+    drawn = source.execute(
+        f"SELECT fkey FROM {LAKE}.main.{FILES} USING SAMPLE {_DRAWN * portions} ROWS ORDER BY fkey"
+    ).fetchall()
+    ends = ["'" + fkey.replace("'", "''") + "'" for (fkey,) in drawn[_DRAWN::_DRAWN]]
+    return [
+        f"fkey < {ends[0]}",
+        *(f"fkey >= {low} AND fkey < {high}" for low, high in pairwise(ends)),
+        f"fkey >= {ends[-1]}",
+    ]
+
+
+def _rows(table: str, condition: str) -> str:
+    return f"(FROM {LAKE}.main.{table} WHERE {condition})"
+
+
+def _joins(families: Sequence[str], condition: str) -> str:
     return " ".join(
-        f"LEFT JOIN {LAKE}.main.{family} ON {family}.fkey = f.fkey" for family in families
+        f"LEFT JOIN {_rows(family, condition)} AS {family} ON {family}.fkey = f.fkey"
+        for family in families
     )
+
+
+def _join_labels(condition: str) -> str:
+    """The files that frames of a portion name as their labels, wherever those lie."""
+    key = f"f.cluster || ':' || f.datasource || ':' || {FRAME_TAGS}.label_file"
+    named = (
+        f"SELECT {key} FROM {_rows(FILES, condition)} AS f {_joins([FRAME_TAGS], condition)} "
+        f"WHERE {FRAME_TAGS}.fkey IS NOT NULL"
+    )
+    return f"LEFT JOIN {_rows(FILES, f'fkey IN ({named})')} AS l ON l.fkey = {key}"
 
 
 def _columns(

@@ -3,11 +3,13 @@
 import os
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from catalog import wide_tables
 from catalog.errors import NotFound, SqlError
 from catalog.frames import class_shares, info, known_files, register
 from catalog.location import CatalogLocation
@@ -70,6 +72,33 @@ def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
     databases = "SELECT path IS NULL FROM duckdb_databases() WHERE database_name = 'lake'"
     assert rows(hot, databases) == [(True,)]
     assert held(hot) == plain.snapshot() == hot.snapshot()
+
+
+def test_it_is_loaded_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of fkeys in any order, with labels in other portions, and files without tags."""
+    monkeypatch.setattr(wide_tables, "_FILES_AT_ONCE", 3)
+    monkeypatch.setattr(wide_tables, "_DRAWN", 2)
+    location = CatalogLocation.in_folder(tmp_path)
+    plain = CatalogStore(location, threads=1)
+    add_class_tags(plain, ["car"])
+    with plain.writing("frames and labels") as connection:
+        for number in (7, 2, 9, 4, 1):
+            image, label = f"it's {number}.png", f"labels/{9 - number}.png"
+            files = [file(image), replace(file(label), size=10 + number), file(f"{number}.txt")]
+            made = replace(frame(image, car=number), label=label)
+            register(connection, source_names(), files, [made], number)
+    hot = CatalogStore(location, threads=1, hot_memory_mb=100)
+    hot.snapshot()
+    assert hot.hot is not None
+    assert hot.hot.wait(60)
+    for statement in (
+        *STATEMENTS[:2],
+        "SELECT count(*), count(DISTINCT fkey) FROM lake.main.files",
+    ):
+        assert rows(hot, statement) == rows(plain, statement) != []
+    assert rows(hot, STATEMENTS[3]) == [(15,)]
+    sizes = "SELECT car, label_size FROM lake.main.tagged_files ORDER BY car"
+    assert rows(hot, sizes) == [(number, 10 + number) for number in (1, 2, 4, 7, 9)]
 
 
 def test_what_was_committed_is_seen_at_once(stores: tuple[CatalogStore, CatalogStore]) -> None:
