@@ -1,7 +1,7 @@
 """The frames that answer a question's conditions, a few columns of each: what samples draw from."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -19,9 +19,6 @@ from query.frames_relation import FramesRelation
 from query.run_sql import execute, execute_encoded
 from query.sampling import Hashes
 from query.selection import Question
-
-CHOSEN = "chosen_frames"
-"""Name of the table of hashes that `chosen` lays beside the catalog."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +99,10 @@ def columns_of(
         UnknownName: There is no such column.
     """
     wanted = ", ".join(_named(relation, columns))
-    with chosen(cursor, hashes):
+    with only(cursor, relation, hashes, timeout_s) as few:
         return Candidates(
             execute_encoded(
-                cursor,
-                f"WITH frames AS ({relation.sql_for(wanted)}) SELECT {wanted} FROM frames "
-                f"WHERE {FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {CHOSEN})",
-                timeout_s,
+                cursor, f"WITH frames AS ({few.sql}) SELECT {wanted} FROM frames", timeout_s
             )
         )
 
@@ -118,12 +112,6 @@ def _named(relation: FramesRelation, columns: Sequence[str]) -> list[str]:
         if name not in relation.columns:
             raise UnknownName("column", name, relation.columns)
     return [relation.encoded(name) for name in dict.fromkeys((FKEY_HASH, *columns))]
-
-
-def chosen(cursor: duckdb.DuckDBPyConnection, hashes: Hashes) -> AbstractContextManager[None]:
-    """Lay the hashes beside the catalog, as the column fkey_hash of the table CHOSEN."""
-    rows = pa.table({FKEY_HASH: pa.array(np.asarray(hashes, np.uint64))})
-    return cast(SelectOnly, cursor).beside(CHOSEN, rows)
 
 
 @contextmanager
@@ -138,17 +126,19 @@ def only(
         hashes: fkey_hash of each frame wanted.
         timeout_s: When to give up.
     """
-    with chosen(cursor, hashes):
+    rows = pa.table({FKEY_HASH: pa.array(np.asarray(hashes, np.uint64))})
+    with cast(SelectOnly, cursor).beside(_CHOSEN, rows):
         if relation.with_label_size:
-            yield relation.only(CHOSEN)
+            yield relation.only(_CHOSEN)
             return
         statement = (
             f"SELECT f.fkey FROM {LAKE}.main.{FRAME_TAGS} AS f "
-            f"WHERE {HASH_OF_FKEY} IN (SELECT {FKEY_HASH} FROM {CHOSEN})"
+            f"WHERE {HASH_OF_FKEY} IN (SELECT {FKEY_HASH} FROM {_CHOSEN})"
         )
         fkeys = execute(cursor, statement, timeout_s)
     with cast(SelectOnly, cursor).beside(_CHOSEN_FKEYS, fkeys):
         yield relation.only(_CHOSEN_FKEYS)
 
 
+_CHOSEN = "chosen_frames"
 _CHOSEN_FKEYS = "chosen_fkeys"

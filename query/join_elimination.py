@@ -248,7 +248,7 @@ class _Rewrite:
             return self._of(row, f"f_{name}", FILES, name)
         found = self.tags.get(name)
         if found is None:  # a column that the product has and no source fills
-            return exp.Cast(this=exp.Literal.string(""), to=exp.DataType.build("varchar"))
+            return exp.Cast(this=exp.Null(), to=exp.DataType.build("varchar"))
         return _text(self._tag(row, found), found.type)
 
     def _tag(self, row: _Row, tag: TagColumn) -> exp.Column:

@@ -76,7 +76,7 @@ class Shortfall:
         elif self.scarce:
             reason = f"it stands in for what is missing of {', '.join(self.scarce)}"
         else:
-            reason = f"the other targets do not allow it, of {self.available:,} that there are"
+            reason = f"the other targets stand against it, of {self.available:,} that there are"
         side = "short" if self.achieved < wanted else "over"
         return {
             "marginal": self.marginal, "value": self.label, "wanted": wanted,

@@ -146,7 +146,7 @@ def test_targets_that_contradict_each_other() -> None:
     assert {one.marginal for one in found.shortfalls} <= {"front", "day"}
     missed = sum(abs(one.achieved - one.wanted) for one in found.shortfalls)
     assert missed > 0
-    assert "the other targets do not allow it" in str(found.shortfalls[0].to_json()["reason"])
+    assert "the other targets stand against it" in str(found.shortfalls[0].to_json()["reason"])
 
 
 def test_distances() -> None:
