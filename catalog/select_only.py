@@ -11,9 +11,9 @@ import json
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -39,6 +39,8 @@ _REFUSED_FUNCTION = re.compile(
 """Refused wherever they stand: they open or change files, run a text as a statement, or show what
 the environment says, such as a proxy's password."""
 
+Found = TypeVar("Found")
+
 _METADATA = "__ducklake_metadata"
 """Begins the name by which the metadata's database is attached, where other tables may lie, too."""
 
@@ -49,6 +51,7 @@ class SelectOnly:
     Attributes:
         held: Number of the snapshot in memory that it reads; None where it reads the catalog.
         classes: That snapshot's class pixels as an array, where there is one.
+        kept: What was found out of that snapshot, which never changes.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class SelectOnly:
         """Wrap a cursor of a locked-down connection."""
         self._cursor = cursor
         self.held, self.classes = held, classes
+        self.kept: dict[str, Any] = {}
         self._plans: OrderedDict[str, str] = OrderedDict()
 
     def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
@@ -145,6 +149,27 @@ def _accept(query: str) -> None:
 def is_wide(cursor: duckdb.DuckDBPyConnection | SelectOnly) -> bool:
     """Whether what a cursor of CatalogStore reads is laid out as catalog.wide_tables says."""
     return isinstance(cursor, SelectOnly) and cursor.held is not None
+
+
+def kept(
+    cursor: duckdb.DuckDBPyConnection, name: str, find: Callable[[duckdb.DuckDBPyConnection], Found]
+) -> Found:
+    """What ``find`` finds out of the cursor's snapshot, once where that is held in memory.
+
+    Names of tables and columns take 4 ms to ask for, which is more than most questions take.
+
+    Args:
+        cursor: Of CatalogStore.reading.
+        name: What it is kept as.
+        find: Asks the cursor.
+    """
+    reads: object = cursor
+    if not isinstance(reads, SelectOnly) or reads.held is None:
+        return find(cursor)
+    if name not in reads.kept:
+        reads.kept[name] = find(cursor)
+    found: Found = reads.kept[name]
+    return found
 
 
 _LONG = 2_000

@@ -1,11 +1,13 @@
 """A question's conditions as SQL over the frames."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 
 import duckdb
 
 from catalog.errors import UnknownName
 from catalog.lake_tables import FRAME_TAGS
+from catalog.select_only import is_wide, kept
 from catalog.store import LAKE
 from query import read_only
 from query.condition import CameraIn, Group, Leaf, SceneIn, leaves
@@ -66,14 +68,28 @@ def _check_names(wanted: Iterable[Leaf | Group], cursor: duckdb.DuckDBPyConnecti
     for leaf in leaves(wanted):
         if not isinstance(leaf, CameraIn | SceneIn):
             continue
-        of_frames = f"SELECT DISTINCT {leaf.kind} FROM {LAKE}.main.{FRAME_TAGS}"
-        marks = ", ".join("?" * len(leaf.names))
-        rows = cursor.execute(f"{of_frames} WHERE {leaf.kind} IN ({marks})", [*leaf.names])
-        present = {row[0] for row in rows.fetchall()}
+        present = _present(cursor, leaf.kind, leaf.names)
         for name in leaf.names:
             if name not in present:
-                known = [row[0] for row in cursor.execute(of_frames).fetchall()]
-                raise UnknownName(leaf.kind, name, known)
+                raise UnknownName(leaf.kind, name, sorted(_all_names(cursor, leaf.kind)))
+
+
+def _present(cursor: duckdb.DuckDBPyConnection, kind: str, names: Sequence[str]) -> Collection[str]:
+    """Those of the names that frames have, and maybe others."""
+    if is_wide(cursor):
+        return kept(cursor, f"every {kind}", partial(_all_names, kind=kind))
+    marks = ", ".join("?" * len(names))
+    found = cursor.execute(f"{_distinct(kind)} WHERE {kind} IN ({marks})", [*names]).fetchall()
+    return {row[0] for row in found}
+
+
+def _all_names(cursor: duckdb.DuckDBPyConnection, kind: str) -> set[str]:
+    found = cursor.execute(f"{_distinct(kind)} WHERE {kind} IS NOT NULL").fetchall()
+    return {row[0] for row in found}
+
+
+def _distinct(kind: str) -> str:
+    return f"SELECT DISTINCT {kind} FROM {LAKE}.main.{FRAME_TAGS}"
 
 
 def _engine(body: str, schema: read_only.Schema) -> str:

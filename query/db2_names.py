@@ -1,9 +1,13 @@
 """Every column of a query with the table it is from, or Db2's error for it."""
 
+import threading
+from collections import OrderedDict
+
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
+from sqlglot.schema import MappingSchema
 
 from catalog.errors import SqlError, nearest_names
 from query.db2_dialect import Db2
@@ -23,14 +27,38 @@ def with_tables(query: exp.Query, schema: Schema) -> exp.Query:
     _Names(schema).check(query)
     for table in query.find_all(exp.Table):
         table.set("db", None)  # BLUADMIN is the only schema there is
-    tables: dict[str, object] = {table: dict(columns) for table, columns in schema.items()}
     try:
-        qualified: exp.Expr = qualify(query, dialect=Db2, schema=tables, quote_identifiers=True)
+        qualified: exp.Expr = qualify(
+            query, dialect=Db2, schema=_normalised(schema), quote_identifiers=True
+        )
     except SqlglotError as error:
         raise _not_resolved(error) from error
     if not isinstance(qualified, exp.Query):
         raise TypeError(f"qualify made a {qualified.key} of a query")
     return qualified
+
+
+_KEPT = 8
+_kept: OrderedDict[int, tuple[Schema, MappingSchema]] = OrderedDict()
+_keeping = threading.Lock()
+
+
+def _normalised(schema: Schema) -> MappingSchema:
+    """The schema as sqlglot looks names up: to make it takes as long as to resolve a statement.
+
+    The same object gives the same again: prepared.py keeps one for each snapshot.
+    """
+    with _keeping:
+        known, made = _kept.get(id(schema), (None, None))
+        if made is not None and known is schema:
+            return made
+    tables: dict[str, object] = {table: dict(columns) for table, columns in schema.items()}
+    made = MappingSchema(tables, dialect=Db2)
+    with _keeping:
+        _kept[id(schema)] = schema, made
+        while len(_kept) > _KEPT:
+            _kept.popitem(last=False)
+    return made
 
 
 def _number_unnamed(query: exp.Query) -> None:

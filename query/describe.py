@@ -37,6 +37,8 @@ def describe(
     question: Question,
     class_names: Mapping[str, str],
     at: int | None = None,
+    *,
+    answered: bool = False,
 ) -> Description:
     """What a question means; its names and values are checked as if it were run.
 
@@ -45,6 +47,7 @@ def describe(
         question: What is wanted.
         class_names: Class name of each class tag.
         at: The snapshot it is about, where the question has none; the newest when None.
+        answered: It was run on that snapshot, so that its names and values need no check.
 
     Raises:
         NotFound: There is no such snapshot.
@@ -54,18 +57,21 @@ def describe(
     """
     with store.reading(question.asked_of(at)) as cursor:
         relation = frames_relation(cursor)
-        question_where(question, relation, cursor, class_names)
+        if not answered:
+            question_where(question, relation, cursor, class_names)
         snapshot = snapshot_of(cursor)
         vocabulary = vocabulary_of(relation, class_names)
-        made = _as_it_runs(to_sql(question, vocabulary), store, cursor)
+        made = _as_it_runs(question, to_sql(question, vocabulary), store, cursor)
         asked = question.model_copy(update={"snapshot": snapshot})
         return Description(asked, snapshot, made, sentence(asked, vocabulary))
 
 
 def _as_it_runs(
-    made: QuestionSql, store: CatalogStore, cursor: duckdb.DuckDBPyConnection
+    question: Question, made: QuestionSql, store: CatalogStore, cursor: duckdb.DuckDBPyConnection
 ) -> QuestionSql:
     """The SQL, with a note where a WHERE body or an order names what only selections have."""
+    if question.where is None and not question.order:
+        return made
     try:
         prepare(store, cursor, made.text)
     except SqlError as error:

@@ -8,7 +8,7 @@ import duckdb
 from catalog.discover_views import tag_columns
 from catalog.lake_tables import CLASS_PIXELS, FILES, FILES_COLUMNS, FRAME_TAGS
 from catalog.records import TagColumn
-from catalog.select_only import is_wide
+from catalog.select_only import is_wide, kept
 from catalog.store import LAKE
 from catalog.wide_tables import (
     FKEY_HASH,
@@ -90,6 +90,10 @@ class FramesRelation:
 
 def frames_relation(cursor: duckdb.DuckDBPyConnection) -> FramesRelation:
     """The frames of the snapshot that a cursor of CatalogStore.reading sees."""
+    return kept(cursor, "frames_relation", _relation)
+
+
+def _relation(cursor: duckdb.DuckDBPyConnection) -> FramesRelation:
     tags = {column.tag: column for column in tag_columns(cursor)}
     columns = {
         **FILES_COLUMNS,
