@@ -1,23 +1,40 @@
 """The server: ``create_app(settings)``."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI
+from starlette.routing import Route
 
+from api.admission import Admission
+from api.assistants.endpoint import PATH, Endpoint, answers_assistants
+from api.body_limit import BodyLimit
+from api.compression import Compression
 from api.discover import (
+    applications,
     auth,
     buckets,
+    connections,
     db2whrest,
+    policies,
+    regexes,
     reports,
     search,
     summary_tables,
     tags,
     task_status,
 )
+from api.discover import scans as discover_scans
 from api.errors import add_handlers
+from api.etags import ETags
 from api.gate import Gate
+from api.host_check import HostCheck
+from api.idempotency import Idempotency
+from api.openapi import describe
+from api.process_figures import figures_kept
+from api.request_log import RequestLog, RouteNote
 from api.routes import (
     audit,
     classes,
@@ -25,18 +42,30 @@ from api.routes import (
     datasets,
     frames,
     health,
+    info,
+    jobs,
+    metrics,
+    models,
     scans,
     selections,
+    sources,
     sql,
+    stagings,
     statistics,
     tokens,
     users,
 )
+from api.routes import tags as own_tags
 from api.settings import Settings
+from api.shared import Changes
+from api.stopping import Stopping
+from api.version_header import VersionHeader
 from api.workspace import Workspace
 
 ROUTERS = (
     health.router,
+    info.router,
+    metrics.router,
     auth.router,
     db2whrest.router,
     task_status.router,
@@ -45,13 +74,23 @@ ROUTERS = (
     buckets.router,
     summary_tables.router,
     tags.router,
+    policies.router,
+    regexes.router,
+    applications.router,
+    connections.router,
+    discover_scans.router,
     classes.router,
     statistics.router,
     selections.router,
     sql.router,
     frames.router,
     datasets.router,
+    sources.router,
     scans.router,
+    own_tags.router,
+    stagings.router,
+    jobs.router,
+    models.router,
     users.router,
     tokens.router,
     collections.router,
@@ -59,19 +98,31 @@ ROUTERS = (
 )
 
 
-def create_app(settings: Settings, *, authenticates: bool = True) -> FastAPI:
+def create_app(
+    settings: Settings,
+    *,
+    authenticates: bool = True,
+    hosts: Collection[str] | None = None,
+    processes: int = 1,
+    changes: Changes | None = None,
+) -> FastAPI:
     """The application over one home; nothing is opened before it starts.
 
     Args:
         settings: Which home.
         authenticates: Ask who they are; else everybody may do everything.
+        hosts: Names that the server answers to, beside loopback's; any name when None.
+        processes: How many processes the server is.
+        changes: Of who may do what, seen in all of those.
     """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        workspace = Workspace(settings, serves=True)
+        workspace = Workspace(settings, serves=True, processes=processes)
         app.state.workspace = workspace
-        yield
+        app.state.statements = CapacityLimiter(settings.statements_at_once)
+        async with figures_kept(app), assistants.running():
+            yield
         workspace.close()
 
     app = FastAPI(
@@ -80,8 +131,26 @@ def create_app(settings: Settings, *, authenticates: bool = True) -> FastAPI:
         description="Finds driving frames by what is in them.",
         lifespan=lifespan,
     )
+    assistants = Endpoint()
+    app.state.stopping = Stopping()
     add_handlers(app)
-    app.add_middleware(Gate, authenticates=authenticates)
+    # The last one is the outermost.
+    app.add_middleware(RouteNote)
+    app.add_middleware(Idempotency)
+    app.add_middleware(ETags)
+    app.add_middleware(Compression)
+    app.add_middleware(Admission)
+    app.add_middleware(
+        BodyLimit, most_bytes=settings.max_body_mb << 20, file_bytes=settings.max_file_mb << 20
+    )
+    app.add_middleware(Gate, authenticates=authenticates, changes=changes or Changes())
+    if hosts is not None:
+        app.add_middleware(HostCheck, names=hosts)
+    app.add_middleware(RequestLog)
+    app.add_middleware(VersionHeader, version=app.version)
     for router in ROUTERS:
         app.include_router(router)
+    describe(app)
+    if answers_assistants(settings.mcp):
+        app.router.routes.append(Route(PATH, assistants, methods=["POST"], include_in_schema=False))
     return app

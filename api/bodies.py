@@ -1,14 +1,20 @@
 """Records as JSON: the same shape in the API and behind --json."""
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from catalog.snapshot_diff import TagChange
 from catalog.snapshots import Snapshot
-from catalog.tables import Dataset, Job, Scan, Source, now
+from catalog.tables import Dataset, Job, Scan, Source, Staging, now
+from ingest.source_options import SourceOptions
 from query.describe import Description
 from query.result_format import to_records
 from query.selection import Selection
+
+if TYPE_CHECKING:
+    from ingest.tag_import import TagImport  # pyarrow.csv, which most commands do not need
+
+_PROBLEMS = 1_000
 
 
 def of_source(source: Source) -> dict[str, Any]:
@@ -20,7 +26,7 @@ def of_source(source: Source) -> dict[str, Any]:
         "cluster": source.cluster,
         "datasource": source.datasource,
         "site": source.site,
-        "options": source.options,
+        "options": SourceOptions.from_json(source.options).shown(),
     }
 
 
@@ -51,13 +57,16 @@ def of_description(description: Description) -> dict[str, Any]:
     }
 
 
-def of_selection(selection: Selection, description: Description) -> dict[str, Any]:
-    """A selection with its frames, and what its question means."""
+def of_selection(
+    selection: Selection, description: Description, why_empty: str = ""
+) -> dict[str, Any]:
+    """A selection with its frames, what its question means, and why there are no frames if so."""
     return {
         **of_description(description),
         "count": len(selection),
         "class_pixels": selection.class_pixels(),
         "frames": to_records(selection.frames),
+        **({"why_empty": why_empty} if why_empty else {}),
     }
 
 
@@ -78,6 +87,22 @@ def of_dataset(dataset: Dataset) -> dict[str, Any]:
         "parents": dataset.parents,
         "report": dataset.report,
         "manifest": dataset.manifest,
+    }
+
+
+def of_staging(staging: Staging, dataset: str) -> dict[str, Any]:
+    """A staging of the dataset "name@version"; sizes in bytes."""
+    return {
+        "staging": staging.id,
+        "dataset": dataset,
+        "state": staging.state,
+        "created": _time(staging.created),
+        "cache": staging.cache,
+        "manifest": staging.manifest,
+        "files": staging.files,
+        "files_copied": staging.files_copied,
+        "bytes": staging.bytes,
+        "bytes_copied": staging.bytes_copied,
     }
 
 
@@ -102,6 +127,17 @@ def of_tag_change(change: TagChange) -> dict[str, Any]:
         for value in (change.before, change.after)
     )
     return {"fkey": change.fkey, "tag": change.tag, "before": before, "after": after}
+
+
+def of_tag_import(result: "TagImport") -> dict[str, Any]:
+    """What an import of tags did, with the first of the rows that were not imported."""
+    names = ("rows", "imported", "unmatched", "ambiguous", "repeated", "unreadable")
+    return {
+        **{name: getattr(result, name) for name in names},
+        "columns": dict(result.columns),
+        "ignored": list(result.ignored),
+        "problems": result.problems.slice(0, _PROBLEMS).to_pylist(),
+    }
 
 
 def of_job(job: Job) -> dict[str, Any]:

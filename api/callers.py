@@ -103,7 +103,8 @@ DISCOVER = ("/auth/v1", "/db2whrest/v1", "/policyengine/v1", "/connmgr/v1")
 _READ_BY_POST = frozenset(
     {
         "/db2whrest/v1/sql_query", "/db2whrest/v1/sql_query_async", "/db2whrest/v1/search",
-        "/v1/selections", "/v1/selections/describe", "/v1/sql/explain",
+        "/v1/selections", "/v1/selections/describe", "/v1/sql", "/v1/sql/explain",
+        "/mcp",  # whose tools change nothing
     }
 )  # fmt: skip
 
@@ -112,7 +113,8 @@ _OF_CATALOG = frozenset(
     {
         "/db2whrest/v1/sql_query", "/db2whrest/v1/sql_query_async", "/db2whrest/v1/search",
         "/v1/selections", "/v1/selections/describe", "/v1/selections/schema",
-        "/v1/selections/operators", "/v1/classes", "/v1/statistics/histogram",
+        "/v1/selections/operators", "/v1/classes", "/v1/statistics/histogram", "/v1/sql",
+        "/mcp",  # each of its tools needs what its route needs: api.assistants.answers
     }
 )  # fmt: skip
 """What is answered from the workspace's catalog and nothing else. Whoever sees some rows only is
@@ -126,6 +128,9 @@ _OWN = ("/db2whrest/v1/task_status",)
 
 _NO_ROWS = ("/auth/v1", "/v1/tokens", "/v1/collections")
 
+_NAMES = ("/policyengine/v1/tags", "/db2whrest/v1/buckets")
+"""What may be asked for, the same for everybody: read by all, changed by who sees every row."""
+
 
 def need_of(method: str, path: str) -> Need:
     """What a request needs. What is listed nowhere is taken for every row of the catalog."""
@@ -135,7 +140,8 @@ def need_of(method: str, path: str) -> Need:
         return Need("admin", all_rows=False, changes=changes)
     if below(path, ("/v1/tokens",)):
         return Need("read", all_rows=False, changes=changes)  # whose tokens, the route decides
-    limited = path in _OF_CATALOG or below(path, (*_OWN, *_NO_ROWS, *_FRAMES))
+    open_to_all = (*_OWN, *_NO_ROWS, *_FRAMES, *(_NAMES if reads else ()))
+    limited = path in _OF_CATALOG or below(path, open_to_all)
     return Need("write" if changes else "read", not limited, changes)
 
 

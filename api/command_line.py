@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from api.commands import (
+    assistants,
     care,
     catalog,
     datasets,
     demo,
     ingest,
     jobs,
+    login,
     people,
+    policy,
     query,
     server,
     sources,
@@ -23,6 +26,8 @@ from api.commands import (
     tags,
     watch,
 )
+from api.places import chosen
+from api.places.chosen import Given
 from api.terminal import stderr
 from catalog.errors import FramesiftError
 
@@ -45,9 +50,12 @@ for module in (
     datasets,
     jobs,
     people,
+    policy,
     catalog,
     care,
     server,
+    assistants,
+    login,
     demo,
 ):
     module.register(app)
@@ -61,11 +69,26 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _framesift(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print it.")
     ] = False,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Ask this server, not a home; or FRAMESIFT_SERVER."),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKEN",
+            help="For it. Other users of this machine see the command line: better is 'framesift "
+            "login', or FRAMESIFT_TOKEN.",
+        ),
+    ] = None,
 ) -> None:
-    pass
+    chosen.choose(Given(server or None, token))
+    if context.invoked_subcommand == "serve":
+        chosen.home()  # a server that is another one's client would have its jobs run there
 
 
 def main() -> None:
@@ -73,13 +96,23 @@ def main() -> None:
     try:
         app()
     except FramesiftError as error:
-        line = str(error).replace("\n", " ").strip()
-        stderr.print(f"error: {line}", markup=False, emoji=False)
-        sys.exit(1)
+        _fail(error)
     except BrokenPipeError:
         # The reader went away, as in `framesift sql ... | head`: nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except Exception as error:
+        from framesift import FramesiftServerError  # where it can be one, it is imported already
+
+        if not isinstance(error, FramesiftServerError):
+            raise
+        _fail(error)
+
+
+def _fail(error: Exception) -> None:
+    line = str(error).replace("\n", " ").strip()
+    stderr.print(f"error: {line}", markup=False, emoji=False)
+    sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -15,14 +15,19 @@ def _caller(request: Request) -> Caller | None:
 
 
 def _workspace(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Workspace:
-    workspace: Workspace = request.app.state.workspace
-    if caller is None or caller.sees_all:
-        return workspace
-    if "dataset" in request.query_params:
+    if caller is not None and not caller.sees_all and "dataset" in request.query_params:
         raise NotAllowed(
             f"dataset: user '{caller.user}' sees only rows of collections, and datasets are not "
             "divided into those: leave it out"
         )
+    return workspace_of(request, caller)
+
+
+def workspace_of(request: Request, caller: Caller | None) -> Workspace:
+    """The home that this server serves, with as much of its catalog as the caller may see."""
+    workspace: Workspace = request.app.state.workspace
+    if caller is None or caller.sees_all:
+        return workspace
     return workspace.limited_to(caller.rules)
 
 

@@ -1,5 +1,7 @@
 """Which error is which HTTP status: one table, and one body (RFC 9457 problem details)."""
 
+import json
+import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -8,9 +10,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from api.callers import DISCOVER, below
+from api.request_id import request_id
 from catalog.errors import (
     AlreadyExists,
     BadFile,
+    BodyTooLarge,
     CatalogBusy,
     CatalogDamaged,
     EngineFailed,
@@ -21,11 +26,14 @@ from catalog.errors import (
     NotAllowed,
     NotAuthenticated,
     NotFound,
+    ServerBusy,
     SourceFails,
     SqlError,
     StorageError,
     UnknownName,
 )
+
+_LOG = logging.getLogger(__name__)
 
 STATUSES: dict[type[FramesiftError], int] = {
     FramesiftError: 500,
@@ -37,6 +45,8 @@ STATUSES: dict[type[FramesiftError], int] = {
     NotAuthenticated: 401,
     NotAllowed: 403,
     LoginThrottled: 429,
+    ServerBusy: 503,
+    BodyTooLarge: 413,
     BadFile: 422,
     CatalogBusy: 503,
     CatalogDamaged: 500,
@@ -60,10 +70,57 @@ def problem(
     headers: Mapping[str, str] | None = None,
     **more: object,
 ) -> JSONResponse:
-    """A problem document."""
+    """A problem document; ``request_id`` is what the server's log knows the request by."""
     detail = detail.encode("utf-8", "replace").decode("utf-8")  # may repeat half a character
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    if id_ := request_id.get():
+        body["request_id"] = id_
     return JSONResponse(body, status, headers, media_type="application/problem+json")
+
+
+def headers_of(error: FramesiftError) -> dict[str, str]:
+    """Headers that an error's answer has: when to ask again."""
+    if isinstance(error, LoginThrottled | ServerBusy):
+        return {"Retry-After": str(max(1, round(error.wait_s)))}
+    return {}
+
+
+def refusal(path: str, error: FramesiftError) -> JSONResponse:
+    """The answer to a request that reaches no route, on Discover's routes in Discover's shape."""
+    headers = headers_of(error)
+    if isinstance(error, NotAuthenticated):
+        headers["WWW-Authenticate"] = "Basic" if below(path, DISCOVER) else "Bearer"
+    status = status_of(error)
+    if below(path, DISCOVER):
+        return _DiscoverJson({"reason": str(error), "status": "error"}, status, headers)
+    return problem(status, type(error).__name__, str(error), headers)
+
+
+class _DiscoverJson(JSONResponse):
+    """With a blank after the colon, as clients of the product grep it."""
+
+    def render(self, content: object) -> bytes:
+        return json.dumps(content).encode()
+
+
+def unexpected(error: Exception) -> JSONResponse:
+    """The answer to a request that met an error of ours."""
+    # The traceback is the server's log's: the client has no use for it.
+    detail = f"unexpected {type(error).__name__}; the server's log says more"
+    return problem(500, "InternalError", detail)
+
+
+def answer_to(error: FramesiftError) -> JSONResponse:
+    """The answer of our own routes to a request that failed."""
+    more: dict[str, object] = {}
+    if isinstance(error, SqlError):
+        more = {"sqlcode": error.sqlcode, "sqlstate": error.sqlstate}
+    if isinstance(error, UnknownName):
+        more = {"nearest": error.nearest}
+    status, headers = status_of(error), headers_of(error)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not headers:
+        _LOG.error("request failed", exc_info=error)
+    return problem(status, type(error).__name__, str(error), headers, **more)
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -71,12 +128,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(FramesiftError)
     async def _ours(_request: Request, error: FramesiftError) -> JSONResponse:
-        more: dict[str, object] = {}
-        if isinstance(error, SqlError):
-            more = {"sqlcode": error.sqlcode, "sqlstate": error.sqlstate}
-        if isinstance(error, UnknownName):
-            more = {"nearest": error.nearest}
-        return problem(status_of(error), type(error).__name__, str(error), None, **more)
+        return answer_to(error)
 
     @app.exception_handler(RequestValidationError)
     async def _request(_request: Request, error: RequestValidationError) -> JSONResponse:
@@ -89,9 +141,3 @@ def add_handlers(app: FastAPI) -> None:
     async def _http(_request: Request, error: HTTPException) -> JSONResponse:
         title = HTTPStatus(error.status_code).phrase
         return problem(error.status_code, title, str(error.detail), error.headers)
-
-    @app.exception_handler(Exception)
-    async def _unexpected(_request: Request, error: Exception) -> JSONResponse:
-        # The traceback is the server's log's: the client has no use for it.
-        detail = f"unexpected {type(error).__name__}; the server's log says more"
-        return problem(500, "InternalError", detail)

@@ -4,18 +4,15 @@ One piece of middleware around the whole application, so that no route can forge
 """
 
 import hashlib
-import json
 import time
 from collections import OrderedDict
 from dataclasses import replace
 from http import HTTPStatus
 
 import anyio.to_thread
-from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers import (
-    DISCOVER,
     LOGIN,
     NOBODY_ASKED,
     OPEN,
@@ -24,10 +21,11 @@ from api.callers import (
     below,
     need_of,
 )
-from api.errors import problem, status_of
+from api.errors import refusal
 from api.passage import Passage
+from api.shared import Changes
 from catalog import login_throttle, row_collections, tokens, users
-from catalog.errors import FramesiftError, LoginThrottled, NotAuthenticated
+from catalog.errors import FramesiftError, NotAuthenticated
 from catalog.record_store import RecordStore
 from catalog.tokens import SCOPES
 from catalog.user_tables import User
@@ -37,6 +35,7 @@ _TRUSTED_S = 2.0
 
 _CALLERS = 1024
 _LOGINS_AT_ONCE = 2  # each takes 64 MiB and a core
+_RECORDS_AT_ONCE = 8
 _REFUSALS_NOTED = 30
 _REFUSALS_EVERY_S = 60.0
 
@@ -44,17 +43,20 @@ _REFUSALS_EVERY_S = 60.0
 class Gate:
     """The middleware."""
 
-    def __init__(self, app: ASGIApp, authenticates: bool) -> None:
+    def __init__(self, app: ASGIApp, authenticates: bool, changes: Changes) -> None:
         """Wrap an application.
 
         Args:
             app: The application; its workspace is the one of `app.state`.
             authenticates: Ask who they are; else everybody may do everything.
+            changes: In all processes of this server, of who may do what.
         """
         self._app, self._authenticates = app, authenticates
-        self._callers = _KnownCallers()
+        self._callers = _KnownCallers(changes)
         self._refusals = _Refusals()
         self._logins = anyio.CapacityLimiter(_LOGINS_AT_ONCE)
+        # Threads of its own: who asks must not wait for what others have asked.
+        self._records = anyio.CapacityLimiter(_RECORDS_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it."""
@@ -70,7 +72,6 @@ class Gate:
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 await self._note(passage, message["status"])
-                message = _with_header(message, b"X-Request-Id", passage.request_id)
             await send(message)
 
         try:
@@ -93,7 +94,9 @@ class Gate:
             LoginThrottled: Too many were not.
         """
         user = await self._user_of(passage)
-        return await anyio.to_thread.run_sync(tokens.log_in, passage.records, user)
+        return await anyio.to_thread.run_sync(
+            tokens.log_in, passage.records, user, limiter=self._records
+        )
 
     async def _admit(self, passage: "Passage") -> None:
         if not self._authenticates:
@@ -112,17 +115,19 @@ class Gate:
             return known
         if secret.startswith("basic "):
             user = await self._user_of(passage)
-            found = await _caller(passage.records, user, SCOPES[-1], logged_in=True)
+            found = await self._caller(passage.records, user, SCOPES[-1], logged_in=True)
         else:
             text = secret.removeprefix("bearer ")
-            held = await anyio.to_thread.run_sync(tokens.holder, passage.records, text)
+            held = await anyio.to_thread.run_sync(
+                tokens.holder, passage.records, text, limiter=self._records
+            )
             if held is None:
                 raise NotAuthenticated(
                     "the token is none, or has expired or been revoked: get another one from "
                     f"{LOGIN}, or by 'framesift token create'"
                 )
             logged_in = held.token.name is None
-            found = await _caller(passage.records, held.user, held.token.scope, logged_in)
+            found = await self._caller(passage.records, held.user, held.token.scope, logged_in)
         self._callers.keep(secret, found)
         return found
 
@@ -144,27 +149,20 @@ class Gate:
             return
         if refused and not self._refusals.noted(passage.address):
             return
-        await anyio.to_thread.run_sync(passage.note, "login" if is_login else "", status)
+        await anyio.to_thread.run_sync(
+            passage.note, "login" if is_login else "", status, limiter=self._records
+        )
 
-
-def refusal(path: str, error: FramesiftError) -> JSONResponse:
-    """The answer to a request that is not let through, on Discover's routes in Discover's shape."""
-    headers: dict[str, str] = {}
-    if isinstance(error, NotAuthenticated):
-        headers["WWW-Authenticate"] = "Basic" if below(path, DISCOVER) else "Bearer"
-    if isinstance(error, LoginThrottled):
-        headers["Retry-After"] = str(max(1, round(error.wait_s)))
-    status = status_of(error)
-    if below(path, DISCOVER):
-        return _DiscoverJson({"reason": str(error), "status": "error"}, status, headers)
-    return problem(status, type(error).__name__, str(error), headers)
-
-
-class _DiscoverJson(JSONResponse):
-    """With a blank after the colon, as clients of the product grep it."""
-
-    def render(self, content: object) -> bytes:
-        return json.dumps(content).encode()
+    async def _caller(
+        self, records: RecordStore, user: User, scope: str, logged_in: bool
+    ) -> Caller:
+        caller = Caller(user.name, frozenset(user.roles), scope, logged_in)
+        if caller.sees_all:
+            return caller
+        rules = await anyio.to_thread.run_sync(
+            row_collections.rules_of, records, user.name, limiter=self._records
+        )
+        return replace(caller, rules=rules)
 
 
 def _log_in(records: RecordStore, name: str, password: str, address: str) -> User:
@@ -176,25 +174,17 @@ def _log_in(records: RecordStore, name: str, password: str, address: str) -> Use
     return user
 
 
-async def _caller(records: RecordStore, user: User, scope: str, logged_in: bool) -> Caller:
-    caller = Caller(user.name, frozenset(user.roles), scope, logged_in)
-    if caller.sees_all:
-        return caller
-    rules = await anyio.to_thread.run_sync(row_collections.rules_of, records, user.name)
-    return replace(caller, rules=rules)
-
-
-def _with_header(message: Message, name: bytes, value: str) -> Message:
-    return {**message, "headers": [*message.get("headers", []), (name, value.encode())]}
-
-
 class _KnownCallers:
     """Who was let in a moment ago, by a hash of what they sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes) -> None:
         self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
+        self._changes, self._seen = changes, changes.mark
 
     def get(self, secret: str) -> Caller | None:
+        if self._seen != self._changes.mark:
+            self._seen = self._changes.mark
+            self._known.clear()
         since, caller = self._known.get(_hashed(secret), (0.0, None))
         return caller if caller is not None and time.monotonic() - since < _TRUSTED_S else None
 
@@ -204,7 +194,8 @@ class _KnownCallers:
             self._known.popitem(last=False)
 
     def forget(self) -> None:
-        self._known.clear()
+        """Here and in the server's other processes."""
+        self._changes.add()
 
 
 def _hashed(secret: str) -> bytes:

@@ -10,6 +10,7 @@ closed after the answer, so that nothing behind such a request is read as anothe
 import re
 from typing import Any
 
+from h11 import RemoteProtocolError
 from h11._receivebuffer import ReceiveBuffer
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -25,15 +26,22 @@ class TolerantH11Protocol(H11Protocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """As uvicorn's."""
         super().__init__(*arguments, **options)
-        self.conn._receive_buffer = HeadBuffer()
+        self.conn._receive_buffer = HeadBuffer(self.config.h11_max_incomplete_event_size)
 
 
 class HeadBuffer(ReceiveBuffer):
     """h11's, which takes one carriage return too many from the end of a bearer token."""
 
+    def __init__(self, most_bytes: int | None = None) -> None:
+        """Empty; ``most_bytes`` is what a head may have: h11 limits only one that is not whole."""
+        super().__init__()
+        self._most_bytes = most_bytes
+
     def maybe_extract_lines(self) -> list[bytearray] | None:
         """The lines of a head, or of a chunked body's trailer, when they are there."""
         lines = super().maybe_extract_lines()
+        if lines and self._most_bytes and sum(map(len, lines)) > self._most_bytes:
+            raise RemoteProtocolError("the head is too long", error_status_hint=431)
         if lines and (place := _stray(lines)) is not None:
             del lines[place][-1]
             lines.append(bytearray(b"Connection: close"))

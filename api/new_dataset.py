@@ -21,6 +21,7 @@ from query.selection import Question, Selection
 from query.sets.apart import DRIVE, MIN_GAP_S, KeepAway
 from query.sets.methods import Demand, Match, Method
 from query.sets.select_set import Asked, distribution, select_set, with_columns
+from query.why_empty import why_empty
 
 
 class Apart(BaseModel):
@@ -88,7 +89,7 @@ class NewDataset(Divided):
 class NewSplit(Divided):
     """A dataset to be divided anew."""
 
-    split: str = Field(examples=["train=0.8,validation=0.2"])
+    split: str = Field(min_length=1, examples=["train=0.8,validation=0.2"])
 
 
 class NewExtension(Apart):
@@ -117,9 +118,21 @@ def ask(workspace: Workspace, question: Question, at: int | None = None) -> Sele
     )
 
 
-def described(workspace: Workspace, question: Question, at: int | None = None) -> Description:
+def described(
+    workspace: Workspace, question: Question, at: int | None = None, *, answered: bool = False
+) -> Description:
     """What a question means, without asking it; of the snapshot ``at`` as `ask`."""
-    return describe(workspace.catalog, question, workspace.records.class_names(), at)
+    names = workspace.records.class_names()
+    return describe(workspace.catalog, question, names, at, answered=answered)
+
+
+def reason_for_none(workspace: Workspace, selection: Selection) -> str:
+    """Why an answer has no frames; "" where it has some."""
+    if len(selection):
+        return ""
+    names = workspace.records.class_names()
+    timeout_s = workspace.settings.query_timeout_s
+    return why_empty(workspace.catalog, selection.question, names, timeout_s)
 
 
 def make_dataset(workspace: Workspace, wanted: NewDataset, at: int | None = None) -> Dataset:

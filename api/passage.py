@@ -2,19 +2,17 @@
 
 import base64
 import binascii
-import re
-from dataclasses import dataclass, field
-from uuid import uuid4
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from api.callers import DISCOVER, LOGIN, Caller, below
+from api.request_id import request_id
 from catalog import audit_log
 from catalog.errors import NotAuthenticated
 from catalog.record_store import RecordStore
 
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _BASIC_DOMAIN = "default/"
 
 
@@ -25,18 +23,14 @@ class Passage:
     Attributes:
         caller: Who asks; None where nobody was asked.
         who: The name for the audit log: what was claimed, until it is proven.
-        request_id: Of the request, or one of ours.
     """
 
     scope: Scope
     caller: Caller | None = None
     who: str = ""
-    request_id: str = field(init=False)
 
     def __post_init__(self) -> None:
         self._headers = Headers(scope=self.scope)
-        given = self._headers.get("x-request-id", "")
-        self.request_id = given if _REQUEST_ID.fullmatch(given) else uuid4().hex
 
     @property
     def method(self) -> str:
@@ -100,5 +94,5 @@ class Passage:
         """Write this request into the audit log."""
         audit_log.add(
             self.records, self.who, what or self.method, self.path, str(status),
-            address=self.address, request_id=self.request_id,
+            address=self.address, request_id=request_id.get(),
         )  # fmt: skip

@@ -38,9 +38,9 @@ class TokenBody(BaseModel):
     name: str | None = Field(examples=["notebook"])
     scope: str = Field(examples=["read"])
     state: str = Field(description="valid, expired or revoked", examples=["valid"])
-    created: str
-    expires: str
-    last_used: str | None = Field(description="To the minute.")
+    created: str = Field(examples=["2026-11-21T14:08:18Z"])
+    expires: str = Field(examples=["2027-11-21T14:08:18Z"])
+    last_used: str | None = Field(description="To the minute.", examples=["2026-11-21T15:00:00Z"])
 
     @classmethod
     def of(cls, token: Token, user: str) -> "TokenBody":
@@ -61,7 +61,9 @@ class TokenBody(BaseModel):
 class NewTokenBody(TokenBody):
     """A token that was made just now."""
 
-    token: str = Field(description="Shown this once: only its hash is kept.")
+    token: str = Field(
+        description="Shown this once: only its hash is kept.", examples=["fs_Xb1..."]
+    )
 
 
 class CollectionBody(BaseModel):

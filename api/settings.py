@@ -1,9 +1,11 @@
 """Settings, read once from the environment; everything below api/ gets arguments."""
 
+import os
 from pathlib import Path
+from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from catalog.errors import InvalidInput
 
@@ -45,6 +47,11 @@ class Settings(BaseSettings):
         description="postgresql:// URL of the records, or path of a SQLite file; "
         "HOME/records/records.sqlite by default.",
     )
+    secret_key: SecretStr | None = Field(
+        default=None,
+        description="Key that keys of sources are encrypted by: 32 bytes in URL-safe base64; "
+        "in the file HOME/secret.key by default.",
+    )
     lock_wait_s: float = Field(
         default=60.0, gt=0, description="How long a write waits for another one [s]."
     )
@@ -65,6 +72,86 @@ class Settings(BaseSettings):
     query_max_rows: int = Field(
         default=1_000_000, gt=0, description="Rows that one statement may return."
     )
+    statements_at_once: int = Field(
+        default=32, ge=1, le=256, description="Statements that a server process runs at once."
+    )
+    statements_waiting: int = Field(
+        default=256, ge=0, description="Statements that wait for their turn; more are refused."
+    )
+    connections: int = Field(
+        default=16_384,
+        ge=8,
+        description="Connections that a server process keeps open; of those that ask nothing the "
+        "oldest are closed for new ones.",
+    )
+    head_timeout_s: float = Field(
+        default=10.0, gt=0, description="How long a request's head may take to come [s]."
+    )
+    body_timeout_s: float = Field(
+        default=30.0,
+        gt=0,
+        description="How long a request's body may take to come [s], and 1 s more for each 4 KiB.",
+    )
+    write_timeout_s: float = Field(
+        default=30.0, gt=0, description="How long a client may read nothing of its answer [s]."
+    )
+    keep_alive_s: int = Field(
+        default=15, gt=0, description="How long a connection may wait for its next request [s]."
+    )
+    max_body_mb: int = Field(default=16, ge=1, description="What a request's body may have [MiB].")
+    max_file_mb: int = Field(
+        default=1024, ge=1, description="What a request with a file of tag values may have [MiB]."
+    )
+    source_schemes: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=("file", "s3"),
+        description="Schemes of sources that may be added over REST, with commas between.",
+    )
+    source_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Hosts (or host:port) of S3 servers inside the server's own network that "
+        "sources added over REST may name, with commas between; public ones may be named anyway.",
+    )
+    source_roots: Annotated[tuple[Path, ...], NoDecode] = Field(
+        default=(),
+        description="Folders below which sources added over REST may lie, with colons between; "
+        "admins may name any.",
+    )
+
+    mcp: bool | None = Field(
+        default=None,
+        description="Whether assistants may ask at /mcp; by default where the extra mcp is there.",
+    )
+
+    server: str | None = Field(
+        default=None, description="URL of a server that commands ask, in place of a home."
+    )
+    token: SecretStr | None = Field(default=None, description="A token for that server.")
+    server_ca_bundle: Path | None = Field(
+        default=None, description="PEM file of authorities to trust for that server."
+    )
+    config: Path = Field(
+        default_factory=lambda: Path.home() / ".config" / "framesift",
+        description="Folder where 'framesift login' keeps tokens.",
+    )
+
+    @field_validator("server", mode="before")
+    @classmethod
+    def _empty_is_none(cls, given: Any) -> Any:
+        return given or None
+
+    @field_validator("source_schemes", "source_hosts", mode="before")
+    @classmethod
+    def _by_commas(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        return tuple(part.strip().lower() for part in given.split(",") if part.strip())
+
+    @field_validator("source_roots", mode="before")
+    @classmethod
+    def _by_colons(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        return tuple(part for part in given.split(os.pathsep) if part)
 
 
 def read_settings() -> Settings:

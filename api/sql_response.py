@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from itertools import chain
@@ -14,8 +15,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from api.discover.task_files import Output
 from api.discover.tasks import PATIENCE_S, Task
+from api.errors import headers_of
+from api.metrics import REFUSED, observe_query
 from api.workspace import Workspace
-from catalog.errors import FramesiftError
+from catalog.errors import FramesiftError, ServerBusy
 from query.result_format import MEDIA_TYPES, Format, encoded
 from query.run_sql import stream_sql
 from query.statement_watch import Cancellation
@@ -28,8 +31,7 @@ CONTENT_TYPES = {
 }
 """Format -> the Content-Type of an answer in it."""
 
-_limiter = CapacityLimiter(32)
-"""Statements that run or are read at once; more wait. Other requests have threads of their own."""
+_RETRY_S = 10.0
 
 _detached: set["asyncio.Future[None]"] = set()
 """What runs on after its answer: nobody else holds it."""
@@ -49,7 +51,8 @@ class SqlResponse(Response):
         statement: str,
         format_: Format,
         refusal: Callable[[FramesiftError], Response],
-        later: Callable[[Cancellation], tuple[Task, Response]],
+        later: Callable[[Cancellation], tuple[Task, Response]] | None = None,
+        at: int | None = None,
     ) -> None:
         """Nothing runs yet.
 
@@ -58,7 +61,9 @@ class SqlResponse(Response):
             statement: In Db2's SQL.
             format_: How the rows are sent.
             refusal: The answer to a statement that fails before its first rows.
-            later: Makes a task of it, and the answer that says so.
+            later: Makes a task of it, and the answer that says so; where it is None, the answer
+                waits for the rows, however long they take.
+            at: The snapshot to ask; the newest when None.
         """
         settings = workspace.settings
         super().__init__(
@@ -69,7 +74,7 @@ class SqlResponse(Response):
         del self.headers["content-length"]
         self._workspace, self._statement, self._format = workspace, statement, format_
         self._max_rows, self._timeout_s = settings.query_max_rows, settings.query_timeout_s
-        self._refusal, self._later = refusal, later
+        self._refusal, self._later, self._at = refusal, later, at
         self._cancellation = Cancellation()
         self._task: Task | None = None
         self._begun = False
@@ -77,20 +82,29 @@ class SqlResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the statement and send its rows."""
+        # Other requests have threads of their own.
+        limiter: CapacityLimiter = scope["app"].state.statements
+        if limiter.statistics().tasks_waiting >= self._workspace.settings.statements_waiting:
+            REFUSED.labels("sql").inc()
+            error = ServerBusy(_RETRY_S)
+            answer = self._refusal(error)
+            answer.headers.update(headers_of(error))
+            await answer(scope, receive, send)
+            return
         watching = asyncio.create_task(self._cancel_at_disconnect(receive))
         running = asyncio.ensure_future(
-            to_thread.run_sync(self._run, scope, receive, send, limiter=_limiter)
+            to_thread.run_sync(self._run, scope, receive, send, limiter=limiter)
         )
         try:
-            await asyncio.wait({running}, timeout=PATIENCE_S)
-            answer = None if running.done() or self._begun else await self._hand_over()
-            if answer is None:
+            await asyncio.wait({running}, timeout=None if self._later is None else PATIENCE_S)
+            handed = None if running.done() or self._begun else await self._hand_over()
+            if handed is None:
                 await running
                 return
             watching.cancel()  # the end of this answer is not the end of the statement
             _detached.add(running)
             running.add_done_callback(_detached.discard)
-            await answer(scope, receive, send)
+            await handed(scope, receive, send)
         finally:
             watching.cancel()
             if self._task is None:
@@ -98,6 +112,8 @@ class SqlResponse(Response):
 
     async def _hand_over(self) -> Response | None:
         """Let the statement go on as a task; None where its rows are there now, or it cannot."""
+        if self._later is None:
+            return None
         try:
             task, answer = await to_thread.run_sync(self._later, self._cancellation)
         except FramesiftError as error:
@@ -121,8 +137,10 @@ class SqlResponse(Response):
         with closing(self._chunks()) as chunks:
             failed: Exception | None = None
             first: list[bytes] = []
+            began = time.perf_counter()
             try:
                 first = [next(chunks, b"")]
+                observe_query("sql", began)
             except Exception as error:
                 failed = error
             with self._lock:
@@ -162,6 +180,7 @@ class SqlResponse(Response):
         with stream_sql(
             self._workspace.catalog,
             self._statement,
+            at=self._at,
             max_rows=self._max_rows,
             timeout_s=self._timeout_s,
             cancellation=self._cancellation,

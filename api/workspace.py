@@ -16,6 +16,8 @@ from catalog.postgres import Postgres
 from catalog.record_store import RecordStore
 from catalog.s3_prefix import S3Access, S3Prefix
 from catalog.store import CatalogStore
+from ingest import sealed_keys
+from ingest.sealed_keys import SecretKey
 from query.collection_rule import rows_of
 
 
@@ -53,12 +55,20 @@ _LIMITED = 16
 class Workspace:
     """Stores and folders of one home; each store is opened when first used."""
 
-    def __init__(self, settings: Settings, *, serves: bool = False) -> None:
-        """Open nothing yet; ``serves`` where many questions will be asked of this process."""
-        self.settings, self.serves = settings, serves
+    def __init__(self, settings: Settings, *, serves: bool = False, processes: int = 1) -> None:
+        """Open nothing yet.
+
+        Args:
+            settings: Which home.
+            serves: Many questions will be asked of this process.
+            processes: How many such processes share what a server may hold in memory.
+        """
+        self.settings, self.serves, self._processes = settings, serves, processes
         self.home = settings.home.expanduser().absolute()
         self._limited: OrderedDict[tuple[str, ...], Workspace] = OrderedDict()
         self._limiting = threading.Lock()
+        given = settings.secret_key.get_secret_value() if settings.secret_key else ""
+        sealed_keys.use(SecretKey(self.home / "secret.key", given))
 
     @cached_property
     def catalog_location(self) -> CatalogLocation:
@@ -93,7 +103,7 @@ class Workspace:
     @property
     def _hot_memory_mb(self) -> int:
         given = self.settings.hot_memory_mb
-        return memory_mb() // 4 if given is None else given
+        return (memory_mb() // 4 if given is None else given) // self._processes
 
     def limited_to(self, rules: tuple[str, ...]) -> "Workspace":
         """The same home for somebody who sees the rows of collections with these rules, or none."""
@@ -122,6 +132,11 @@ class Workspace:
         return self.home / "datasets"
 
     @property
+    def images(self) -> Path:
+        """Folder of pictures that were made of frames."""
+        return self.home / "cache" / "images"
+
+    @property
     def indexes(self) -> Path:
         """Folder of tar archives' indexes."""
         return self.home / "indexes"
@@ -135,6 +150,18 @@ class Workspace:
     def cache(self) -> Path:
         """Folder that datasets are staged into."""
         return (self.settings.cache or self.home / "cache").expanduser().absolute()
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Variables by which a command that this process starts opens the same home.
+
+        What is secret it has from this process's own.
+        """
+        cache = self.settings.cache
+        return {
+            "FRAMESIFT_HOME": str(self.home),
+            **({} if cache is None else {"FRAMESIFT_CACHE": str(self.cache)}),
+        }
 
     def close(self) -> None:
         """Close what is open."""

@@ -66,7 +66,7 @@ def _views(connection: duckdb.DuckDBPyConnection) -> set[str]:
 def _wide(tags: list[TagColumn]) -> str:
     """The statement behind metaocean_view."""
     columns = [
-        f'f."{name}"' if name in FILES_COLUMNS else f"CAST('' AS VARCHAR) AS \"{name}\""
+        f'f."{name}"' if name in FILES_COLUMNS else f'CAST(NULL AS VARCHAR) AS "{name}"'
         for name in VIEW_COLUMNS
     ]
     columns += [f'CAST({tag.table}."{tag.tag}" AS VARCHAR) AS "{tag.tag}"' for tag in tags]

@@ -3,12 +3,14 @@
     FramesiftError
     ├── InvalidInput             a value the user gave cannot be used
     │   ├── UnknownName          a class, tag, camera or split that does not exist
-    │   └── ClassListMissing     a source without its class_list.json
+    │   ├── ClassListMissing     a source without its class_list.json
+    │   └── BodyTooLarge         a request's body is longer than it may be
     ├── NotFound                 no source, dataset, job... of that name
     ├── AlreadyExists            the name is taken
     ├── NotAuthenticated         nobody that the server knows is asking
     ├── NotAllowed               who asks is known, and may not
     ├── LoginThrottled           too many logins have failed
+    ├── ServerBusy               too many requests of a kind wait already
     ├── BadFile                  a file's content cannot be used
     │   └── UnreadableFile       ... or could not be read this time
     ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
@@ -82,6 +84,20 @@ class ClassListMissing(InvalidInput):
     """A source without class_list.json: colours cannot be told apart."""
 
 
+class BodyTooLarge(InvalidInput):
+    """A request's body is longer than it may be.
+
+    Attributes:
+        most_bytes: What it may have.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        super().__init__(
+            f"the body has more than {most_bytes:,} bytes: send less, or in several requests"
+        )
+
+
 class NotFound(FramesiftError):
     """Nothing of that kind has that name.
 
@@ -128,6 +144,20 @@ class LoginThrottled(FramesiftError):
     def __init__(self, wait_s: float) -> None:
         self.wait_s = wait_s
         super().__init__(f"too many logins have failed: try again in {max(wait_s, 1):.0f} s")
+
+
+class ServerBusy(FramesiftError):
+    """As many requests of a kind wait as may wait.
+
+    Attributes:
+        wait_s: When to ask again [s].
+    """
+
+    def __init__(self, wait_s: float) -> None:
+        self.wait_s = wait_s
+        super().__init__(
+            f"too many requests of this kind wait for their turn; ask again in {wait_s:.0f} s"
+        )
 
 
 class BadFile(FramesiftError):

@@ -301,9 +301,9 @@ def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:
         "size": file.size,
         "qpart": None,
         "fkey": fkey,
-        "collection": "",
-        "temperature": "",
-        "duplicate": "",
+        "collection": None,
+        "temperature": None,
+        "duplicate": None,
         "sizeconsumed": file.size_consumed,
         "etag": file.etag,
     }

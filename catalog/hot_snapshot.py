@@ -38,6 +38,7 @@ class HotSnapshot:
 
     Attributes:
         number: Its number.
+        table_bytes: Memory that its tables take.
         classes: Its class pixels as an array; None where that does not fit into the budget.
     """
 
@@ -70,6 +71,7 @@ class HotSnapshot:
             self._connection.close()
             raise
         held = self._lock_down(budget_mb, limits)
+        self.table_bytes = held
         self.classes = self._class_matrix(budget_mb * 10**6 - held)
 
     def _load(self, source: duckdb.DuckDBPyConnection) -> None:
@@ -178,6 +180,12 @@ class HotSnapshots:
                 )
                 self._loading.start()
         return None
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the tables of the snapshot that is held take; 0 while there is none."""
+        held = self._held
+        return 0 if held is None else held.table_bytes
 
     def wait(self, seconds: float) -> bool:
         """Wait until nothing is being loaded; whether a snapshot is in memory."""

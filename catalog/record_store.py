@@ -16,6 +16,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.orm import Session
 
+import catalog.policy_tables
 import catalog.user_tables  # noqa: F401  its tables are records, too: backups and copies hold them
 from catalog.errors import (
     AlreadyExists,
@@ -28,10 +29,10 @@ from catalog.errors import (
 )
 from catalog.postgres import Postgres
 from catalog.records import PLATFORMS, Problem
-from catalog.tables import Dataset, Job, Scan, ScanProblem, Source, TagDefinition
+from catalog.tables import Dataset, Job, Scan, ScanProblem, Source, Staging, TagDefinition
 from catalog.write_lock import write_lock
 
-NEWEST = "0005"
+NEWEST = "0007"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 _KEYS_PER_STATEMENT = 500
@@ -174,12 +175,18 @@ class RecordStore:
     # Scans
 
     def scans(
-        self, *, source: str | None = None, before: int | None = None, limit: int = 100
+        self,
+        *,
+        source: str | None = None,
+        state: str | None = None,
+        before: int | None = None,
+        limit: int = 100,
     ) -> list[tuple[Scan, str]]:
         """Scans with their source's name, newest first.
 
         Args:
             source: Only of the source of this name.
+            state: Only in this state.
             before: Only those with a smaller number.
             limit: At most so many.
 
@@ -189,6 +196,8 @@ class RecordStore:
         query = select(Scan, Source.name).join(Source).order_by(Scan.id.desc()).limit(limit)
         if source is not None:
             query = query.where(Scan.source_id == self.source(source).id)
+        if state is not None:
+            query = query.where(Scan.state == state)
         if before is not None:
             query = query.where(Scan.id < before)
         with self.session() as session:
@@ -328,16 +337,75 @@ class RecordStore:
         Raises:
             NotFound: There is none.
         """
-        with self.session() as session:
+        with self.reading() as session:
             job = session.scalar(select(Job).where(Job.name == name))
             if job is None:
                 raise NotFound("job", name, "see framesift jobs list")
             return job
 
-    def jobs(self) -> list[Job]:
-        """Every job, newest first."""
-        with self.session() as session:
-            return list(session.scalars(select(Job).order_by(Job.id.desc())))
+    def jobs(
+        self,
+        *,
+        kind: str | None = None,
+        states: Sequence[str] | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> list[Job]:
+        """Jobs, newest first.
+
+        Args:
+            kind: Only of this kind.
+            states: Only in one of these states.
+            before: Only those with a smaller id.
+            limit: At most so many.
+        """
+        query = select(Job).order_by(Job.id.desc()).limit(limit)
+        if kind is not None:
+            query = query.where(Job.kind == kind)
+        if states is not None:
+            query = query.where(Job.state.in_(states))
+        if before is not None:
+            query = query.where(Job.id < before)
+        with self.reading() as session:
+            return list(session.scalars(query))
+
+    # Stagings
+
+    def stagings(
+        self,
+        *,
+        dataset_id: int | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> list[tuple[Staging, str]]:
+        """Stagings with the "name@version" of what was staged, newest first.
+
+        Args:
+            dataset_id: Only of this dataset.
+            before: Only those with a smaller id.
+            limit: At most so many.
+        """
+        query = select(Staging, Dataset).join(Dataset).order_by(Staging.id.desc()).limit(limit)
+        if dataset_id is not None:
+            query = query.where(Staging.dataset_id == dataset_id)
+        if before is not None:
+            query = query.where(Staging.id < before)
+        with self.reading() as session:
+            return [
+                (staging, f"{dataset.name}@{dataset.version}")
+                for staging, dataset in session.execute(query)
+            ]
+
+    def staging(self, number: int) -> tuple[Staging, str]:
+        """A staging and the "name@version" of what was staged.
+
+        Raises:
+            NotFound: There is none of that number.
+        """
+        found = self.stagings(before=number + 1, limit=1) if 0 < number < 2**31 else []
+        if not found or found[0][0].id != number:
+            raise NotFound("staging", str(number), "GET /v1/stagings lists them")
+        return found[0]
 
 
 def _sqlite_engine(path: Path) -> Engine:

@@ -32,7 +32,7 @@ class Source(Base):
     cluster: Mapped[str] = mapped_column(String(64))
     datasource: Mapped[str] = mapped_column(String(1024))
     site: Mapped[str] = mapped_column(String(16), default="")
-    # How to reach it: endpoint, profile... never a secret (ingest.source_options).
+    # How to reach it: endpoint, profile, encrypted keys (ingest.source_options).
     options: Mapped[dict[str, Any]] = mapped_column(default=dict)
     # "#rrggbb" -> name, as read by the last scan; empty before the first.
     class_list: Mapped[dict[str, Any]] = mapped_column(default=dict)
@@ -130,7 +130,7 @@ class Staging(Base):
 
 
 class Job(Base):
-    """Training or validation of a manifest on a backend."""
+    """Training, validation, or a command of this program, on a backend."""
 
     __tablename__ = "jobs"
     __table_args__ = (Index("jobs_by_state", "state"),)
@@ -151,3 +151,21 @@ class Job(Base):
     created: Mapped[datetime] = mapped_column(default=now)
     started: Mapped[datetime | None]
     finished: Mapped[datetime | None]
+
+
+class KeptAnswer(Base):
+    """The answer to a request that a client gave a key, so that it can be sent again."""
+
+    __tablename__ = "kept_answers"
+    __table_args__ = (Index("kept_answers_by_until", "until"),)
+
+    # SHA-256 of user and key.
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    # HMAC of the request by the client's key, which is kept nowhere: a body may hold a password.
+    digest: Mapped[str] = mapped_column(String(64))
+    # Null while the request is under way.
+    status: Mapped[int | None]
+    headers: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    body: Mapped[str] = mapped_column(default="")
+    # When it is forgotten; while it is under way, when its worker counts as dead.
+    until: Mapped[datetime]

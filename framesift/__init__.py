@@ -7,9 +7,54 @@
     )
     frames.save("val-bikes")
 
-Needs httpx and nothing else of Framesift.
+Needs httpx and nothing else of Framesift; pyarrow, pandas and Pillow only where an answer is asked
+for in their form. Reads no environment variables. See docs/python.md.
 """
 
-from framesift.client import Client, FramesiftServerError, Selection, connect
+from framesift.client import Client, connect
+from framesift.datasets import Dataset, demand
+from framesift.errors import (
+    AlreadyExists,
+    FramesiftServerError,
+    InvalidQuestion,
+    JobFailed,
+    NoAnswer,
+    NotAllowed,
+    NotAuthenticated,
+    NotFound,
+    ServerFailed,
+    SqlError,
+    Throttled,
+    UnknownName,
+    WrongVersion,
+)
+from framesift.frames import Frame
+from framesift.jobs import Job
+from framesift.picture import Picture
+from framesift.selection import Selection
+from framesift.sql import SqlResult
 
-__all__ = ["Client", "FramesiftServerError", "Selection", "connect"]
+__all__ = [
+    "AlreadyExists",
+    "Client",
+    "Dataset",
+    "Frame",
+    "FramesiftServerError",
+    "InvalidQuestion",
+    "Job",
+    "JobFailed",
+    "NoAnswer",
+    "NotAllowed",
+    "NotAuthenticated",
+    "NotFound",
+    "Picture",
+    "Selection",
+    "ServerFailed",
+    "SqlError",
+    "SqlResult",
+    "Throttled",
+    "UnknownName",
+    "WrongVersion",
+    "connect",
+    "demand",
+]

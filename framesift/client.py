@@ -1,129 +1,76 @@
-"""A server's selections and datasets, over REST."""
+"""A connection to a server, and what it is asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
-
-
-class FramesiftServerError(Exception):
-    """The server answered with an error, or did not answer.
-
-    Attributes:
-        status: HTTP status; None where there was no answer.
-    """
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        self.status = status
-        super().__init__(message)
-
-
-PixelRange = tuple[int | None, int | None] | int
-"""Lowest and highest pixels, None for an open end; one number means exactly that many."""
-
-ShareRange = tuple[float | None, float | None]
-"""Lowest and highest share of a frame's pixels, 0 to 1, None for an open end."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Frames that a server chose.
-
-    Attributes:
-        question: What was asked, as the server understood it.
-        snapshot: The catalog snapshot it was asked of.
-        sentence: The question in English.
-        sql: The question in Db2's SQL, over metaocean_view.
-        note: What of the question SQL cannot say; empty where that is nothing.
-        frames: One mapping per frame, in order; class tags hold pixels.
-    """
-
-    question: Mapping[str, Any]
-    snapshot: int
-    sentence: str
-    sql: str
-    note: str
-    frames: Sequence[Mapping[str, Any]]
-    _client: "Client" = field(repr=False)
-
-    def __len__(self) -> int:
-        """Number of frames."""
-        return len(self.frames)
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        """The frames, in order."""
-        return iter(self.frames)
-
-    def save(
-        self, name: str, *, split: str | None = None, split_by: str = "scene", seed: int = 0
-    ) -> Mapping[str, Any]:
-        """Have the server save these frames as a dataset; the dataset.
-
-        Args:
-            name: The dataset's name.
-            split: Such as "train=0.8,validation=0.2"; undivided when None.
-            split_by: What stays on one side: "scene", "camera" or "frame".
-            seed: Decides the division.
-
-        Raises:
-            FramesiftServerError: The server refuses, or does not answer.
-        """
-        body = {"name": name, "question": self.question, "split": split}
-        return self._client._ask(
-            "POST",
-            "/v1/datasets",
-            body | {"split_by": split_by, "seed": seed},
-            at=self.snapshot,
-        )
-
-    def to_arrow(self) -> Any:
-        """The frames as a pyarrow.Table (needs pyarrow)."""
-        import pyarrow as pa
-
-        return pa.Table.from_pylist([dict(frame) for frame in self.frames])
-
-    def to_pandas(self) -> Any:
-        """The frames as a pandas.DataFrame (needs pandas)."""
-        import pandas as pd  # type: ignore[import-untyped,unused-ignore]
-
-        return pd.DataFrame([dict(frame) for frame in self.frames])
+from framesift import statistics
+from framesift.datasets import Datasets
+from framesift.frames import Frame, frame_named, paged_frames
+from framesift.jobs import Jobs
+from framesift.models import Models
+from framesift.question import Names, PixelRange, ShareRange, names_of, question_of
+from framesift.selection import Selection
+from framesift.sources import Sources
+from framesift.sql import SqlResult
+from framesift.statistics import asked_frames
+from framesift.tags import Tags
+from framesift.transport import Transport
 
 
 class Client:
-    """A connection to a server; usable as a context manager."""
+    """A connection to a server; usable as a context manager, and from several threads.
 
-    def __init__(self, url: str, token: str | None = None, timeout_s: float = 600.0) -> None:
+    Attributes:
+        datasets: Saved, versioned selections.
+        jobs: Training, validation and other long work.
+        models: What training jobs made.
+        sources: Places that hold files.
+        tags: Named values on frames.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        timeout_s: float = 600.0,
+        ca_bundle: str | None = None,
+    ) -> None:
         """Nothing is sent yet.
 
         Args:
             url: The server, such as "http://127.0.0.1:8008".
             token: Sent with every request, where the server asks for one.
             timeout_s: How long an answer may take.
+            ca_bundle: PEM file of authorities to trust, such as a self-signed certificate.
 
         Raises:
             FramesiftServerError: The URL cannot be one.
         """
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        try:
-            self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout_s)
-        except httpx.InvalidURL as error:
-            raise FramesiftServerError(
-                f"url '{url}': {error}; expected one such as http://127.0.0.1:8008"
-            ) from error
+        transport = Transport(url, token, timeout_s, ca_bundle)
+        self._transport = transport
+        self.datasets, self.jobs, self.models = (
+            Datasets(transport),
+            Jobs(transport),
+            Models(transport),
+        )
+        self.sources, self.tags = Sources(transport), Tags(transport)
+
+    def __repr__(self) -> str:
+        """The server; never the token."""
+        return f"<framesift.Client {self._transport.url}>"
 
     def select(
         self,
         *,
         where: str | None = None,
-        camera: str | Sequence[str] = (),
-        scene: str | Sequence[str] = (),
-        has: str | Sequence[str] = (),
-        without: str | Sequence[str] = (),
+        camera: Names = (),
+        scene: Names = (),
+        has: Names = (),
+        without: Names = (),
         share: Mapping[str, ShareRange] | None = None,
         time: tuple[str | None, str | None] | None = None,
         condition: Mapping[str, Any] | None = None,
-        order: str | Sequence[str] = (),
+        order: Names = (),
         limit: int | None = None,
         sample: int | None = None,
         seed: int = 0,
@@ -152,54 +99,223 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        question: dict[str, Any] = {
-            "ranges": [_range(tag, value) for tag, value in ranges.items()],
-            "where": where,
-            "cameras": _names(camera),
-            "scenes": _names(scene),
-            "order": _names(order),
-            "limit": limit,
-            "sample": sample,
-            "seed": seed,
-            "condition": _all(
-                [
-                    *({"kind": "has", "tag": name} for name in _names(has)),
-                    *({"kind": "without", "tag": name} for name in _names(without)),
-                    *(
-                        {"kind": "share", "tag": name, "lowest": low, "highest": high}
-                        for name, (low, high) in (share or {}).items()
-                    ),
-                    *([] if time is None else [_time(*time)]),
-                    *([] if condition is None else [condition]),
-                ]
-            ),
-        }
-        body = self._ask("POST", "/v1/selections", question, at=at)
-        return Selection(
-            question=body["question"],
-            snapshot=body["snapshot"],
-            sentence=body["sentence"],
-            sql=body["sql"],
-            note=body["note"],
-            frames=body["frames"],
-            _client=self,
+        question = question_of(
+            where=where,
+            camera=camera,
+            scene=scene,
+            has=has,
+            without=without,
+            share=share,
+            time=time,
+            condition=condition,
+            order=order,
+            limit=limit,
+            sample=sample,
+            seed=seed,
+            **ranges,
         )
+        return self.ask(question, at=at)
 
-    def classes(self, *, at: int | None = None) -> Sequence[Mapping[str, Any]]:
-        """Frames and pixel share of every class.
+    def ask(self, question: Mapping[str, Any], *, at: int | None = None) -> Selection:
+        """The frames that answer a question given as data, as a selection has it.
 
         Args:
-            at: The catalog snapshot to ask; the newest when None.
+            question: See docs/selections.md.
+            at: The catalog snapshot to ask; the question's or the newest when None.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        classes: Sequence[Mapping[str, Any]] = self._ask("GET", "/v1/classes", at=at)["classes"]
+        body = self._transport.json("POST", "/v1/selections", dict(question), asked={"at": at})
+        return Selection.of(body, self._transport)
+
+    def sql(self, statement: str, *, at: int | None = None) -> SqlResult:
+        """The rows of a SELECT in Db2's SQL; it runs when they are first asked for.
+
+        Args:
+            statement: Over metaocean, metaocean_view and t_<tag>.
+            at: The catalog snapshot to ask; the newest when None.
+        """
+        return SqlResult(statement, at, self._transport)
+
+    def frames(
+        self,
+        *,
+        question: Mapping[str, Any] | None = None,
+        dataset: str | Mapping[str, Any] | None = None,
+        split: str | None = None,
+        columns: Sequence[str] | None = None,
+        page: int = 1_000,
+        at: int | None = None,
+        **conditions: Any,
+    ) -> Iterator[Frame]:
+        """Frames by fkey, fetched a page at a time as they are wanted; all of one snapshot.
+
+        Args:
+            question: As a selection has it, without order, limit and sample.
+            dataset: Only its frames: NAME, NAME@VERSION or a Dataset.
+            split: Only this split of it.
+            columns: Columns and tags of each; the server's choice when None.
+            page: Frames that are fetched at once.
+            at: The catalog snapshot to ask; the dataset's or the newest when None.
+            **conditions: Of `select`, in place of a question. All frames where nothing is given.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+            TypeError: Both a question and conditions, or a keyword that there is not.
+        """
+        asked = asked_frames(question, conditions, dataset, split, at)
+        return paged_frames(self._transport, asked, columns, page)
+
+    def frame(self, fkey: str, *, at: int | None = None) -> Frame:
+        """One frame, with all columns and tags that the catalog has of it.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return frame_named(self._transport, fkey, at)
+
+    def classes(
+        self,
+        *,
+        question: Mapping[str, Any] | None = None,
+        dataset: str | Mapping[str, Any] | None = None,
+        split: str | None = None,
+        quantiles: bool = False,
+        at: int | None = None,
+        **conditions: Any,
+    ) -> Sequence[Mapping[str, Any]]:
+        """Frames and pixel share of every class; arguments as of `frames`.
+
+        Args:
+            question: As of `frames`.
+            dataset: As of `frames`.
+            split: As of `frames`.
+            quantiles: Also quantiles, in the frames that contain the class.
+            at: The catalog snapshot to ask; the newest when None.
+            **conditions: As of `frames`.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        asked = asked_frames(question, conditions, dataset, split, at)
+        report = statistics.class_report(self._transport, asked, None, quantiles)
+        classes: Sequence[Mapping[str, Any]] = report["classes"]
         return classes
 
+    def classes_by(
+        self,
+        by: str,
+        *,
+        question: Mapping[str, Any] | None = None,
+        dataset: str | Mapping[str, Any] | None = None,
+        split: str | None = None,
+        at: int | None = None,
+        **conditions: Any,
+    ) -> Mapping[str, Any]:
+        """The same for each camera or scene, below "groups"; arguments as of `frames`.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        asked = asked_frames(question, conditions, dataset, split, at)
+        return statistics.class_report(self._transport, asked, by, False)
+
+    def histogram(
+        self,
+        *tags: str,
+        bins: int | None = None,
+        top: int | None = None,
+        edges: Mapping[str, Sequence[float]] | None = None,
+        log: Names = (),
+        zero: Names = (),
+        question: Mapping[str, Any] | None = None,
+        dataset: str | Mapping[str, Any] | None = None,
+        split: str | None = None,
+        at: int | None = None,
+        **conditions: Any,
+    ) -> Mapping[str, Any]:
+        """Frames by the values of one tag, or of two; other arguments as of `frames`.
+
+        Args:
+            *tags: A tag, class or column; or two.
+            bins: Bins of a number; 20, or 8 of two tags, when None.
+            top: Most frequent texts; 20, or 8 of two tags, when None.
+            edges: Edges of a tag's bins, rising.
+            log: Tags with bins of equal ratio.
+            zero: Tags with a bin for 0 alone.
+            question: As of `frames`.
+            dataset: As of `frames`.
+            split: As of `frames`.
+            at: As of `frames`.
+            **conditions: As of `frames`.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return statistics.histogram(
+            self._transport,
+            tags,
+            asked_frames(question, conditions, dataset, split, at),
+            bins=bins,
+            top=top,
+            edges=edges or {},
+            log=names_of(log),
+            zero=names_of(zero),
+        )
+
+    def correlation(
+        self,
+        validation: str,
+        *,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> Mapping[str, Any]:
+        """How the classes' shares of the pixels go with the IoU that a validation found.
+
+        Args:
+            validation: A validation job, or a training job: its newest validation.
+            dataset: Whose shares; the training set's when None.
+            split: Of that dataset.
+            at: The catalog snapshot to ask; the dataset's when None.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return self._transport.json(
+            "GET",
+            "/v1/statistics/correlation",
+            asked={"validation": validation, "dataset": dataset, "split": split, "at": at},
+        )
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        asked: Mapping[str, object] | None = None,
+        creates: bool = False,
+    ) -> Mapping[str, Any]:
+        """The document that any of the server's routes answers.
+
+        Args:
+            method: Of HTTP.
+            path: Such as "/v1/classes"; /docs of the server lists them.
+            body: Sent as JSON; nothing when None.
+            asked: Parameters of the query; None is left out.
+            creates: Whether it makes something: it then carries a key that keeps a repetition from
+                making it twice.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return self._transport.json(method, path, body, asked=asked, creates=creates)
+
     def close(self) -> None:
-        """Close the connection."""
-        self._http.close()
+        """Close the connections."""
+        self._transport.close()
 
     def __enter__(self) -> "Client":
         return self
@@ -207,50 +323,16 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(
-        self, method: str, path: str, body: object = None, *, at: int | None = None
-    ) -> Mapping[str, Any]:
-        parameters = {} if at is None else {"at": at}
-        try:
-            answer = self._http.request(method, path, json=body, params=parameters)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise FramesiftServerError(
-                f"{self._http.base_url}: no answer: {error}; is 'framesift serve' running there?"
-            ) from error
-        try:
-            data = answer.json()
-        except ValueError:
-            data = None
-        if answer.is_success and isinstance(data, dict):
-            return data
-        if isinstance(data, dict) and isinstance(data.get("detail"), str):
-            raise FramesiftServerError(data["detail"], answer.status_code)
-        raise FramesiftServerError(
-            f"{answer.url}: {answer.status_code} {answer.reason_phrase}, and no answer of a "
-            "Framesift server; is the URL right?",
-            answer.status_code,
-        )
 
+def connect(url: str, token: str | None = None, *, ca_bundle: str | None = None) -> Client:
+    """A client of the server at ``url``; nothing is sent before the first question.
 
-def connect(url: str, token: str | None = None) -> Client:
-    """A client of the server at ``url``; nothing is sent before the first question."""
-    return Client(url, token)
+    Args:
+        url: Such as "http://127.0.0.1:8008".
+        token: Sent with every request, where the server asks for one.
+        ca_bundle: PEM file of authorities to trust, such as a self-signed certificate.
 
-
-def _time(start: str | None, end: str | None) -> Mapping[str, Any]:
-    return {"kind": "time", "start": start, "end": end}
-
-
-def _all(conditions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    if len(conditions) < 2:
-        return conditions[0] if conditions else None
-    return {"kind": "all", "of": conditions}
-
-
-def _range(tag: str, value: PixelRange) -> dict[str, Any]:
-    lowest, highest = (value, value) if isinstance(value, int) else value
-    return {"tag": tag, "lowest": lowest, "highest": highest}
-
-
-def _names(value: str | Sequence[str]) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)
+    Raises:
+        FramesiftServerError: The URL cannot be one.
+    """
+    return Client(url, token, ca_bundle=ca_bundle)

@@ -22,6 +22,7 @@ from obstore.exceptions import (
 from obstore.store import S3Store
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError, UnreadableFile
+from ingest.sealed_keys import unseal
 from ingest.source_options import SourceOptions
 
 _CONNECT_SECONDS = 5
@@ -112,7 +113,7 @@ class S3Bucket:
             StorageError: There are no credentials.
         """
         self.name, self.options = name, options
-        session = _session(options)
+        session = session_of(options)
         self._credentials = None if options.anonymous else _credentials(session, name)
         self.client = self._client(session)
         host = urlsplit(self.client.meta.endpoint_url).hostname or ""
@@ -340,9 +341,18 @@ class S3Bucket:
         return f"{where}: {_first_line(error)}"
 
 
-def _session(options: SourceOptions) -> Any:
+def session_of(options: SourceOptions) -> Any:
+    """The boto3.Session that asks as the options say.
+
+    Raises:
+        InvalidInput: The profile or the CA bundle does not exist, or the keys cannot be decrypted.
+        StorageError: The key to those cannot be read.
+    """
     if options.ca_bundle and not Path(options.ca_bundle).is_file():
         raise InvalidInput(f"CA bundle {options.ca_bundle}: no such file; expected a PEM file")
+    if options.sealed_keys:
+        keys = unseal(options.sealed_keys)
+        return boto3.Session(keys.access_key, keys.secret_key)
     try:
         return boto3.Session(profile_name=options.profile or None)
     except ProfileNotFound as error:

@@ -23,6 +23,7 @@ from ingest.engines.base import Counted, CountTask, Engine
 from ingest.engines.threads import ThreadEngine
 from ingest.listing_diff import Compared, compare
 from ingest.palette import Palette
+from ingest.partial import Part
 from ingest.portions import Portion, Portions, usable
 from ingest.scan_commits import ScanCommits
 from ingest.scan_counts import Progress, ScanCounts
@@ -58,12 +59,14 @@ class ScanOptions:
         check_images: Open each camera image to see that it fits its label. Without, only labels
             are opened.
         index_folder: Where the indexes of tar archives are kept; None keeps none.
+        part: Look at this part of the source only, unless its class list has changed.
     """
 
     class_list: Path | None = None
     full: bool = False
     check_images: bool = True
     index_folder: Path | None = None
+    part: Part | None = None
 
 
 def scan_source(
@@ -97,8 +100,13 @@ def scan_source(
         StorageError: The source cannot be listed, or the catalog cannot be written.
         EngineFailed: The engine's workers failed.
     """
-    with Scan.begun(store, records, source, options or ScanOptions()) as scan:
-        scan.run(engine or ThreadEngine(2), progress=progress)
+    options = options or ScanOptions()
+    with Scan.begun(store, records, source, options) as scan:
+        if options.part is None:
+            scan.run(engine or ThreadEngine(2), progress=progress)
+        else:
+            part = options.part
+            scan.run(engine or ThreadEngine(2), part.folders, progress, part.leaves_out)
     return ScanResult(scan.number, scan.counts)
 
 

@@ -224,7 +224,7 @@ def open_source(
     """
     scheme, separator, rest = uri.partition(":")
     if separator and scheme.lower() == "file" and rest.startswith("/"):
-        return _open_path(_path_of(uri), index_folder)
+        return _open_path(path_of(uri), index_folder)
     if uri.lower().startswith("s3://"):
         return _open_s3(uri, options, index_folder)
     if "://" in uri:
@@ -254,7 +254,7 @@ def open_reader(
         return open_source(uri, options)
     from ingest.tar_source import open_spans
 
-    return open_spans(_path_of(uri) if uri[:5].lower() == "file:" else uri, spans, options)
+    return open_spans(path_of(uri) if uri[:5].lower() == "file:" else uri, spans, options)
 
 
 # Both import late: boto3 takes 0.3 s, and a folder needs neither.
@@ -278,8 +278,12 @@ def _open_path(path: str, index_folder: Path | None) -> SourceFiles:
     return LocalFolder(Path(path))
 
 
-def _path_of(uri: str) -> str:
-    """The path of a file: URI."""
+def path_of(uri: str) -> str:
+    """The path of a file: URI.
+
+    Raises:
+        InvalidInput: It is of another host.
+    """
     rest = uri.partition(":")[2]
     host, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
     if host not in ("", "localhost"):

@@ -9,10 +9,10 @@ from catalog.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Where an object store answers and who asks. Holds no secret: keys stay in their usual places.
+    """Where an object store answers and who asks. Holds no secret that can be read.
 
     Credentials come from boto3's chain: environment, ~/.aws/credentials and config (SSO, role,
-    process), container and instance metadata.
+    process), container and instance metadata; or they are kept here, encrypted.
 
     Attributes:
         endpoint_url: Server that speaks S3 (IBM COS, Ceph, MinIO), such as
@@ -22,6 +22,7 @@ class SourceOptions:
         region: Region of the bucket; empty to take the profile's, or to ask AWS.
         ca_bundle: PEM file of further authorities to trust; empty for the system's alone.
         verify_tls: Check the server's certificate.
+        sealed_keys: Keys of this source, as ingest.sealed_keys.seal gives them; empty for none.
         give_up_after: Longest time to retry a request that fails [s].
     """
 
@@ -31,6 +32,7 @@ class SourceOptions:
     region: str = ""
     ca_bundle: str = ""
     verify_tls: bool = True
+    sealed_keys: str = ""
     give_up_after: float = 60.0
 
     def __post_init__(self) -> None:
@@ -50,6 +52,8 @@ class SourceOptions:
             )
         if self.anonymous and self.profile:
             raise InvalidInput(f"anonymous and profile '{self.profile}' exclude each other")
+        if self.sealed_keys and (self.anonymous or self.profile):
+            raise InvalidInput("keys, profile and anonymous exclude each other; give one of them")
         if not self.give_up_after > 0:
             raise InvalidInput(f"give_up_after: got {self.give_up_after}, expected seconds above 0")
 
@@ -60,6 +64,11 @@ class SourceOptions:
             for field in dataclasses.fields(self)
             if (value := getattr(self, field.name)) != field.default
         }
+
+    def shown(self) -> dict[str, str | bool | float]:
+        """`to_json` without keys: only whether there are any."""
+        shown = self.to_json()
+        return shown | {"sealed_keys": True} if shown.pop("sealed_keys", "") else shown
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> "SourceOptions":

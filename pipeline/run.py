@@ -1,32 +1,29 @@
 """Training and validation as jobs: build the request, submit, record, follow."""
 
-import re
 import sys
 import sysconfig
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib.util import find_spec
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
-
-from catalog.errors import AlreadyExists, InvalidInput, JobFailed, NotFound, StorageError
+from catalog.errors import InvalidInput, JobFailed, NotFound, UnknownName
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Job, now
+from pipeline.command_job import last_words
 from pipeline.fan_out import validation_stages
 from pipeline.jobs.registry import backend
-from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json
-from pipeline.jobs.state import FINISHED
+from pipeline.jobs.request import JobPaths, Stage, read_json
+from pipeline.jobs.state import FINISHED, UNFINISHED
 from pipeline.manifest import Manifest
 from pipeline.stage import newest_manifest
+from pipeline.submit import Plan, Wanted, submit
 
 _POLL_S = 0.3
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
 _SUBMITTING = timedelta(seconds=60)
 """For how long a record without a handle is taken for a job that is being submitted just now."""
 
@@ -78,11 +75,16 @@ def submit_training(
     manifest = newest_manifest(records, dataset)
     Manifest.read(manifest).split(settings.split)
 
-    def plan(paths: JobPaths) -> _Plan:
+    def plan(paths: JobPaths) -> Plan:
         shown = {"model_dir": str(paths.model), "manifest": str(manifest)}
-        return _Plan((_training_stage(manifest, paths, settings),), shown)
+        return Plan((_training_stage(manifest, paths, settings),), shown)
 
-    return _submit(records, jobs_folder, "train", name, dataset, plan, backend_name)
+    return submit(
+        records,
+        jobs_folder,
+        Wanted("train", f"train-{dataset.name}", name, dataset, backend_name),
+        plan,
+    )
 
 
 def _training_stage(manifest: Path, paths: JobPaths, settings: TrainSettings) -> Stage:
@@ -139,7 +141,7 @@ def submit_validation(
     evaluate += ["--exec_mode", "evaluate", "--split", split, "--batch_size", str(batch_size)]
     evaluate += ["--threads", "1", "--results_dir"]
 
-    def plan(paths: JobPaths) -> _Plan:
+    def plan(paths: JobPaths) -> Plan:
         shown = {
             "model_dir": str(model_dir),
             "manifest": str(manifest),
@@ -148,9 +150,14 @@ def submit_validation(
             "confusion_matrix": str(paths.report / "confusion_matrix.png"),
         }
         stages = validation_stages([*evaluate, str(paths.results)], paths, workers)
-        return _Plan(stages, shown, workers)
+        return Plan(stages, shown, workers)
 
-    return _submit(records, jobs_folder, "validate", name, dataset, plan, backend_name)
+    return submit(
+        records,
+        jobs_folder,
+        Wanted("validate", f"validate-{dataset.name}", name, dataset, backend_name),
+        plan,
+    )
 
 
 def refresh(records: RecordStore, job: Job) -> Job:
@@ -159,6 +166,11 @@ def refresh(records: RecordStore, job: Job) -> Job:
         return job
     paths = JobPaths(Path(job.paths["folder"]))
     status = backend(job.backend).status(job.handle, paths)
+    job = records.job(job.name)  # the caller's may be old
+    metrics = _metrics(job.kind, paths) or job.metrics
+    seen = (status.state, status.error, status.started, status.finished, metrics)
+    if seen == (job.state, job.error, job.started, job.finished, job.metrics):
+        return job  # whoever follows a job asks often, and a transaction that writes waits
     with records.session() as session:
         kept = session.get_one(Job, job.id)
         if kept.state in FINISHED:
@@ -167,8 +179,18 @@ def refresh(records: RecordStore, job: Job) -> Job:
         kept.started, kept.finished = status.started, status.finished
         if status.state in FINISHED and kept.finished is None:
             kept.finished = now()
-        kept.metrics = _metrics(job.kind, paths) or kept.metrics
+        kept.metrics = metrics
         return kept
+
+
+def refresh_all(records: RecordStore) -> None:
+    """Bring the record of every job that has not ended to what its backend says now.
+
+    One whose backend this version does not know stays as it is.
+    """
+    for job in records.jobs(states=UNFINISHED):
+        with suppress(UnknownName):
+            refresh(records, job)
 
 
 def wait(records: RecordStore, job: Job, progress: Callable[[Job], None] | None = None) -> Job:
@@ -197,60 +219,12 @@ def cancel(records: RecordStore, job: Job) -> Job:
     return job
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """What a job is, once its folder is known."""
-
-    stages: tuple[Stage, ...]
-    shown: dict[str, str]
-    parallel: int = 1
-
-
-def _submit(
-    records: RecordStore,
-    jobs_folder: Path,
-    kind: str,
-    wanted_name: str | None,
-    dataset: Dataset,
-    plan: Callable[[JobPaths], _Plan],
-    backend_name: str,
-) -> Job:
-    chosen = backend(backend_name)
-    # Name and record in one transaction: two submissions at once get two names.
-    with records.session() as session:
-        name = _free_name(session, jobs_folder, wanted_name, f"{kind}-{dataset.name}")
-        paths = JobPaths(jobs_folder / name)
-        made = plan(paths)
-        request = JobRequest(name, kind, made.stages, _QUIET, made.parallel)
-        job = Job(
-            name=name,
-            kind=kind,
-            backend=backend_name,
-            state="pending",
-            dataset_id=dataset.id,
-            request=request.to_json(),
-            paths={"folder": str(paths.folder), "logs": str(paths.logs), **made.shown},
-        )
-        session.add(job)
-    try:
-        paths.folder.mkdir(parents=True, exist_ok=True)
-        handle = chosen.submit(request, paths)
-    except (OSError, StorageError, JobFailed) as error:
-        with records.session() as session:
-            kept = session.get_one(Job, job.id)
-            kept.state, kept.error, kept.finished = "failed", str(error), now()
-        if isinstance(error, OSError):
-            raise StorageError(f"{paths.folder}: {error.strerror}", str(paths.folder)) from error
-        raise
-    with records.session() as session:
-        kept = session.get_one(Job, job.id)
-        kept.handle = handle
-        return kept
-
-
 def _metrics(kind: str, paths: JobPaths) -> dict[str, Any]:
-    folder = paths.model if kind == "train" else paths.report
-    return read_json(folder / "metrics.json")
+    if kind == "train":
+        return read_json(paths.model / "metrics.json")
+    if kind == "validate":
+        return read_json(paths.report / "metrics.json")
+    return last_words(paths)
 
 
 def _is_being_submitted(job: Job) -> bool:
@@ -269,30 +243,6 @@ def _model_dir(records: RecordStore, model: str) -> Path:
     if not (path / "model.json").is_file():
         raise InvalidInput(f"model {model}: {path} holds no trained model (model.json is missing)")
     return path.resolve()
-
-
-def _free_name(session: Session, jobs_folder: Path, wanted: str | None, base: str) -> str:
-    """The wanted name, or one made up.
-
-    Raises:
-        InvalidInput: It cannot name a folder.
-        AlreadyExists: A job, or something in the jobs' folder, has it.
-    """
-
-    def taken(name: str) -> bool:
-        known = session.scalar(select(Job.id).where(Job.name == name)) is not None
-        return known or (jobs_folder / name).exists()
-
-    if wanted is None:
-        number = (session.scalar(select(func.max(Job.id))) or 0) + 1
-        return next(name for n in count(number) if not taken(name := f"{base}-{n}"))
-    if not _NAME.fullmatch(wanted):
-        raise InvalidInput(
-            f"job name '{wanted}': expected letters, digits, '.', '_' and '-', such as train-1"
-        )
-    if taken(wanted):
-        raise AlreadyExists("job", wanted, "give another --name")
-    return wanted
 
 
 def _training_program() -> list[str]:
@@ -325,7 +275,3 @@ def _need(*modules: str) -> None:
             raise InvalidInput(
                 f"{module} is not installed here: install framesift with the extra 'train'"
             )
-
-
-_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "PYTHONUNBUFFERED": "1"}
-"""oneDNN reorders sums from run to run; without it equal seeds give equal losses."""

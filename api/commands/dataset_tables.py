@@ -4,32 +4,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.terminal import duration, emit_table, stdout
-from catalog.tables import Dataset
-from pipeline.dataset_diff import DatasetDiff
 
 _MOST_ROWS = 40
 _MOST_FRAMES = 10
 
 
-def show_dataset(dataset: Dataset) -> None:
+def show_dataset(dataset: Mapping[str, Any]) -> None:
     """Print what it is, what was achieved of what was wanted, and what it lacks."""
     stdout.print(
-        f"dataset {dataset.name} version {dataset.version}: {dataset.frames:,} frames "
-        f"({splits_text(dataset)}), snapshot {dataset.snapshot}"
+        f"dataset {dataset['name']} version {dataset['version']}: {dataset['frames']:,} frames "
+        f"({splits_text(dataset)}), snapshot {dataset['snapshot']}"
     )
-    stdout.print(f"id {dataset.content_id}")
-    for parent in dataset.parents:
+    stdout.print(f"id {dataset['id']}")
+    for parent in dataset["parents"]:
         stdout.print(f"made from {parent['name']}")
-    stdout.print(f"manifest {dataset.manifest}")
-    absent = [tag for tag, pixels in dataset.class_pixels.items() if not pixels]
+    stdout.print(f"manifest {dataset['manifest']}")
+    absent = [tag for tag, pixels in dataset["class_pixels"].items() if not pixels]
     if absent:
         stdout.print(f"classes without a pixel in it: {', '.join(absent)}")
-    _show_report(dataset.report)
+    _show_report(dataset["report"])
 
 
-def splits_text(dataset: Dataset) -> str:
+def splits_text(dataset: Mapping[str, Any]) -> str:
     """The splits and their frames."""
-    return ", ".join(f"{name} {count:,}" for name, count in dataset.splits.items())
+    return ", ".join(f"{name} {count:,}" for name, count in dataset["splits"].items())
 
 
 def _show_report(report: Mapping[str, Any]) -> None:
@@ -88,49 +86,46 @@ def _show_leakage(found: Mapping[str, Any]) -> None:
     stdout.print(f"splits share {shared}; {nearest}{state}")
 
 
-def show_diff(found: DatasetDiff) -> None:
-    """Print what changed between two datasets."""
+def show_diff(found: Mapping[str, Any]) -> None:
+    """Print what changed between two datasets: pipeline.dataset_diff.diff_to_json."""
     stdout.print(
-        f"{found.before} {found.frames[0]:,} frames, {found.after} {found.frames[1]:,}: "
-        f"{len(found.added):,} added, {len(found.removed):,} removed, {len(found.moved):,} moved "
-        "to another split"
+        f"{found['before']} {found['frames_before']:,} frames, {found['after']} "
+        f"{found['frames_after']:,}: {found['frames_added']:,} added, "
+        f"{found['frames_removed']:,} removed, {found['frames_moved']:,} moved to another split"
     )
-    for sign, fkeys in (("+", found.added), ("-", found.removed)):
-        for fkey in fkeys[:_MOST_FRAMES]:
+    for sign, kind in (("+", "added"), ("-", "removed")):
+        for fkey in found[kind][:_MOST_FRAMES]:
             stdout.print(f"{sign} {fkey}")
-        if len(fkeys) > _MOST_FRAMES:
-            stdout.print(f"{sign} ... {len(fkeys) - _MOST_FRAMES:,} more (--json lists all)")
-    for frame in found.moved[:_MOST_FRAMES]:
-        stdout.print(f"~ {frame.fkey}: {frame.before} to {frame.after}")
-    frames = {change.value: change for change in found.presence.values}
+        more = found[f"frames_{kind}"] - _MOST_FRAMES
+        if more > 0:
+            stdout.print(f"{sign} ... {more:,} more (--json lists all)")
+    for frame in found["moved"][:_MOST_FRAMES]:
+        stdout.print(f"~ {frame['fkey']}: {frame['before']} to {frame['after']}")
+    frames = {change["value"]: change for change in found["class_frames"]["values"]}
     emit_table(
         ("class", "pixels % before", "after", "frames % before", "after"),
         [
             (
-                change.value,
-                f"{100 * change.before:.3f}",
-                f"{100 * change.after:.3f}",
-                f"{100 * frames[change.value].before:.2f}",
-                f"{100 * frames[change.value].after:.2f}",
+                change["value"],
+                f"{100 * change['before']:.3f}",
+                f"{100 * change['after']:.3f}",
+                f"{100 * frames[change['value']]['before']:.2f}",
+                f"{100 * frames[change['value']]['after']:.2f}",
             )
-            for change in found.pixels.values
-            if frames[change.value].before or frames[change.value].after
+            for change in found["class_pixels"]["values"]
+            if frames[change["value"]]["before"] or frames[change["value"]]["after"]
         ],
     )
+    measures = ("total_variation", "jensen_shannon", "largest_difference")
     emit_table(
         ("distance of", "total variation", "Jensen-Shannon", "largest difference"),
         [
-            (
-                name,
-                f"{compared.distance.total_variation:.4f}",
-                f"{compared.distance.jensen_shannon:.4f}",
-                f"{compared.distance.largest_difference:.4f}",
-            )
-            for name, compared in (
-                ("class pixels", found.pixels),
-                ("frames with a class", found.presence),
-                ("cameras", found.cameras),
-                ("scenes", found.scenes),
+            (name, *(f"{found[key]['distance'][measure]:.4f}" for measure in measures))
+            for name, key in (
+                ("class pixels", "class_pixels"),
+                ("frames with a class", "class_frames"),
+                ("cameras", "cameras"),
+                ("scenes", "scenes"),
             )
         ],
     )

@@ -1,5 +1,6 @@
 """framesift dataset, stage."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -7,20 +8,12 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 
-from api import bodies
-from api.commands.common import open_workspace
 from api.commands.dataset_tables import show_dataset, show_diff, splits_text
 from api.commands.query import AtOption
 from api.grouped_options import with_options
-from api.new_dataset import (
-    NewDataset,
-    NewExtension,
-    NewSplit,
-    class_tags,
-    divide_dataset,
-    grow_dataset,
-    make_dataset,
-)
+from api.new_dataset import NewDataset, NewExtension, NewSplit
+from api.places.datasets import Export, datasets
+from api.places.stagings import stagings
 from api.question_options import QuestionOptions, question_of, with_question
 from api.set_options import (
     ApartOptions,
@@ -32,11 +25,7 @@ from api.set_options import (
 )
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, size, stdout
 from catalog.errors import InvalidInput
-from catalog.tables import Dataset
-from pipeline.dataset_diff import diff_datasets, diff_to_json
-from pipeline.dataset_export import TEXTS, ExportFormat, export_text, write_export
-from pipeline.manifest import Manifest
-from pipeline.stage import stage_dataset
+from pipeline.dataset_export import TEXTS, ExportFormat
 from query.label_range import validation_message
 from query.sets.strata import parse_stratifiers
 
@@ -82,7 +71,7 @@ def create(
         seed=question.seed,
         **_divided(division),
     )
-    _show(make_dataset(open_workspace(), wanted, at), as_json)
+    _show(datasets().create(wanted, at), as_json)
 
 
 @dataset_app.command("split")
@@ -96,7 +85,7 @@ def split_(
 ) -> None:
     """Divide a dataset's frames anew, as a new version of it."""
     wanted = _checked(NewSplit, split=split, seed=seed, **_divided(division))
-    _show(divide_dataset(open_workspace(), name, wanted), as_json)
+    _show(datasets().divide(name, wanted), as_json)
 
 
 @dataset_app.command("extend")
@@ -127,7 +116,7 @@ def extend(
     if not demands:
         raise InvalidInput("dataset extend: say with --gap or --gap-where what is missing")
     wanted = _checked(NewExtension, demands=demands, split=grow, seed=seed, **asdict(apart))
-    _show(grow_dataset(open_workspace(), name, wanted, at), as_json)
+    _show(datasets().extend(name, wanted, at), as_json)
 
 
 @dataset_app.command("diff")
@@ -137,10 +126,9 @@ def diff(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare two datasets: frames, splits, and distributions with their distances."""
-    find = open_workspace().records.dataset
-    found = diff_datasets(find(before), find(after))
+    found = datasets().difference(before, after)
     if as_json:
-        emit_json(diff_to_json(found))
+        emit_json(found)
     else:
         show_diff(found)
 
@@ -159,29 +147,26 @@ def export(
     out: Annotated[Path | None, typer.Option(help="File or folder to write.")] = None,
 ) -> None:
     """Write a dataset for other programs."""
-    workspace = open_workspace()
-    manifest = Manifest.read(Path(workspace.records.dataset(name).manifest)).split(split)
-    tags = class_tags(workspace, manifest)
+    place, wanted = datasets(), Export(name, format_, split, with_labels)
     if out is not None:
-        write_export(manifest, tags, format_, out, with_labels=with_labels)
+        place.write(wanted, out)
         return
     if format_ not in TEXTS:
         raise InvalidInput(f"format {format_} is no text: give a file or folder with --out")
-    for lines in export_text(manifest, tags, format_, with_labels=with_labels):
+    for lines in place.text(wanted):
         typer.echo(lines, nl=False)
 
 
 @dataset_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List every version of every dataset."""
-    found = open_workspace().records.datasets()
+    found = datasets().listed()
     if as_json:
-        emit_json([bodies.of_dataset(dataset) for dataset in found])
+        emit_json(found)
     else:
-        emit_table(
-            ("name", "version", "frames", "splits", "snapshot"),
-            [(d.name, d.version, d.frames, splits_text(d), d.snapshot) for d in found],
-        )
+        keys = ("name", "version", "frames", "splits", "snapshot")
+        shown = [{**dataset, "splits": splits_text(dataset)} for dataset in found]
+        emit_table(keys, [[dataset[key] for key in keys] for dataset in shown])
 
 
 @dataset_app.command("show")
@@ -189,7 +174,7 @@ def show(
     name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")], as_json: JsonFlag = False
 ) -> None:
     """Show a dataset: its question, snapshot, splits and classes."""
-    _show(open_workspace().records.dataset(name), as_json)
+    _show(datasets().found(name), as_json)
 
 
 def stage(
@@ -201,28 +186,15 @@ def stage(
     as_json: JsonFlag = False,
 ) -> None:
     """Copy a dataset's images and labels into a cache near the job."""
-    workspace = open_workspace()
-    found = workspace.records.dataset(dataset)
-    place = (cache or workspace.cache).expanduser().absolute()
     with progress_bar(f"stage {dataset}", quiet=as_json) as bar:
-        staging = stage_dataset(
-            workspace.records,
-            found,
-            place,
-            workers=workers,
-            progress=lambda files, copied: bar.show(files, 2 * found.frames, size(copied)),
-        )
+        staging = stagings().stage(dataset, cache, workers, bar.show)
     if as_json:
-        keys = ("cache", "manifest", "files", "files_copied", "bytes", "bytes_copied")
-        emit_json(
-            {"dataset": found.name, "version": found.version}
-            | {key: getattr(staging, key) for key in keys}
-        )
+        emit_json(staging)
     else:
         stdout.print(
-            f"staged {found.name} version {found.version}: {staging.files:,} files, "
-            f"{size(staging.bytes)}; copied {staging.files_copied:,} "
-            f"({size(staging.bytes_copied)}) into {staging.cache}"
+            f"staged {staging['dataset']} version {staging['version']}: {staging['files']:,} "
+            f"files, {size(staging['bytes'])}; copied {staging['files_copied']:,} "
+            f"({size(staging['bytes_copied'])}) into {staging['cache']}"
         )
 
 
@@ -242,8 +214,8 @@ def _divided(given: DivisionOptions) -> dict[str, Any]:
     return {**asdict(given), "stratify_splits": tuple(one.to_text() for one in stratifiers)}
 
 
-def _show(dataset: Dataset, as_json: bool) -> None:
+def _show(dataset: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
-        emit_json(bodies.of_dataset(dataset))
+        emit_json(dataset)
     else:
         show_dataset(dataset)

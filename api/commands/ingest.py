@@ -4,19 +4,22 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from api.commands.common import open_workspace
+from api.places import chosen
+from api.places.long_work import listed_problems, scanned
 from api.terminal import JsonFlag, duration, emit_json, emit_table, progress_bar, size, stdout
 from catalog.errors import InvalidInput, NotFound
 from catalog.records import Problem
 from catalog.tables import Source
 from ingest import array_scan
 from ingest.engines.choice import EngineChoice, open_engine
+from ingest.partial import Part
 from ingest.scan import ScanOptions, scan_source
 from ingest.scan_counts import Progress, ScanCounts
 from sample_data.generate import write_sample_data
@@ -33,6 +36,7 @@ def register(app: typer.Typer) -> None:
 
 
 def ingest(
+    context: typer.Context,
     source: Annotated[str, typer.Argument(help="The source.")],
     class_list: Annotated[
         Path | None, typer.Option(help="A class_list.json to use instead of the source's own.")
@@ -72,6 +76,14 @@ def ingest(
     collect_units: Annotated[
         Path | None, typer.Option(help="Catalog what a job array counted in this folder.")
     ] = None,
+    folders: Annotated[
+        list[str] | None,
+        typer.Option("--folder", help="Look only at this folder of the source; repeatable."),
+    ] = None,
+    flat_folders: Annotated[
+        list[str] | None,
+        typer.Option("--flat-folder", help="The same, without the folders in it."),
+    ] = None,
     errors: Annotated[
         bool, typer.Option("--errors", help="List what is wrong with its files, and scan nothing.")
     ] = False,
@@ -83,6 +95,10 @@ def ingest(
     when they change. A source of labels alone is enough. With --json, progress goes to the error
     output as a JSON line every few seconds.
     """
+    if chosen.server() is not None:
+        _need_of_server(context)
+        _of_server(source, full, errors, as_json)
+        return
     workspace = open_workspace()
     store, records = workspace.catalog, workspace.records
     found = records.source(source)
@@ -94,7 +110,10 @@ def ingest(
         full=full,
         check_images=check_images,
         index_folder=workspace.indexes,
+        part=Part.of(folders or (), flat_folders or ()) if folders or flat_folders else None,
     )
+    if options.part is not None and (write_units or collect_units):
+        raise InvalidInput("--folder and --flat-folder exclude --write-units and --collect-units")
     if write_units is not None:
         if collect_units is not None:
             raise InvalidInput("--write-units and --collect-units exclude each other")
@@ -111,8 +130,8 @@ def ingest(
                 store, records, found, options, collect_units, progress=show
             )
         else:
-            chosen = EngineChoice(engine, workers, scheduler, cluster, unit_frames)
-            with open_engine(chosen) as opened:
+            choice = EngineChoice(engine, workers, scheduler, cluster, unit_frames)
+            with open_engine(choice) as opened:
                 result = scan_source(store, records, found, options, engine=opened, progress=show)
     problems = records.problems(scan_id=result.scan)
     if as_json:
@@ -125,6 +144,36 @@ def ingest(
         )
     else:
         _show_result(source, result.counts, problems)
+
+
+_AT_SERVER = frozenset({"source", "full", "errors", "as_json"})
+
+
+def _need_of_server(context: typer.Context) -> None:
+    for name in context.params.keys() - _AT_SERVER:
+        given = context.get_parameter_source(name)
+        if given is not None and given.name != "DEFAULT":
+            raise InvalidInput(
+                f"--{name.replace('_', '-')}: a server scans by its own settings: with --server "
+                "only --full and --errors are taken"
+            )
+
+
+def _of_server(source: str, full: bool, errors: bool, as_json: bool) -> None:
+    """The same at the chosen server: a job there, which goes on where this is interrupted."""
+    server = chosen.client()
+    if errors:
+        found = listed_problems(server, source)
+        _emit_problems(found["scan"], [Problem(**one) for one in found["problems"]], as_json)
+        return
+    with progress_bar(f"ingest {source}", quiet=as_json) as bar:
+        done = scanned(server, source, full, lambda job: bar.show(0, None, str(job["state"])))
+    if as_json:
+        emit_json(done)
+        return
+    names = {field.name for field in fields(ScanCounts)}
+    counts = ScanCounts(**{name: value for name, value in done.items() if name in names})
+    _show_result(source, counts, [Problem(**one) for one in done["problems"]])
 
 
 def _show_units(source: str, folder: Path, units: int, as_json: bool) -> None:
@@ -194,9 +243,12 @@ def _list_problems(source: Source, as_json: bool) -> None:
     scan = records.last_scan(source.id)
     if scan is None:
         raise NotFound("scan", source.name, f"ingest it first: framesift ingest {source.name}")
-    problems = records.problems(source_id=source.id)
+    _emit_problems(scan.id, records.problems(source_id=source.id), as_json)
+
+
+def _emit_problems(scan: int, problems: list[Problem], as_json: bool) -> None:
     if as_json:
-        emit_json({"scan": scan.id, "problems": [asdict(problem) for problem in problems]})
+        emit_json({"scan": scan, "problems": [asdict(problem) for problem in problems]})
     else:
         emit_table(("kind", "file", "reason"), [(p.kind, p.key, p.reason) for p in problems])
 

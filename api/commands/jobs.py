@@ -1,27 +1,14 @@
 """framesift train, validate, jobs."""
 
-from pathlib import Path
+from codecs import getincrementaldecoder
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from api import bodies
-from api.commands.common import open_workspace
+from api.places.jobs import Jobs, ValidateSettings, jobs
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
-from api.workspace import Workspace
-from catalog.tables import Job
-from pipeline.run import (
-    TrainSettings,
-    refresh,
-    submit_training,
-    submit_validation,
-)
-from pipeline.run import (
-    cancel as cancel_job,
-)
-from pipeline.run import (
-    wait as wait_for,
-)
+from pipeline.run import TrainSettings
 
 jobs_app = typer.Typer(no_args_is_help=True, help="Training and validation jobs.")
 
@@ -55,19 +42,11 @@ def train(
     as_json: JsonFlag = False,
 ) -> None:
     """Train a segmentation network on a dataset's split, data-parallel over Horovod."""
-    workspace = open_workspace()
     settings = TrainSettings(
         workers, batch_size, max_steps, learning_rate, height, width, seed, split
     )
-    job = submit_training(
-        workspace.records,
-        workspace.jobs,
-        workspace.records.dataset(dataset),
-        settings,
-        name=name,
-        backend_name=backend,
-    )
-    _follow(workspace, job, detach, as_json)
+    place = jobs()
+    _follow(place, place.train(dataset, settings, name, backend), detach, as_json)
 
 
 def validate(
@@ -82,54 +61,40 @@ def validate(
     as_json: JsonFlag = False,
 ) -> None:
     """Validate a model: the split fanned out over workers, one report merged from all."""
-    workspace = open_workspace()
-    job = submit_validation(
-        workspace.records,
-        workspace.jobs,
-        model,
-        workspace.records.dataset(dataset),
-        workers=workers,
-        batch_size=batch_size,
-        split=split,
-        name=name,
-        backend_name=backend,
-    )
-    _follow(workspace, job, detach, as_json)
+    place, settings = jobs(), ValidateSettings(workers, batch_size, split)
+    _follow(place, place.validate(model, dataset, settings, name, backend), detach, as_json)
 
 
 @jobs_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the jobs, newest first."""
-    records = open_workspace().records
-    jobs = [bodies.of_job(refresh(records, job)) for job in records.jobs()]
+    listed = jobs().listed()
     if as_json:
-        emit_json(jobs)
+        emit_json(listed)
     else:
         columns = ("name", "kind", "backend", "state", "created", "error")
-        emit_table(columns, [[job[column] for column in columns] for job in jobs])
+        emit_table(columns, [[job[column] for column in columns] for job in listed])
 
 
 @jobs_app.command("show")
 def show(name: Annotated[str, typer.Argument(help="The job.")], as_json: JsonFlag = False) -> None:
     """Show a job: state, metrics, where its files are."""
-    records = open_workspace().records
-    _show(bodies.of_job(refresh(records, records.job(name))), as_json)
+    _show(jobs().found(name), as_json)
 
 
 @jobs_app.command("logs")
 def logs(name: Annotated[str, typer.Argument(help="The job.")]) -> None:
     """Print what the job's commands printed."""
-    job = open_workspace().records.job(name)
-    for log in sorted(Path(job.paths["logs"]).glob("*.log")):
-        stdout.print(f"==> {log.name} <==", style="bold")
-        typer.echo(log.read_text(encoding="utf-8", errors="replace"), nl=False)
+    decoder = getincrementaldecoder("utf-8")("replace")
+    for chunk in jobs().logs(name):
+        typer.echo(decoder.decode(chunk), nl=False)
 
 
 @jobs_app.command("wait")
 def wait(name: Annotated[str, typer.Argument(help="The job.")], as_json: JsonFlag = False) -> None:
     """Wait until a job has ended; exit code 1 when it did not succeed."""
-    workspace = open_workspace()
-    _follow(workspace, workspace.records.job(name), False, as_json)
+    place = jobs()
+    _follow(place, place.found(name), False, as_json)
 
 
 @jobs_app.command("cancel")
@@ -137,33 +102,32 @@ def cancel(
     name: Annotated[str, typer.Argument(help="The job.")], as_json: JsonFlag = False
 ) -> None:
     """Ask a job to end."""
-    records = open_workspace().records
-    job = cancel_job(records, records.job(name))
+    job = jobs().cancel(name)
     if as_json:
-        emit_json(bodies.of_job(job))
+        emit_json(job)
     else:
         stdout.print(f"asked job {name} to end; framesift jobs show {name}")
 
 
-def _follow(workspace: Workspace, job: Job, detach: bool, as_json: bool) -> None:
+def _follow(place: Jobs, job: Mapping[str, Any], detach: bool, as_json: bool) -> None:
     if detach:
-        _show(bodies.of_job(job), as_json)
+        _show(job, as_json)
         return
-    with progress_bar(f"{job.kind} {job.name}", quiet=as_json) as bar:
+    with progress_bar(f"{job['kind']} {job['name']}", quiet=as_json) as bar:
 
-        def show_progress(now: Job) -> None:
-            metrics = now.metrics
-            if "loss" in metrics:
+        def show_progress(now: Mapping[str, Any]) -> None:
+            metrics = now["metrics"]
+            if metrics.get("loss") is not None:
                 note = f"step {metrics['step']:,} loss {metrics['loss']:.3f}"
                 bar.show(metrics["step"], metrics.get("max_steps"), note)
             else:
-                bar.show(0, None, now.state)
+                bar.show(0, None, now["state"])
 
-        job = wait_for(workspace.records, job, show_progress)
-    _show(bodies.of_job(job), as_json)
+        job = place.follow(job["name"], show_progress)
+    _show(job, as_json)
 
 
-def _show(job: dict[str, Any], as_json: bool) -> None:
+def _show(job: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         emit_json(job)
         return

@@ -1,23 +1,19 @@
 """framesift select, tags list."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from api import bodies
-from api.commands.common import open_workspace
-from api.new_dataset import NewDataset, ask, described, save_selection
+from api.places.selections import selections
+from api.places.tags import tags
 from api.question_options import QuestionOptions, question_of, with_question
 from api.rows_output import Format, emit_rows, need_file_format
 from api.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
-from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput
-from catalog.tag_kinds import DEFAULT, kinds
 from query.condition import leaves
-from query.describe import Description
 from query.selection import Selection
-from query.why_empty import why_empty
 
 AtOption = Annotated[
     int | None, typer.Option(help="Number of the catalog snapshot to ask; else the newest.")
@@ -50,29 +46,27 @@ def select(
     as_json: JsonFlag = False,
 ) -> None:
     """Select labelled frames by what is in them."""
-    workspace = open_workspace()
     question = question_of(options)
     need_file_format(out, as_json, format_)
+    place = selections()
     if explain:
         if save is not None:
             raise InvalidInput(f"--explain asks nothing, so there is no answer to save as {save}")
-        _emit_description(described(workspace, question, at), as_json)
+        _emit_meaning(place.meaning(question, at), as_json)
         return
-    selection = ask(workspace, question, at)
+    answer = place.answer(question, at)
+    selection = answer.selection
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.
-        wanted = NewDataset(name=save, question=question, seed=question.seed)
-        dataset = save_selection(workspace, wanted, selection)
+        dataset = answer.save(save)
         stderr.print(
-            f"saved as dataset {dataset.name} version {dataset.version}: {dataset.frames:,} frames"
+            f"saved as dataset {dataset['name']} version {dataset['version']}: "
+            f"{dataset['frames']:,} frames"
         )
     if not len(selection):
-        names = workspace.records.class_names()
-        timeout_s = workspace.settings.query_timeout_s
-        reason = why_empty(workspace.catalog, selection.question, names, timeout_s)
-        stderr.print(f"no frames: {reason}")
+        stderr.print(f"no frames: {answer.why_empty}")
     if as_json:
-        emit_json(bodies.of_selection(selection, described(workspace, selection.question)))
+        emit_json(answer.body)
     elif format_ == "table":
         _emit_selection(selection)
     else:
@@ -82,21 +76,7 @@ def select(
 @tags_app.command("list")
 def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
     """List every tag: its family, type and kind, and the values of a Restricted one."""
-    workspace = open_workspace()
-    names = workspace.records.class_names()
-    with workspace.catalog.reading(at) as cursor:
-        found, given = tag_columns(cursor), kinds(cursor)
-    listed = [
-        {
-            "tag": column.tag,
-            "family": column.table,
-            "type": column.type.lower(),
-            "kind": given.get(column.tag, DEFAULT).kind,
-            "values": list(given.get(column.tag, DEFAULT).allowed),
-            "title": names.get(column.tag, ""),
-        }
-        for column in found
-    ]
+    listed = tags().listed(at)
     if as_json:
         emit_json(listed)
     else:
@@ -107,14 +87,14 @@ def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
         )
 
 
-def _emit_description(found: Description, as_json: bool) -> None:
+def _emit_meaning(found: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
-        emit_json(bodies.of_description(found))
+        emit_json(found)
         return
-    stdout.print(found.sentence)
-    stdout.print(f"\n{found.sql.text}")
-    if found.sql.note:
-        stdout.print(f"\n{found.sql.note}")
+    stdout.print(found["sentence"])
+    stdout.print(f"\n{found['sql']}")
+    if found["note"]:
+        stdout.print(f"\n{found['note']}")
 
 
 def _emit_selection(selection: Selection) -> None:

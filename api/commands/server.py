@@ -1,15 +1,14 @@
 """framesift serve."""
 
-import ipaddress
-import os
+import resource
 import socket
-import threading
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from api.log_setup import LogFormat, LogLevel
+from api.loopback import is_loopback
 from api.settings import read_settings
 from api.terminal import stderr, stdout
 from api.workspace import Workspace
@@ -17,9 +16,7 @@ from catalog.errors import InvalidInput
 from catalog.first_admin import first_token
 
 if TYPE_CHECKING:
-    import uvicorn
-
-_SHUTDOWN_S = 5
+    from api.worker import Serving
 
 
 def register(app: typer.Typer) -> None:
@@ -42,25 +39,28 @@ def serve(
         bool,
         typer.Option("--tls-self-signed", help="Serve HTTPS by a certificate made in HOME/tls."),
     ] = False,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Processes that serve, on one address.")
+    ] = 1,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name that requests may be for, beside localhost; repeatable."),
+    ] = None,
+    shutdown_timeout: Annotated[
+        float, typer.Option(min=0, help="How long accepted requests may take at the end [s].")
+    ] = 8.0,
+    drain: Annotated[
+        float, typer.Option(min=0, help="How long to serve on while /readyz says 503 [s].")
+    ] = 0.0,
+    log_format: Annotated[LogFormat, typer.Option(help="Of the log on stderr.")] = "text",
+    log_level: Annotated[LogLevel, typer.Option(help="info has a line for each request.")] = "info",
 ) -> None:
     """Serve the REST API: Spectrum Discover's, and Framesift's own /v1."""
-    import uvicorn  # no other command needs the web framework, half a second to import
+    # No other command needs the web framework, half a second to import.
+    from api.supervisor import supervise
+    from api.worker import Serving, serve_on
 
-    from api.app import create_app
-    from api.h11_protocol import TolerantH11Protocol
-
-    class Server(uvicorn.Server):
-        """Ends in time even where a query runs on, which no one can end from outside."""
-
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            """The handler of SIGTERM and SIGINT."""
-            # What a request writes is committed whole or not at all, so it may be cut short.
-            timer = threading.Timer(_SHUTDOWN_S + 1, os._exit, (128 + sig,))
-            timer.daemon = True
-            timer.start()
-            super().handle_exit(sig, frame)
-
-    loopback = _is_loopback(host)
+    loopback = is_loopback(host)
     if no_auth and not loopback:
         raise InvalidInput(
             f"host {host}: with --no-auth the server listens on loopback only; leave --no-auth "
@@ -69,18 +69,21 @@ def serve(
     settings = read_settings()
     workspace = Workspace(settings)
     certificate, key = _tls(tls_cert, tls_key, tls_self_signed, workspace.home / "tls", host)
-    # h11 keeps the case of header names, which clients of Spectrum Discover compare.
-    config = uvicorn.Config(
-        create_app(settings, authenticates=not no_auth),
-        http=TolerantH11Protocol,
-        ws="none",
-        log_level="warning",
-        timeout_graceful_shutdown=_SHUTDOWN_S,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
+    serving = Serving(
+        settings,
+        authenticates=not no_auth,
+        hosts=frozenset(allowed_host or ()) if no_auth or allowed_host else None,
+        certificate=certificate,
+        key=key,
+        log_format=log_format,
+        log_level=log_level,
+        drain_s=drain,
+        shutdown_s=shutdown_timeout,
+        workers=workers,
     )
-    _load(config, certificate, key)
+    _check(serving)
     _open_once(workspace)
+    _raise_open_files()
     listener = _listen(host, port)
     token = None if no_auth else first_token(workspace.records)
     address, bound = listener.getsockname()[:2]
@@ -97,7 +100,10 @@ def serve(
             "There are no users yet. This token of the new user 'admin' is shown once and lasts "
             f"a day:\n    {token}\nA password of its own: framesift user passwd admin"
         )
-    Server(config).run(sockets=[listener])
+    if workers == 1:
+        serve_on(serving, listener)
+    else:
+        supervise(serving, listener)
 
 
 def _open_once(workspace: Workspace) -> None:
@@ -105,13 +111,6 @@ def _open_once(workspace: Workspace) -> None:
     workspace.records.sources()
     workspace.catalog.snapshot()
     workspace.close()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _tls(
@@ -127,15 +126,23 @@ def _tls(
     return made(folder, host)
 
 
-def _load(config: "uvicorn.Config", certificate: Path | None, key: Path | None) -> None:
+def _check(serving: "Serving") -> None:
     """Read the certificate now: what is wrong with it is said in one line."""
+    from api.worker import config_of
+
     try:
-        config.load()
+        config_of(serving, None).load()
     except OSError as error:  # ssl.SSLError is one
         raise InvalidInput(
-            f"--tls-cert {certificate}, --tls-key {key}: cannot be used: "
+            f"--tls-cert {serving.certificate}, --tls-key {serving.key}: cannot be used: "
             f"{error.strerror or error}; expected PEM files that belong together"
         ) from error
+
+
+def _raise_open_files() -> None:
+    """As many open files as this process may have: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listen(host: str, port: int) -> socket.socket:

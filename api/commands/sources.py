@@ -1,20 +1,16 @@
 """framesift source, info."""
 
-from pathlib import Path
+import sys
 from typing import Annotated, Any
 
 import typer
 
-from api import bodies
-from api.commands.common import open_workspace
+from api.new_source import NewSource
+from api.places.sources import sources
 from api.terminal import JsonFlag, emit_json, emit_table, stdout
 from catalog.errors import InvalidInput
-from catalog.frames import info as catalog_info
 from catalog.records import PLATFORMS
-from catalog.tables import Source
-from ingest.source_files import open_source
-from ingest.source_options import SourceOptions
-from ingest.sources import remove_source
+from query.label_range import validation_message
 
 source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
 
@@ -42,44 +38,57 @@ def add(
     ] = "",
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Ask S3 unsigned.")] = False,
     profile: Annotated[str, typer.Option(help="Profile of ~/.aws/config with the keys.")] = "",
+    access_key: Annotated[
+        str,
+        typer.Option(
+            help="In place of a profile; the secret key is asked for, or read from stdin."
+        ),
+    ] = "",
     region: Annotated[str, typer.Option(help="Region of the bucket.")] = "",
     ca_bundle: Annotated[str, typer.Option(help="PEM file of authorities to trust.")] = "",
     as_json: JsonFlag = False,
 ) -> None:
     """Add a source. Its rows read as objects for IBM COS and S3, as files otherwise."""
-    if "://" not in uri:
-        uri = str(Path(uri).expanduser().absolute())
-    if not name or "/" in name:
-        raise InvalidInput(f"source name '{name}': expected some text without slashes")
-    options = SourceOptions(endpoint_url, anonymous, profile, region, ca_bundle)
-    workspace = open_workspace()
-    open_source(uri, options, workspace.indexes)
-    source = workspace.records.add_source(
-        Source(
-            name=name,
-            uri=uri,
-            platform=platform,
-            cluster=cluster,
-            datasource=datasource or name,
-            site=site,
-            options=options.to_json(),
-        )
+    wanted = _checked(
+        name=name,
+        uri=uri,
+        platform=platform,
+        datasource=datasource,
+        cluster=cluster,
+        site=site,
+        endpoint_url=endpoint_url,
+        anonymous=anonymous,
+        profile=profile,
+        access_key=access_key,
+        secret_key=_secret_key() if access_key else "",
+        region=region,
+        ca_bundle=ca_bundle,
     )
+    source = sources().add(wanted)
     if as_json:
-        emit_json(bodies.of_source(source))
+        emit_json(source)
     else:
-        stdout.print(f"added source {name}: {platform}, datasource {source.datasource}, {uri}")
+        stdout.print(
+            f"added source {name}: {platform}, datasource {source['datasource']}, {source['uri']}"
+        )
+
+
+def _secret_key() -> str:
+    """Never an argument: those are seen by every process of the machine."""
+    if sys.stdin.isatty():
+        return str(typer.prompt("Secret key", hide_input=True, err=True))
+    return sys.stdin.readline().strip()
 
 
 @source_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the sources."""
-    sources = [bodies.of_source(source) for source in open_workspace().records.sources()]
+    listed = sources().listed()
     if as_json:
-        emit_json(sources)
+        emit_json(listed)
     else:
         columns = ("name", "platform", "cluster", "datasource", "uri")
-        emit_table(columns, [[source[c] for c in columns] for source in sources])
+        emit_table(columns, [[source[c] for c in columns] for source in listed])
 
 
 @source_app.command("remove")
@@ -87,30 +96,26 @@ def remove(
     name: Annotated[str, typer.Argument(help="The source.")], as_json: JsonFlag = False
 ) -> None:
     """Remove a source and its files' rows from the catalog; the files stay where they are."""
-    workspace = open_workspace()
-    removed = remove_source(workspace.catalog, workspace.records, name)
+    removed = sources().remove(name)
     if as_json:
-        emit_json({"name": name, "files_removed": removed})
+        emit_json(removed)
     else:
-        stdout.print(f"removed source {name} and its {removed:,} rows")
+        stdout.print(f"removed source {name} and its {removed['files_removed']:,} rows")
 
 
 def info(as_json: JsonFlag = False) -> None:
     """Show where things are and how much there is."""
-    workspace = open_workspace()
-    found = catalog_info(workspace.catalog)
-    shown: dict[str, Any] = {
-        "home": str(workspace.home),
-        "cache": str(workspace.cache),
-        "snapshot": found.snapshot,
-        "files": found.files,
-        "frames": found.frames,
-        "tags": found.tags,
-        "sources": len(workspace.records.sources()),
-        "datasets": len(workspace.records.datasets()),
-        "jobs": len(workspace.records.jobs()),
-    }
+    shown = sources().info()
     if as_json:
         emit_json(shown)
     else:
         emit_table(("", ""), list(shown.items()))
+
+
+def _checked(**given: Any) -> NewSource:
+    if not given["name"] or "/" in given["name"]:
+        raise InvalidInput(f"source name '{given['name']}': expected some text without slashes")
+    try:
+        return NewSource(**given)
+    except ValueError as error:
+        raise InvalidInput(validation_message(error)) from error

@@ -1,18 +1,16 @@
 """framesift sql."""
 
 import sys
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from api.commands.common import open_workspace
 from api.commands.query import AtOption
+from api.places.statements import statements
 from api.rows_output import Format, emit_rows, need_file_format
 from api.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
-from query.explain import Explanation, explain
-from query.run_sql import stream_sql
 
 
 def register(app: typer.Typer) -> None:
@@ -35,35 +33,28 @@ def sql(
     """Ask the catalog in Db2's SQL, over metaocean, metaocean_view and t_<tag>."""
     format_ = "json" if as_json else format_
     need_file_format(out, explained, format_)
-    workspace = open_workspace()
-    settings = workspace.settings
+    place = statements()
     text = sys.stdin.read() if statement == "-" else statement
     if explained:
-        _emit(explain(workspace.catalog, text, at, settings.query_timeout_s), as_json)
+        _emit(place.explained(text, at), as_json)
         return
-    with stream_sql(
-        workspace.catalog,
-        text,
-        at=at,
-        max_rows=settings.query_max_rows,
-        timeout_s=settings.query_timeout_s,
-    ) as stream:
-        emit_rows(stream.schema, stream.batches, format_, out)
-    if stream.truncated:
-        stderr.print(f"only the first {settings.query_max_rows:,} rows (FRAMESIFT_QUERY_MAX_ROWS)")
+    with place.rows(text, at) as rows:
+        emit_rows(rows.schema, rows.batches, format_, out)
+    if rows.truncated:
+        stderr.print(f"only the first {rows.most:,} rows (FRAMESIFT_QUERY_MAX_ROWS)")
 
 
-def _emit(found: Explanation, as_json: bool) -> None:
+def _emit(found: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
-        emit_json(asdict(found))
+        emit_json(found)
         return
-    stdout.print(found.sql)
+    stdout.print(found["sql"])
     stdout.print()
     emit_table(
         ("table", "rows", "rows expected", "columns"),
         [
-            (table.name, table.rows, table.estimated_rows, ", ".join(table.columns))
-            for table in found.tables
+            (table["name"], table["rows"], table["estimated_rows"], ", ".join(table["columns"]))
+            for table in found["tables"]
         ],
     )
-    stdout.print(f"{found.estimated_rows:,} rows expected, snapshot {found.snapshot}")
+    stdout.print(f"{found['estimated_rows']:,} rows expected, snapshot {found['snapshot']}")

@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from api.axis_options import axes_of
-from api.commands.common import open_workspace
 from api.commands.query import AtOption
 from api.commands.statistics_tables import (
     emit_classes,
@@ -15,16 +13,14 @@ from api.commands.statistics_tables import (
     emit_histogram,
     emit_report,
 )
+from api.places.statistics import Asked, Axes, statistics
 from api.question_options import (
     QuestionOptions,
     question_of,
     with_question,
 )
-from api.statistics import dataset_gaps, frames_of, share_and_iou
 from api.terminal import JsonFlag, emit_json
-from catalog.frames import class_shares
-from query.class_statistics import Grouping, class_report
-from query.histograms import histogram
+from query.class_statistics import Grouping
 from query.selection import Question
 
 DatasetOption = Annotated[
@@ -54,24 +50,15 @@ def classes(
     as_json: JsonFlag = False,
 ) -> None:
     """Show for every class the frames that contain it, and its share of all pixels."""
-    workspace = open_workspace()
-    names = workspace.records.class_names()
-    question = question_of(options)
+    place, question = statistics(), question_of(options)
     if question == Question() and (dataset, split, by, quantiles) == (None, None, None, False):
-        shares = class_shares(workspace.catalog, names, at)
+        shares = place.shares(at)
         if as_json:
             emit_json([asdict(share) for share in shares])
         else:
             emit_classes(shares)
         return
-    report = class_report(
-        workspace.catalog,
-        names,
-        frames_of(workspace, question, dataset, split, at),
-        by=by,
-        quantiles=quantiles,
-        timeout_s=workspace.settings.query_timeout_s,
-    )
+    report = place.classes(Asked(question, dataset, split, at), by, quantiles)
     if as_json:
         emit_json(report.model_dump(mode="json", exclude_none=True))
     else:
@@ -107,14 +94,10 @@ def histogram_(
     as_json: JsonFlag = False,
 ) -> None:
     """Count the frames by the values of one tag, or of two."""
-    workspace = open_workspace()
     tags = [name] if name2 is None else [name, name2]
-    found = histogram(
-        workspace.catalog,
-        workspace.records.class_names(),
-        axes_of(tags, bins, top, edges or (), log or (), zero or ()),
-        frames_of(workspace, question_of(options), dataset, split, at),
-        timeout_s=workspace.settings.query_timeout_s,
+    found = statistics().histogram(
+        Asked(question_of(options), dataset, split, at),
+        Axes(tags, bins, top, edges or (), log or (), zero or ()),
     )
     if as_json:
         emit_json(found.model_dump(mode="json", exclude_none=True))
@@ -138,7 +121,7 @@ def correlate(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare the classes' shares of the pixels with the IoU that a model has for each."""
-    found = share_and_iou(open_workspace(), validation, dataset, split, at, files=True)
+    found = statistics().correlation(validation, Asked(dataset=dataset, split=split, at=at))
     if as_json:
         emit_json(found.model_dump(mode="json"))
     else:
@@ -156,7 +139,7 @@ def gaps(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a dataset lacks that the catalog has, and how to select it."""
-    report = dataset_gaps(open_workspace(), dataset, split, at_least, scenes, at)
+    report = statistics().gaps(Asked(dataset=dataset, split=split, at=at), at_least, scenes)
     if as_json:
         emit_json(report.model_dump(mode="json", exclude_none=True))
     else:

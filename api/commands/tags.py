@@ -1,6 +1,6 @@
 """framesift tags add, set, extract, import, import-map, families, drop."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from csv import reader as csv_lines
 from dataclasses import asdict
 from pathlib import Path
@@ -12,18 +12,20 @@ from pyarrow import csv
 
 from api.commands.common import open_workspace
 from api.commands.query import tags_app
+from api.places import tags as places
+from api.places.tags import NewTag, Table
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
 from catalog import families, tags
 from catalog.errors import InvalidInput, StorageError
 from catalog.extractions import problems
 from catalog.tables import Source
-from catalog.tag_kinds import DEFAULT, LONGEST, TagKind
+from catalog.tag_kinds import DEFAULT, LONGEST
 from ingest.extractors.base import Extractor
 from ingest.extractors.registry import extractor_in_file, extractor_named, known_extractors
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
 from ingest.map_join import LATITUDE, LONGITUDE, import_map
 from ingest.sources import open_recorded
-from ingest.tag_import import Key, TagImport, import_tags, parse_types
+from ingest.tag_import import Key
 
 _SHOWN_PROBLEMS = 10
 _JSON_PROBLEMS = 1_000
@@ -64,9 +66,9 @@ def tags_add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a tag with its type and kind; tags import then gives it values."""
-    catalog = open_workspace().catalog
-    kept = tags.add_tag(catalog, name, type_, kind, _values(values), family)
-    _emit_kind(f"added tag {name} to family {family}: {type_}", name, kept, as_json)
+    wanted = NewTag(name, type_, kind, _values(values), family)
+    kept = places.tags().add(wanted)
+    _emit_kind(f"added tag {name} to family {family}: {type_}", kept, as_json)
 
 
 def tags_set(
@@ -77,7 +79,8 @@ def tags_set(
 ) -> None:
     """Give a tag another kind or other values; refused where files have values it would refuse."""
     kept = tags.set_kind(open_workspace().catalog, name, kind, _values(values))
-    _emit_kind(f"tag {name}", name, kept, as_json)
+    body = {"tag": name, "kind": kept.kind, "values": list(kept.allowed)}
+    _emit_kind(f"tag {name}", body, as_json)
 
 
 def _values(texts: list[str] | None) -> list[str]:
@@ -85,12 +88,12 @@ def _values(texts: list[str] | None) -> list[str]:
     return [value.strip() for line in texts or () for value in next(csv_lines([line]), [])]
 
 
-def _emit_kind(what: str, name: str, kept: TagKind, as_json: bool) -> None:
+def _emit_kind(what: str, kept: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
-        emit_json({"tag": name, "kind": kept.kind, "values": list(kept.allowed)})
+        emit_json(kept)
     else:
-        values = f" ({', '.join(kept.allowed)})" if kept.allowed else ""
-        stdout.print(f"{what}, {kept.kind}{values}")
+        values = f" ({', '.join(kept['values'])})" if kept["values"] else ""
+        stdout.print(f"{what}, {kept['kind']}{values}")
 
 
 def tags_extract(
@@ -195,43 +198,25 @@ def tags_import(
     as_json: JsonFlag = False,
 ) -> None:
     """Import tags from a table; rows that match no file, or several, are reported."""
-    result = import_tags(
-        open_workspace().catalog,
-        file,
-        family,
-        key=key,
-        key_column=key_column,
-        types=parse_types(types or ()),
-        prefix=prefix,
-        datasource=datasource,
-    )
+    table = Table(file, family, key, key_column, types or (), prefix, datasource)
+    result, problems = places.tags().import_table(table)
     if rejected is not None:
-        _write_csv(result.problems, rejected)
+        _write_csv(problems, rejected)
     if as_json:
-        emit_json(_of_import(result))
+        emit_json(result)
         return
     stdout.print(
-        f"imported {result.imported:,} of {result.rows:,} rows into tag family {family}: "
-        f"{len(result.columns):,} tags; {result.unmatched:,} rows name no file, "
-        f"{result.ambiguous:,} several, {result.repeated:,} one named before, "
-        f"{result.unreadable:,} cannot be read"
+        f"imported {result['imported']:,} of {result['rows']:,} rows into tag family {family}: "
+        f"{len(result['columns']):,} tags; {result['unmatched']:,} rows name no file, "
+        f"{result['ambiguous']:,} several, {result['repeated']:,} one named before, "
+        f"{result['unreadable']:,} cannot be read"
     )
-    shown = result.problems.slice(0, _SHOWN_PROBLEMS).to_pylist()
+    shown = problems.slice(0, _SHOWN_PROBLEMS).to_pylist()
     _show_problems(
         [f"line {row['line']}: {row['key']}: {row['reason']}" for row in shown],
-        result.problems.num_rows,
+        result["rows"] - result["imported"],
         "--rejected FILE",
     )
-
-
-def _of_import(result: TagImport) -> dict[str, Any]:
-    names = ("rows", "imported", "unmatched", "ambiguous", "repeated", "unreadable")
-    return {
-        **{name: getattr(result, name) for name in names},
-        "columns": dict(result.columns),
-        "ignored": list(result.ignored),
-        "problems": result.problems.slice(0, _JSON_PROBLEMS).to_pylist(),
-    }
 
 
 def tags_import_map(

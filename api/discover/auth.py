@@ -5,7 +5,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from fastapi import APIRouter, Request, Response
 
-from api.gate import Gate, refusal
+from api.errors import refusal
+from api.gate import Gate
 from catalog.errors import LoginThrottled, NotAuthenticated
 from catalog.users import ROLES
 

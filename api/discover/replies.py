@@ -104,6 +104,7 @@ async def json_of(request: Request) -> dict[str, Any]:
         raise InvalidInput(f"the body has more than {MAX_BODY_BYTES:,} bytes; send less")
     try:
         found = json.loads(body)
+        json.dumps(found, ensure_ascii=False).encode()  # half of a character cannot be kept
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the body is no JSON: {error}") from error
     if not isinstance(found, dict):
@@ -121,6 +122,11 @@ def accepted_format(request: Request) -> Format:
 def in_json(value: Any, status: int = 200) -> Response:
     """An answer with a blank after each colon and comma, as clients of the product grep it."""
     return Response(json.dumps(value), status, media_type="application/json")
+
+
+def in_text(text: str, status: int = 200) -> Response:
+    """An answer that clients of the product compare letter by letter."""
+    return Response(text, status, media_type="text/plain")
 
 
 def refusal(error: FramesiftError) -> Response:

@@ -1,14 +1,14 @@
 """/policyengine/v1/tags: which tags there are, of which kind, and new ones."""
 
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from api.dependencies import CurrentWorkspace
-from api.discover.replies import discover_router, in_json, json_of
+from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.workspace import Workspace
 from catalog import tag_kinds, tags
@@ -38,14 +38,23 @@ _NEW = {"tag": "department", "type": "Restricted", "value": ["Finance", "HR", "I
 _CHANGE = {"value": ["dept1", "dept2", "dept3", "dept4"]}
 
 
+def _whole(request: Request) -> Workspace:
+    """The home itself: which tags there are is the same for all, whatever rows they see."""
+    workspace: Workspace = request.app.state.workspace
+    return workspace
+
+
+_Whole = Annotated[Workspace, Depends(_whole)]
+
+
 @router.get("/tags")
-async def get_tags(workspace: CurrentWorkspace) -> Response:
+async def get_tags(workspace: _Whole) -> Response:
     """Every tag, in order of creation."""
     return in_json(list((await run_in_threadpool(_tags, workspace)).values()))
 
 
 @router.get("/tags/{tag}")
-async def get_tag(tag: str, workspace: CurrentWorkspace) -> Response:
+async def get_tag(tag: str, workspace: _Whole) -> Response:
     """One tag."""
     return in_json(await run_in_threadpool(_tag, workspace, tag))
 
@@ -57,7 +66,7 @@ async def post_tag(request: Request, workspace: CurrentWorkspace) -> Response:
     await run_in_threadpool(
         tags.add_tag, workspace.catalog, body.tag.lower(), "text", body.type, body.value
     )
-    return Response(f"Tag {body.tag} added", 201, media_type="text/plain")
+    return in_text(f"Tag {body.tag} added", 201)
 
 
 @router.put("/tags/{tag}", openapi_extra=body_schema(TagChange, _CHANGE))
@@ -65,7 +74,7 @@ async def put_tag(tag: str, request: Request, workspace: CurrentWorkspace) -> Re
     """Give a Restricted tag other values; refused where files have one that is not among them."""
     body = read_as(TagChange, await json_of(request))
     await run_in_threadpool(_change, workspace, tag, body)
-    return Response(f"Tag {tag} updated", media_type="text/plain")
+    return in_text(f"Tag {tag} updated")
 
 
 def _tags(workspace: Workspace) -> dict[str, dict[str, Any]]:

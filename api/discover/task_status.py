@@ -1,5 +1,7 @@
 """/db2whrest/v1/sql_query_async and task_status: statements that nobody waits for."""
 
+import time
+
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
@@ -13,6 +15,7 @@ from api.discover.replies import (
 )
 from api.discover.task_files import Output, Result, is_task
 from api.discover.tasks import CurrentTasks, Tasks, lifespan, scheduled, streamed
+from api.metrics import observe_query
 from api.sql_response import CONTENT_TYPES
 from api.workspace import Workspace
 from query.result_format import Format, encoded
@@ -85,6 +88,7 @@ def _write(
     output: Output,
     cancellation: Cancellation,
 ) -> None:
+    began = time.perf_counter()
     with stream_sql(
         workspace.catalog,
         statement,
@@ -94,3 +98,4 @@ def _write(
     ) as stream:
         for chunk in encoded(format_, stream.schema, stream.batches):
             output.write(chunk)
+    observe_query("sql", began)

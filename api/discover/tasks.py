@@ -138,8 +138,14 @@ class Tasks:
         task.future.add_done_callback(lambda _: self._tasks.discard(task))
         return task
 
-    def close(self) -> None:
-        """Stop all of them; they have failed."""
+    @property
+    def unfinished(self) -> int:
+        """How many wait or run."""
+        return len(self._tasks)
+
+    def close(self, patience_s: float = 0.0) -> None:
+        """Stop all that are not done after that time; they have failed."""
+        wait([task.future for task in list(self._tasks)], patience_s)
         stopped = list(self._tasks)
         for task in stopped:
             task.stop()
@@ -152,7 +158,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Tasks for as long as the server runs; of a router that needs them."""
     app.state.tasks = Tasks(app.state.workspace.home / "tasks")
     yield
-    await to_thread.run_sync(app.state.tasks.close)
+    await to_thread.run_sync(app.state.tasks.close, app.state.stopping.seconds_left)
 
 
 def _tasks(request: Request) -> Tasks:

@@ -1,16 +1,15 @@
 """Bytes as an HTTP answer: ETag, 304, 206 and 416 (RFC 9110, sections 13 and 14)."""
 
-import hashlib
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 
 from api.errors import problem
+from api.etags import names
 
 _CHUNK = 4 * 2**20
 """Bytes held of an answer that is longer."""
@@ -37,19 +36,9 @@ class Content:
 
 def unchanged(request: Request, etag: str) -> Response | None:
     """304 where the client has this already; else None."""
-    known = request.headers.get("if-none-match", "")
-    tags = [tag.strip().removeprefix("W/") for tag in known.split(",")]
-    if etag in tags or known.strip() == "*":
+    if names(request.headers.get("if-none-match", ""), etag):
         return Response(status_code=304, headers=_headers(etag))
     return None
-
-
-def json_answer(request: Request, body: dict[str, Any]) -> Response:
-    """A document with an ETag."""
-    content = JSONResponse(body).body
-    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    known = unchanged(request, etag)
-    return known or Response(content, 200, _headers(etag), "application/json")
 
 
 async def bytes_answer(request: Request, content: Content) -> Response:

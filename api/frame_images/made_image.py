@@ -15,6 +15,7 @@ from api.frame_images.answer import Content, bytes_answer, unchanged
 from api.frame_images.drawing import MAX_BYTES, Look
 from api.frame_images.image_cache import ImageCache
 from api.frame_images.source_file import SourceFile
+from api.metrics import IMAGE_CACHE
 from catalog.errors import BadFile
 
 _DRAWERS = ThreadPoolExecutor(4, thread_name_prefix="drawing")
@@ -73,12 +74,21 @@ async def made_answer(request: Request, image: MadeImage, cache: ImageCache) -> 
     known = unchanged(request, etag)
     if known is not None:
         return known
-    body = await run_in_threadpool(cache.get, image.key)
-    if body is None:
-        body = await _drawn(image, cache)
+    body = await made_bytes(image, cache)
     media_type = f"image/{image.look.format}"
     content = Content(media_type, len(body), etag, lambda start, n: body[start : start + n])
     return await bytes_answer(request, content)
+
+
+async def made_bytes(image: MadeImage, cache: ImageCache) -> bytes:
+    """The image's bytes, out of the cache where it was made before.
+
+    Raises:
+        HTTPException: 503, the drawers have more to do than they can.
+    """
+    body = await run_in_threadpool(cache.get, image.key)
+    IMAGE_CACHE.labels("miss" if body is None else "hit").inc()
+    return await _drawn(image, cache) if body is None else body
 
 
 async def _drawn(image: MadeImage, cache: ImageCache) -> bytes:

@@ -1,6 +1,10 @@
 """A catalogued file where it lies: its present state, and its bytes."""
 
 import hashlib
+import json
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +24,11 @@ from catalog.tables import Source
 from ingest.source_files import LocalFolder, SourceFiles
 from ingest.sources import open_recorded
 from ingest.tar_source import TarReader
+
+_OPEN_S = 300.0
+"""For how long a store stays open: its profile may have other keys by then."""
+
+_MOST_OPEN = 16
 
 
 @dataclass(frozen=True)
@@ -97,10 +106,39 @@ def open_file(workspace: Workspace, source: Source, key: str) -> SourceFile:
         SourceFails: The source cannot be reached.
     """
     with _of(source, BadFile):  # an archive that is damaged
-        files = open_recorded(source, workspace.indexes)
+        files = _opened.files(source, workspace.indexes)
         if isinstance(files, LocalFolder) and _leads_elsewhere(files.folder, key):
             raise _gone(key)
         return SourceFile(source, files, _entry(files, key))
+
+
+class _Opened:
+    """Object stores that stay open, in this process: opening one takes 80 ms and asks its server.
+
+    A folder is opened in no time, and an archive is read only as it was when it was opened.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, tuple[float, SourceFiles]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def files(self, source: Source, indexes: Path) -> SourceFiles:
+        """The source, opened; see ingest.sources.open_recorded for what it raises."""
+        key = json.dumps([source.uri, source.options], sort_keys=True)
+        with self._lock:
+            since, files = self._held.get(key, (0.0, None))
+            if files is not None and time.monotonic() - since < _OPEN_S:
+                return files
+        files = open_recorded(source, indexes)
+        if not isinstance(files, LocalFolder | TarReader):
+            with self._lock:
+                self._held[key] = time.monotonic(), files
+                while len(self._held) > _MOST_OPEN:
+                    self._held.popitem(last=False)
+        return files
+
+
+_opened = _Opened()
 
 
 def _entry(files: SourceFiles, key: str) -> File:

@@ -4,31 +4,27 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, Field
 
 from api.dependencies import CurrentWorkspace
+from api.pages import CurrentPage, PageAnswer
 from api.people import AuditBody
 from catalog import audit_log
 
 router = APIRouter(prefix="/v1/audit", tags=["users"])
 
 
-class AuditAnswer(BaseModel):
+class AuditAnswer(PageAnswer):
     """Entries, newest first."""
 
     entries: list[AuditBody]
-    next: int | None = Field(description="What `before` must be to get those that follow.")
 
 
 @router.get("")
 async def get_audit(
     workspace: CurrentWorkspace,
+    page: CurrentPage,
     who: Annotated[str | None, Query(description="Only of this user.")] = None,
     outcome: Annotated[str | None, Query(description="Only with this outcome, as 403.")] = None,
-    before: Annotated[
-        int | None, Query(ge=1, lt=2**31, description="Only entries with a smaller number.")
-    ] = None,
-    limit: Annotated[int, Query(ge=1, le=1000, description="At most so many entries.")] = 100,
 ) -> AuditAnswer:
     """Who changed what, and who was refused."""
     found = await run_in_threadpool(
@@ -36,10 +32,8 @@ async def get_audit(
         workspace.records,
         who=who,
         outcome=outcome,
-        before=before,
-        limit=limit,
+        before=page.number_after("entries"),
+        limit=page.limit + 1,
     )
-    return AuditAnswer(
-        entries=[AuditBody.of(entry) for entry in found],
-        next=found[-1].id if len(found) == limit else None,
-    )
+    shown, follows = page.page("entries", found, lambda entry: (entry.id,))
+    return AuditAnswer(entries=[AuditBody.of(entry) for entry in shown], next=follows)

@@ -6,9 +6,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.callers import Caller
 from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.pages import CurrentPage, PageAnswer
 from api.people import CollectionBody
 from catalog import row_collections
-from catalog.errors import NotAllowed
+from catalog.errors import NotAllowed, NotFound
 from catalog.record_store import RecordStore
 from query.collection_rule import check_rule
 
@@ -27,23 +28,37 @@ class NewCollection(BaseModel):
     )
 
 
-class CollectionsAnswer(BaseModel):
+class CollectionsAnswer(PageAnswer):
     """Collections by name."""
 
     collections: list[CollectionBody]
 
 
 @router.get("")
-async def get_collections(caller: CurrentCaller, workspace: CurrentWorkspace) -> CollectionsAnswer:
+async def get_collections(
+    caller: CurrentCaller, workspace: CurrentWorkspace, page: CurrentPage
+) -> CollectionsAnswer:
     """Every collection for who sees all rows; else one's own."""
     found = await run_in_threadpool(row_collections.listed, workspace.records)
-    return CollectionsAnswer(
-        collections=[
-            CollectionBody.of(collection, users)
-            for collection, users in found
-            if caller.sees_all or caller.user in users
-        ]
-    )
+    seen = [
+        CollectionBody.of(collection, users)
+        for collection, users in found
+        if caller.sees_all or caller.user in users
+    ]
+    shown, follows = page.page_of_all("collections", seen, lambda body: (body.name,), str)
+    return CollectionsAnswer(collections=shown, next=follows)
+
+
+@router.get("/{name}")
+async def get_collection(
+    name: str, caller: CurrentCaller, workspace: CurrentWorkspace
+) -> CollectionBody:
+    """A collection that one sees rows of, or any for who sees all."""
+    found = await run_in_threadpool(row_collections.listed, workspace.records)
+    for collection, users in found:
+        if collection.name == name and (caller.sees_all or caller.user in users):
+            return CollectionBody.of(collection, users)
+    raise NotFound("collection", name[:80], "GET /v1/collections lists them")
 
 
 @router.post("", status_code=201)

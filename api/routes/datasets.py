@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
+from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from api import bodies
+from api.answers import DatasetBody, DatasetsAnswer
 from api.dependencies import At, CurrentWorkspace
 from api.new_dataset import (
     NewDataset,
@@ -20,7 +21,9 @@ from api.new_dataset import (
     grow_dataset,
     make_dataset,
 )
+from api.pages import CurrentPage
 from api.workspace import Workspace
+from catalog.tables import Dataset
 from pipeline.dataset_diff import diff_datasets, diff_to_json
 from pipeline.dataset_export import (
     TEXTS,
@@ -36,45 +39,61 @@ router = APIRouter(prefix="/v1", tags=["datasets"])
 
 _CHUNK_BYTES = 1 << 20
 
+DatasetName = Annotated[str, InPath(description="NAME, or NAME@VERSION.", examples=["bikes@1"])]
+
 
 @router.post("/datasets", status_code=201)
 async def post_dataset(
-    wanted: NewDataset, workspace: CurrentWorkspace, at: At = None
-) -> dict[str, Any]:
+    wanted: NewDataset, workspace: CurrentWorkspace, response: Response, at: At = None
+) -> DatasetBody:
     """Save the answer to a question, or a set built of it, as a dataset's new version."""
-    return bodies.of_dataset(await run_in_threadpool(make_dataset, workspace, wanted, at))
+    return _made(await run_in_threadpool(make_dataset, workspace, wanted, at), response)
 
 
 @router.get("/datasets")
-async def get_datasets(workspace: CurrentWorkspace) -> dict[str, Any]:
-    """Every version of every dataset."""
+async def get_datasets(
+    workspace: CurrentWorkspace,
+    page: CurrentPage,
+    name: Annotated[str | None, Query(description="Only versions of this dataset.")] = None,
+) -> DatasetsAnswer:
+    """Versions of datasets, by name and version."""
     found = await run_in_threadpool(workspace.records.datasets)
-    return {"datasets": [bodies.of_dataset(dataset) for dataset in found]}
+    wanted = [dataset for dataset in found if name in (None, dataset.name)]
+    shown, follows = page.page_of_all(
+        "datasets", wanted, lambda dataset: (dataset.name, dataset.version), str, int
+    )
+    return DatasetsAnswer(datasets=[DatasetBody.of(dataset) for dataset in shown], next=follows)
 
 
 @router.get("/datasets/{name}")
-async def get_dataset(name: str, workspace: CurrentWorkspace) -> dict[str, Any]:
+async def get_dataset(name: DatasetName, workspace: CurrentWorkspace) -> DatasetBody:
     """A dataset's newest version, or "name@version"."""
-    return bodies.of_dataset(await run_in_threadpool(workspace.records.dataset, name))
+    return DatasetBody.of(await run_in_threadpool(workspace.records.dataset, name))
 
 
 @router.post("/datasets/{name}/splits", status_code=201)
-async def post_splits(name: str, wanted: NewSplit, workspace: CurrentWorkspace) -> dict[str, Any]:
+async def post_splits(
+    name: DatasetName, wanted: NewSplit, workspace: CurrentWorkspace, response: Response
+) -> DatasetBody:
     """Divide a dataset's frames anew, as a new version of it."""
-    return bodies.of_dataset(await run_in_threadpool(divide_dataset, workspace, name, wanted))
+    return _made(await run_in_threadpool(divide_dataset, workspace, name, wanted), response)
 
 
 @router.post("/datasets/{name}/extensions", status_code=201)
 async def post_extension(
-    name: str, wanted: NewExtension, workspace: CurrentWorkspace, at: At = None
-) -> dict[str, Any]:
+    name: DatasetName,
+    wanted: NewExtension,
+    workspace: CurrentWorkspace,
+    response: Response,
+    at: At = None,
+) -> DatasetBody:
     """Add as few frames as close a gap, as a new version; ``report.unmet`` is what stays open."""
-    return bodies.of_dataset(await run_in_threadpool(grow_dataset, workspace, name, wanted, at))
+    return _made(await run_in_threadpool(grow_dataset, workspace, name, wanted, at), response)
 
 
 @router.get("/datasets/{name}/diff")
 async def get_diff(
-    name: str,
+    name: DatasetName,
     workspace: CurrentWorkspace,
     other: Annotated[str, Query(description="The dataset it is compared with.")],
     limit: Annotated[
@@ -90,9 +109,21 @@ async def get_diff(
     return await run_in_threadpool(compare)
 
 
-@router.get("/datasets/{name}/export", response_model=None)
+_EXPORTED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The dataset in the format.",
+        "content": {
+            "application/json": {"schema": {"type": "object"}},
+            "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+        }
+        | {kind: {"schema": {"type": "string"}} for kind in TEXTS.values()},
+    }
+}
+
+
+@router.get("/datasets/{name}/export", response_model=None, responses=_EXPORTED)
 async def get_export(
-    name: str,
+    name: DatasetName,
     workspace: CurrentWorkspace,
     format: ExportFormat = "csv",  # noqa: A002
     split: str | None = None,
@@ -113,6 +144,11 @@ async def get_export(
         )
     lines = export_text(manifest, tags, format, with_labels=with_labels)
     return StreamingResponse(lines, media_type=TEXTS[format])
+
+
+def _made(dataset: Dataset, response: Response) -> DatasetBody:
+    response.headers["Location"] = f"/v1/datasets/{dataset.name}@{dataset.version}"
+    return DatasetBody.of(dataset)
 
 
 def _manifest(workspace: Workspace, name: str, split: str | None) -> tuple[Manifest, list[str]]:

@@ -4,43 +4,38 @@ Kinds of pictures are resources of their own: an fkey may end in anything, so no
 could be told from it.
 """
 
-import pathlib
-from functools import lru_cache
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.asked_frames import AskedFrames
 from api.dependencies import At, CurrentWorkspace
-from api.frame_images.answer import Content, bytes_answer, json_answer
-from api.frame_images.drawing import (
-    Format,
-    Look,
-    decoded,
-    draw_image,
-    draw_label,
-    draw_overlay,
+from api.frame_images.answer import Content, bytes_answer
+from api.frame_images.drawing import Format, Look
+from api.frame_images.made_image import made_answer
+from api.frame_images.pictures import (
+    both_files,
+    cache_of,
+    frame_of,
+    image_file,
+    label_file,
+    made_image,
+    made_label,
+    made_overlay,
 )
-from api.frame_images.image_cache import ImageCache
-from api.frame_images.made_image import MadeImage, made_answer
-from api.frame_images.source_file import SourceFile, open_file, source_of
+from api.frame_images.source_file import SourceFile
 from api.workspace import Workspace
-from catalog.errors import NotFound, UnknownName
-from catalog.tables import Source
-from ingest.palette import Palette
 from query.frame_page import DEFAULT_COLUMNS, Place, page_of
-from query.one_frame import FoundFrame, find_frame
+from query.one_frame import FoundFrame
 
 router = APIRouter(prefix="/v1", tags=["frames"])
 
 _MOST_FRAMES = 10_000
 _LONGEST_SIDE = 8_192
-_CACHE_BYTES = 2**30
-"""Made images kept, of all processes together."""
 
 Fkey = Annotated[
     str,
@@ -124,10 +119,14 @@ class Links(BaseModel):
 class FrameAnswer(BaseModel):
     """One frame."""
 
-    fkey: str
+    fkey: str = Field(examples=["local:a2d2:x.png"])
     snapshot: int = Field(description="The catalog snapshot.", examples=[12])
-    file: dict[str, Any] = Field(description="metaocean's columns.")
-    tags: dict[str, Any] = Field(description="Every tag of the catalog, null without a value.")
+    file: dict[str, Any] = Field(
+        description="metaocean's columns.", examples=[{"filename": "x.png", "size": 1730212}]
+    )
+    tags: dict[str, Any] = Field(
+        description="Every tag of the catalog, null without a value.", examples=[{"car": 10412}]
+    )
     links: Links
 
 
@@ -148,23 +147,21 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
 
 @router.get("/frames", response_model=FramesAnswer)
 async def get_frames(
-    request: Request, asked: Annotated[FramesQuery, Query()], workspace: CurrentWorkspace
+    asked: Annotated[FramesQuery, Query()], workspace: CurrentWorkspace
 ) -> Response:
     """A page of the frames that answer a question, by fkey; `next` is the next one's cursor.
 
     All pages are of the snapshot that the first one was of.
     """
     body = await run_in_threadpool(_page, workspace, asked)
-    return await run_in_threadpool(json_answer, request, body)
+    return await run_in_threadpool(JSONResponse, body)  # at hand as JSON: checked no second time
 
 
 @router.get("/frames/{fkey:path}", response_model=FrameAnswer)
-async def get_frame(
-    request: Request, fkey: Fkey, workspace: CurrentWorkspace, at: At = None
-) -> Response:
+async def get_frame(fkey: Fkey, workspace: CurrentWorkspace, at: At = None) -> Response:
     """Everything known of one frame: metaocean's columns, every tag, links to its pictures."""
-    frame = await run_in_threadpool(_find, workspace, fkey, at)
-    return json_answer(request, _body(frame))
+    frame = await run_in_threadpool(frame_of, workspace, fkey, at)
+    return JSONResponse(_body(frame))
 
 
 @router.head("/images/{fkey:path}", include_in_schema=False)
@@ -176,15 +173,10 @@ async def get_image(
     workspace: CurrentWorkspace,
 ) -> Response:
     """The camera image: the file itself, or made anew where a size or format is asked for."""
-    file = await run_in_threadpool(_image, workspace, fkey)
+    file = await run_in_threadpool(image_file, workspace, fkey)
     if asked.is_original:
         return await _original(request, file)
-    look = asked.look("jpeg")
-
-    def draw(png: bytes) -> bytes:
-        return draw_image(decoded(png, file.entry.key), look)
-
-    return await made_answer(request, MadeImage("image", (file,), look, draw), _cache(workspace))
+    return await made_answer(request, made_image(file, asked.look("jpeg")), cache_of(workspace))
 
 
 @router.head("/labels/{fkey:path}", include_in_schema=False)
@@ -196,15 +188,10 @@ async def get_label(
     workspace: CurrentWorkspace,
 ) -> Response:
     """The label: the file itself, or made anew in its own colours, png or webp without loss."""
-    file = await run_in_threadpool(_label, workspace, fkey)
+    file = await run_in_threadpool(label_file, workspace, fkey)
     if asked.is_original:
         return await _original(request, file)
-    look = asked.look("png")
-
-    def draw(png: bytes) -> bytes:
-        return draw_label(decoded(png, file.entry.key), look)
-
-    return await made_answer(request, MadeImage("label", (file,), look, draw), _cache(workspace))
+    return await made_answer(request, made_label(file, asked.look("png")), cache_of(workspace))
 
 
 @router.head("/overlays/{fkey:path}", include_in_schema=False)
@@ -216,19 +203,9 @@ async def get_overlay(
     workspace: CurrentWorkspace,
 ) -> Response:
     """The label blended over the camera image, all of it or some classes."""
-    image, label = await run_in_threadpool(_both, workspace, fkey)
-    colours = _colours(label.source, asked.classes)
-    look = asked.look("jpeg")
-    key = image.entry.key
-
-    def draw(image_png: bytes, label_png: bytes) -> bytes:
-        over = decoded(label_png, label.entry.key)
-        return draw_overlay(decoded(image_png, key), over, asked.alpha, colours, look, key)
-
-    what = repr(("overlay", asked.alpha, colours))
-    return await made_answer(
-        request, MadeImage(what, (image, label), look, draw), _cache(workspace)
-    )
+    files = await run_in_threadpool(both_files, workspace, fkey)
+    made = made_overlay(files, asked.look("jpeg"), asked.alpha, asked.classes)
+    return await made_answer(request, made, cache_of(workspace))
 
 
 def _page(workspace: Workspace, asked: FramesQuery) -> dict[str, Any]:
@@ -245,10 +222,6 @@ def _page(workspace: Workspace, asked: FramesQuery) -> dict[str, Any]:
     )
     follows = None if page.last is None else Place(page.snapshot, page.last).cursor(question)
     return {"snapshot": page.snapshot, "frames": page.frames, "next": follows}
-
-
-def _find(workspace: Workspace, fkey: str, at: int | None = None) -> FoundFrame:
-    return find_frame(workspace.catalog, fkey, at, workspace.settings.query_timeout_s)
 
 
 def _body(frame: FoundFrame) -> dict[str, Any]:
@@ -268,54 +241,7 @@ def _body(frame: FoundFrame) -> dict[str, Any]:
     }
 
 
-def _image(workspace: Workspace, fkey: str) -> SourceFile:
-    frame = _find(workspace, fkey)
-    return _file(workspace, frame, frame.image, "camera image")
-
-
-def _label(workspace: Workspace, fkey: str) -> SourceFile:
-    frame = _find(workspace, fkey)
-    return _file(workspace, frame, frame.label, "label")
-
-
-def _both(workspace: Workspace, fkey: str) -> tuple[SourceFile, SourceFile]:
-    frame = _find(workspace, fkey)
-    image = _file(workspace, frame, frame.image, "camera image")
-    return image, _file(workspace, frame, frame.label, "label")
-
-
-def _file(workspace: Workspace, frame: FoundFrame, key: str | None, kind: str) -> SourceFile:
-    if key is None:
-        raise NotFound(kind, frame.fkey, f"the frame has no {kind}")
-    source = source_of(workspace, frame.file["cluster"], frame.file["datasource"])
-    return open_file(workspace, source, key)
-
-
 async def _original(request: Request, file: SourceFile) -> Response:
     etag = f'"{file.identity[:32]}"'
     # Scans take PNG files for images and labels, and no others.
     return await bytes_answer(request, Content("image/png", file.entry.size, etag, file.read))
-
-
-def _colours(source: Source, classes: str | None) -> tuple[int, ...] | None:
-    """The label's colours of some classes; None for all."""
-    if classes is None:
-        return None
-    palette = Palette.from_class_list(source.class_list)
-    wanted = set()
-    for name in (part.strip() for part in classes.split(",")):
-        if name not in palette.tags and name not in palette.classes:
-            raise UnknownName("class", name, palette.tags)
-        known = palette.tags if name in palette.tags else palette.classes
-        wanted.add(known.index(name))
-    return tuple(colour for colour, number in palette.class_of_colour.items() if number in wanted)
-
-
-def _cache(workspace: Workspace) -> ImageCache:
-    return _cache_in(workspace.home / "cache" / "images")
-
-
-@lru_cache
-def _cache_in(folder: pathlib.Path) -> ImageCache:
-    """One for each home in a process: it counts what was written."""
-    return ImageCache(folder, _CACHE_BYTES)

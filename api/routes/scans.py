@@ -1,52 +1,98 @@
-"""/v1/scans: what ingest and watch did, and are doing."""
+"""/v1/scans: what ingest and watch did, and are doing; and scans that are asked for."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
 
-from api import bodies
+from api.answers import JobBody, ProblemBody, ProblemsAnswer, ScanBody, ScansAnswer
 from api.dependencies import CurrentWorkspace
+from api.pages import CurrentPage
+from api.routes.jobs import BEGUN, job_begun
+from api.workspace import Workspace
+from catalog.tables import Job
+from pipeline.command_job import submit_command
 
-router = APIRouter(prefix="/v1", tags=["scans"])
+router = APIRouter(prefix="/v1/scans", tags=["scans"])
 
-_MOST = 1000
+Number = Annotated[int, Path(description="The scan.", examples=[3])]
 
 
-@router.get("/scans")
+class NewScan(BaseModel):
+    """A scan to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: str = Field(description="The source.", examples=["a2d2"])
+    full: bool = Field(default=False, description="Count every label again, changed or not.")
+    errors: bool = Field(
+        default=False, description="List what is wrong with its files, and scan nothing."
+    )
+
+
+@router.get("")
 async def get_scans(
     workspace: CurrentWorkspace,
+    page: CurrentPage,
     source: Annotated[str | None, Query(description="Only scans of this source.")] = None,
-    before: Annotated[
-        int | None, Query(ge=1, lt=2**63, description="Only scans with a smaller number.")
-    ] = None,
-    limit: Annotated[int, Query(ge=1, le=_MOST, description="At most so many scans.")] = 100,
-) -> dict[str, Any]:
-    """Scans, newest first; ``next`` is what ``before`` must be to get those that follow."""
-    found = await run_in_threadpool(
-        workspace.records.scans, source=source, before=before, limit=limit
-    )
-    more = found[-1][0].id if len(found) == limit else None
-    return {"scans": [bodies.of_scan(scan, name) for scan, name in found], "next": more}
+    state: Annotated[str | None, Query(description="Only in this state.")] = None,
+) -> ScansAnswer:
+    """Scans, newest first."""
+
+    def listed() -> ScansAnswer:
+        found = workspace.records.scans(
+            source=source,
+            state=state,
+            before=page.number_after("scans"),
+            limit=page.limit + 1,
+        )
+        shown, follows = page.page("scans", found, lambda each: (each[0].id,))
+        return ScansAnswer(scans=[ScanBody.of(*each) for each in shown], next=follows)
+
+    return await run_in_threadpool(listed)
 
 
-@router.get("/scans/{number}")
-async def get_scan(number: int, workspace: CurrentWorkspace) -> dict[str, Any]:
+@router.post("", status_code=202, responses=BEGUN)
+async def post_scan(wanted: NewScan, workspace: CurrentWorkspace, response: Response) -> JobBody:
+    """Catalog a source's files: a job does it; its `metrics.scan` is the scan's number."""
+    return job_begun(await run_in_threadpool(_submitted, workspace, wanted), response)
+
+
+@router.get("/{number}")
+async def get_scan(number: Number, workspace: CurrentWorkspace) -> ScanBody:
     """A scan: its state, counts, rates, duration, and how long it will take while it runs."""
-    scan, name = await run_in_threadpool(workspace.records.scan, number)
-    return bodies.of_scan(scan, name)
+    return ScanBody.of(*await run_in_threadpool(workspace.records.scan, number))
 
 
-@router.get("/scans/{number}/problems")
+@router.get("/{number}/problems")
 async def get_problems(
-    number: int,
-    workspace: CurrentWorkspace,
-    limit: Annotated[int, Query(ge=1, le=_MOST, description="At most so many problems.")] = 100,
-    offset: Annotated[int, Query(ge=0, lt=2**63, description="Problems to pass over.")] = 0,
-) -> dict[str, Any]:
+    number: Number, workspace: CurrentWorkspace, page: CurrentPage
+) -> ProblemsAnswer:
     """What the scan met that is still wrong, in the order it was met."""
-    await run_in_threadpool(workspace.records.scan, number)
-    found = await run_in_threadpool(
-        workspace.records.problems, scan_id=number, limit=limit, offset=offset
+
+    def listed() -> ProblemsAnswer:
+        workspace.records.scan(number)
+        passed = page.number_after("problems") or 0
+        found = workspace.records.problems(
+            scan_id=number, limit=page.limit + 1, offset=max(0, passed)
+        )
+        numbered = list(enumerate(found, passed + 1))
+        shown, follows = page.page("problems", numbered, lambda each: (each[0],))
+        problems = [ProblemBody(kind=p.kind, key=p.key, reason=p.reason) for _, p in shown]
+        return ProblemsAnswer(problems=problems, next=follows)
+
+    return await run_in_threadpool(listed)
+
+
+def _submitted(workspace: Workspace, wanted: NewScan) -> Job:
+    source = workspace.records.source(wanted.source)
+    options = [*(["--full"] if wanted.full else []), *(["--errors"] if wanted.errors else [])]
+    return submit_command(
+        workspace.records,
+        workspace.jobs,
+        "scan",
+        f"scan-{source.name}",
+        ("ingest", "--json", *options, "--", source.name),
+        environment=workspace.variables,
     )
-    return {"problems": [{"kind": p.kind, "key": p.key, "reason": p.reason} for p in found]}

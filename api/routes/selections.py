@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from api import bodies
 from api.dependencies import At, CurrentWorkspace
-from api.new_dataset import ask, described
+from api.new_dataset import ask, described, reason_for_none
 from api.workspace import Workspace
 from query.operators import OPERATORS, TYPES
 from query.selection import Question
@@ -49,4 +49,8 @@ async def get_operators() -> dict[str, Any]:
 
 def _answer(workspace: Workspace, question: Question, at: int | None) -> dict[str, Any]:
     selection = ask(workspace, question, at)
-    return bodies.of_selection(selection, described(workspace, selection.question))
+    return bodies.of_selection(
+        selection,
+        described(workspace, selection.question, answered=True),
+        reason_for_none(workspace, selection),
+    )

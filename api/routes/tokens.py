@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.callers import Caller
 from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.pages import CurrentPage, PageAnswer
 from api.people import NewTokenBody, TokenBody
 from catalog import tokens
 from catalog.errors import InvalidInput, NotAllowed
@@ -30,7 +31,7 @@ class NewToken(BaseModel):
     user: str | None = Field(default=None, description="Whose; one's own where it is left out.")
 
 
-class TokensAnswer(BaseModel):
+class TokensAnswer(PageAnswer):
     """Tokens, oldest first."""
 
     tokens: list[TokenBody]
@@ -40,6 +41,7 @@ class TokensAnswer(BaseModel):
 async def get_tokens(
     caller: CurrentCaller,
     workspace: CurrentWorkspace,
+    page: CurrentPage,
     user: Annotated[str | None, Query(description="Only this user's.")] = None,
 ) -> TokensAnswer:
     """Tokens with a name; those of logins go by themselves after an hour."""
@@ -47,7 +49,8 @@ async def get_tokens(
     if user not in (None, whose):
         raise _not_yours(caller)
     found = await run_in_threadpool(tokens.listed, workspace.records, whose)
-    return TokensAnswer(tokens=[TokenBody.of(token, name) for token, name in found])
+    shown, follows = page.page_of_all("tokens", found, lambda each: (each[0].id,), int)
+    return TokensAnswer(tokens=[TokenBody.of(token, name) for token, name in shown], next=follows)
 
 
 @router.post("", status_code=201)
@@ -74,6 +77,15 @@ async def post_token(
         timedelta(days=wanted.days),
     )
     return NewTokenBody(**TokenBody.of(token, whose).model_dump(), token=text)
+
+
+@router.get("/{number}")
+async def get_token(number: int, caller: CurrentCaller, workspace: CurrentWorkspace) -> TokenBody:
+    """A token, without what it is made of."""
+    token, user = await run_in_threadpool(tokens.found, workspace.records, number)
+    if not caller.may("admin") and user != caller.user:
+        raise _not_yours(caller)
+    return TokenBody.of(token, user)
 
 
 @router.delete("/{number}")

@@ -5,6 +5,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from api.dependencies import CurrentWorkspace
+from api.pages import CurrentPage, PageAnswer
 from api.people import UserBody
 from catalog import login_throttle, users
 from catalog.record_store import RecordStore
@@ -35,17 +36,18 @@ class UserChange(BaseModel):
     password: SecretStr | None = None
 
 
-class UsersAnswer(BaseModel):
+class UsersAnswer(PageAnswer):
     """Users by name."""
 
     users: list[UserBody]
 
 
 @router.get("")
-async def get_users(workspace: CurrentWorkspace) -> UsersAnswer:
-    """Every user."""
+async def get_users(workspace: CurrentWorkspace, page: CurrentPage) -> UsersAnswer:
+    """Users by name."""
     found = await run_in_threadpool(users.listed, workspace.records)
-    return UsersAnswer(users=[UserBody.of(user) for user in found])
+    shown, follows = page.page_of_all("users", found, lambda user: (user.name,), str)
+    return UsersAnswer(users=[UserBody.of(user) for user in shown], next=follows)
 
 
 @router.post("", status_code=201)

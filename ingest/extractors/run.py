@@ -3,7 +3,7 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -73,6 +73,8 @@ def run_extractor(
     workers: int = 2,
     files: SourceFiles | None = None,
     progress: Progress | None = None,
+    only: Container[str] | None = None,
+    goes_on: Callable[[], bool] | None = None,
 ) -> ExtractCounts:
     """Read every frame that is new or changed since the extractor's last run, and keep its tags.
 
@@ -88,6 +90,8 @@ def run_extractor(
         workers: Frames read at once, by threads.
         files: The source's files; those of its URI when None.
         progress: Called after every frame with the counts so far.
+        only: fkeys of the frames to read, of those that would be read; all of them when None.
+        goes_on: Asked after every frame; where it says no, the run ends with what was read.
 
     Raises:
         InvalidInput: The extractor's tags or pattern cannot be used, it gives a tag that it does
@@ -104,7 +108,7 @@ def run_extractor(
     with store.lock(lock, held, wait_s=0.0):
         extractions.begin(store, extraction)
         run = _Run(store, extraction, extractor, files or open_source(source.uri), progress)
-        run.run(full, workers)
+        run.run(full, workers, only, goes_on)
     return run.counts
 
 
@@ -125,18 +129,28 @@ class _Run:
         self.done: list[Extracted] = []
         self.began = self.committed = time.monotonic()
 
-    def run(self, full: bool, workers: int) -> None:
+    def run(
+        self,
+        full: bool,
+        workers: int,
+        only: Container[str] | None,
+        goes_on: Callable[[], bool] | None,
+    ) -> None:
         """Read what is to be read."""
         covered = extractions.coverage(self.store, self.extraction, full=full)
         self.counts.frames, self.counts.to_read = covered.frames, covered.pending
         self.counts.without_file = covered.frames - covered.with_file
         frames = extractions.pending_frames(self.store, self.extraction, full=full)
+        if only is not None:
+            frames = (frame for frame in frames if frame.fkey in only)
         with ThreadPoolExecutor(workers, thread_name_prefix="extract") as pool:
             for item in _in_order(pool, 4 * workers, self._read, frames):
                 self._add(item)
                 late = time.monotonic() - self.committed > BATCH_S
                 if len(self.done) >= BATCH_FRAMES or late:
                     self._commit()
+                if goes_on is not None and not goes_on():
+                    break
         self._commit()
 
     def _read(self, frame: CataloguedFrame) -> Extracted:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound
+from botocore.exceptions import BotoCoreError, ClientError
 
-from catalog.errors import InvalidInput, StorageError
+from catalog.errors import StorageError
+from ingest.s3_bucket import session_of
 from ingest.source_options import SourceOptions
 from ingest.watch.events import Changes
 from ingest.watch.object_events import ObjectMessages
@@ -53,8 +53,6 @@ class SqsEvents:
             if url.startswith("sqs://"):
                 name = url.removeprefix("sqs://")
                 self._queue = self._client.get_queue_url(QueueName=name)["QueueUrl"]
-        except ProfileNotFound as error:
-            raise InvalidInput(f"profile '{options.profile}' is not in ~/.aws/config") from error
         except (BotoCoreError, ClientError, ValueError) as error:
             raise self._trouble(error) from error
         self._receipts: list[str] = []
@@ -108,7 +106,7 @@ class SqsEvents:
 
 
 def _client(url: str, options: SourceOptions) -> Any:
-    session = boto3.Session(profile_name=options.profile or None)
+    session = session_of(options)
     parts = urlsplit(url)
     endpoint = None if parts.scheme == "sqs" else f"{parts.scheme}://{parts.netloc}"
     of_aws = re.fullmatch(r"sqs\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?", parts.netloc)

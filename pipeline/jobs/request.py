@@ -25,7 +25,7 @@ class JobRequest:
 
     Attributes:
         name: Its unique name.
-        kind: "train" or "validate".
+        kind: "train", "validate", or the kind of a command (pipeline.command_job).
         stages: What runs, in order.
         environment: Variables set for every command.
         parallel: Commands of one stage that run at once.

@@ -6,3 +6,6 @@ JobState = Literal["pending", "running", "done", "failed", "cancelled", "unknown
 
 FINISHED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 """States that a job does not leave."""
+
+UNFINISHED: tuple[JobState, ...] = ("pending", "running", "unknown")
+"""The others."""

@@ -46,7 +46,7 @@ def serving(
     """
     asks = [] if authenticates else ["--no-auth"]
     process = subprocess.Popen(
-        [str(FRAMESIFT), "serve", "--port", "0", *asks, *arguments],
+        [str(FRAMESIFT), "serve", "--port", "0", "--log-level", "warning", *asks, *arguments],
         env=environment(home, variables),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -19,16 +19,32 @@ ROUTES = [
     ("PUT", "/db2whrest/v1/summary_tables/mrcapacity"),
     ("POST", "/policyengine/v1/tags"),
     ("PUT", "/policyengine/v1/tags/car"),
+    ("POST", "/policyengine/v1/policies"),
+    ("POST", "/policyengine/v1/policies/idle"),
+    ("PUT", "/policyengine/v1/policies/idle"),
+    ("POST", "/policyengine/v1/regex"),
+    ("PUT", "/policyengine/v1/regex"),
+    ("PUT", "/policyengine/v1/regex/name"),
+    ("POST", "/connmgr/v1/connections"),
+    ("PUT", "/connmgr/v1/connections/a2d2"),
+    ("POST", "/connmgr/v1/scan/none/partial"),
     ("POST", "/db2whrest/v1/sql_query"),
     ("POST", "/db2whrest/v1/sql_query_async"),
 ]
 NAMES = st.sampled_from(
     ["query", "filters", "group_by", "sort_by", "limit", "name", "key", "operator", "value", "tag",
-     "type", "enabled", "schedule", "minute", "owner", "size", "asc"]
+     "type", "enabled", "schedule", "minute", "owner", "size", "asc", "pol_id", "action_id",
+     "action_params", "pol_filter", "pol_state", "explicit", "collections", "tags", "rule",
+     "action", "existingField", "newField", "regexPattern", "matchNo", "regex_id", "pattern",
+     "platform", "cluster", "datasource", "mount_point", "host", "additional_info", "partitions",
+     "dir", "recursive"]
 )  # fmt: skip
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), NAMES,
-    st.sampled_from(["=", "in", "is", "asc", "Open", "Restricted", "car > 1"]),
+    st.sampled_from(
+        ["=", "in", "is", "asc", "Open", "Restricted", "car > 1", "AUTOTAG", "NFS", "NOW",
+         "inactive", "setFromExistingField", "regex", "(a+)+$", "(?=a)"]
+    ),
 )  # fmt: skip
 BODIES = st.recursive(
     LEAVES,
@@ -42,7 +58,13 @@ def client(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """A server that asks nobody who they are."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("fuzz"))
     app = create_app(Settings(home=home, cache=None), authenticates=False)
+    idle = {
+        "pol_id": "idle", "pol_state": "inactive", "action_id": "AUTOTAG",
+        "action_params": {"tags": {"x_": "1"}},
+    }  # fmt: skip
     with TestClient(app, raise_server_exceptions=False) as found:
+        found.post("/policyengine/v1/policies", json=idle)
+        found.post("/policyengine/v1/regex", json={"regex_id": "name", "pattern": "a"})
         yield found
 
 
@@ -65,6 +87,74 @@ def test_any_body(client: TestClient, method: str, path: str, body: bytes) -> No
 )
 def test_any_name_in_the_address(client: TestClient, path: str) -> None:
     """404 for what is none; where the name has a slash, also for a method that is not there."""
-    for place in ("task_status", "report", "buckets", "summary_tables"):
-        answer = client.get(f"/db2whrest/v1/{place}/" + "".join(f"%{b:02x}" for b in path.encode()))
+    name = "".join(f"%{b:02x}" for b in path.encode())
+    for place in (
+        "db2whrest/v1/task_status", "db2whrest/v1/report", "db2whrest/v1/buckets",
+        "db2whrest/v1/summary_tables", "policyengine/v1/policies", "policyengine/v1/regex",
+        "connmgr/v1/connections", "connmgr/v1/scan",
+    ):  # fmt: skip
+        answer = client.get(f"/{place}/{name}")
         assert answer.status_code in (404, 405), (place, answer.text)
+    for action in ("start", "kill"):
+        answer = client.post(f"/policyengine/v1/policies/{name}/{action}")
+        assert answer.status_code in (404, 405), answer.text
+
+
+TEXTS = st.text(max_size=12) | st.sampled_from(
+    ["filename", "owner", "car", "x_", "u2-source", "/", "[^/]+", "(", "(?P<n>a)\\1", "a{1000}{9}",
+     "size > 1", "car > 1 --", "' or 1=1", "fkey in (select fkey from metaocean)", "image", "a2d2"]
+)  # fmt: skip
+RULES = st.fixed_dictionaries(
+    {"action": st.sampled_from(["regex", "split"]), "existingField": TEXTS, "newField": TEXTS},
+    optional={
+        "regexPattern": TEXTS, "delimiter": TEXTS, "regex_id": TEXTS,
+        "matchNo": st.integers(-1, 2**70), "fieldNo": st.integers(-1, 5),
+    },
+)  # fmt: skip
+TIMES = st.dictionaries(
+    st.sampled_from(["minute", "hour", "dayOfMonth", "month", "dayOfWeek", "timezone"]),
+    st.integers(-1, 70) | st.sampled_from(["*", "*/7", "1-5", "UTC", "mon", "1,2"]) | TEXTS,
+    max_size=4,
+)
+POLICIES = st.fixed_dictionaries(
+    {
+        "pol_state": st.just("inactive"),
+        "action_id": st.sampled_from(["AUTOTAG", "IMPORT_TAGS", "DEEPINSPECT"]),
+        "action_params": st.one_of(
+            st.fixed_dictionaries({"rule": RULES}),
+            st.fixed_dictionaries({"tags": st.dictionaries(TEXTS, TEXTS, max_size=2)}),
+            st.fixed_dictionaries({"agent": TEXTS, "extract_tags": st.lists(TEXTS, max_size=2)}),
+            st.fixed_dictionaries({"source_connection": TEXTS, "tag_file_path": TEXTS}),
+        ),
+    },
+    optional={"pol_filter": TEXTS, "schedule": TIMES, "collections": st.lists(TEXTS, max_size=1)},
+)
+
+
+@given(name=st.from_regex(r"[a-z]{1,9}", fullmatch=True), body=POLICIES)
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_policy(client: TestClient, name: str, body: dict[str, object]) -> None:
+    """What looks like a policy is kept and shown again, or refused in the documented form."""
+    place = f"/policyengine/v1/policies/{name}"
+    answer = client.post(place, json=body)
+    assert answer.status_code < 500, (body, answer.text)
+    if answer.status_code >= 400:
+        assert list(answer.json()) == ["reason", "status"]
+    elif answer.status_code == 201:
+        kept = client.get(place).json()
+        assert {field: kept[field] for field in body} == body
+        assert client.delete(place).status_code == 200
+
+
+@given(pattern=TEXTS | st.text(alphabet="ab()[]{}*+?|\\^$.,0129:=!<>P", max_size=20))
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_pattern(client: TestClient, pattern: str) -> None:
+    """RE2 takes it, or it is refused: never a pattern that would run for ever."""
+    answer = client.put("/policyengine/v1/regex/name", json={"pattern": pattern})
+    assert answer.status_code in (200, 400), (pattern, answer.text)
+    if answer.status_code == 200:
+        assert client.get("/policyengine/v1/regex/name").json()["pattern"] == pattern

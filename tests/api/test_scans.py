@@ -43,7 +43,7 @@ def test_scans_newest_first_and_in_pages(settings: Settings) -> None:
         assert everything["next"] is None
         of_two = client.get("/v1/scans", params={"source": "two", "limit": 1}).json()
         assert [scan["scan"] for scan in of_two["scans"]] == [3]
-        rest = client.get("/v1/scans", params={"source": "two", "before": of_two["next"]}).json()
+        rest = client.get("/v1/scans", params={"source": "two", "cursor": of_two["next"]}).json()
         assert [scan["scan"] for scan in rest["scans"]] == [2]
         assert client.get("/v1/scans", params={"source": "three"}).status_code == 404
 
@@ -63,8 +63,12 @@ def test_a_scan_and_its_problems(settings: Settings) -> None:
             ("bad_file", frame_key("label", 2)),
             ("orphan", frame_key("camera", 9)),
         }
-        page = client.get("/v1/scans/3/problems", params={"limit": 1, "offset": 1}).json()
-        assert page["problems"] == problems[1:]
+        page = client.get("/v1/scans/3/problems", params={"limit": 1}).json()
+        assert page["problems"] == problems[:1]
+        rest = client.get(
+            "/v1/scans/3/problems", params={"limit": 1, "cursor": page["next"]}
+        ).json()
+        assert (rest["problems"], rest["next"]) == (problems[1:], None)
         for missing in ("4", "0", "9" * 30):
             assert client.get(f"/v1/scans/{missing}").status_code in (404, 422)
         assert client.get("/v1/scans/4/problems").status_code == 404

@@ -50,7 +50,7 @@ def test_the_first_start_prints_a_token_once(home: Path) -> None:
 def test_without_authentication_no_user_is_made(home: Path) -> None:
     """--no-auth prints no token, and everything is open."""
     with serving(home) as (url, process):
-        assert httpx.get(f"{url}/v1/users").json() == {"users": []}
+        assert httpx.get(f"{url}/v1/users").json()["users"] == []
         process.terminate()
         assert process.communicate(timeout=60) == ("", "")
 

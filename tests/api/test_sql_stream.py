@@ -147,7 +147,9 @@ def test_a_client_that_goes_away_stops_its_statement(
     target = PATH if method == "POST" else f"{PATH}?{statement.replace(' ', '+')}"
     body = statement if method == "POST" else ""
     with socket.create_connection((address.hostname, address.port)) as client:
-        head = f"{method} {target} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = (
+            f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
         client.sendall(head.encode() + body.encode())
         if statement == ENDLESS:
             wait_for(process, busy=True)
@@ -162,7 +164,7 @@ def test_a_client_that_goes_away_stops_its_statement(
 def test_clients_that_read_nothing_leave_the_others_alone(served: tuple[str, int]) -> None:
     """Connections that stand still hold a statement each, and no thread of other requests."""
     address = urlsplit(served[0])
-    request = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(MILLIONS)}\r\n\r\n"
+    request = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(MILLIONS)}\r\n\r\n"
     clients = []
     try:
         for _ in range(20):

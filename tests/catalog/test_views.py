@@ -67,5 +67,5 @@ def test_files_without_tags_have_no_row_in_a_tag_s_table(store: CatalogStore) ->
         )
     with store.reading() as cursor:
         wide = cursor.execute("SELECT filename, car, nodename FROM metaocean_view ORDER BY 1")
-        assert wide.fetchall() == [("image", "0", ""), ("label", None, "")]
+        assert wide.fetchall() == [("image", "0", None), ("label", None, None)]
         assert cursor.execute("SELECT value FROM t_car").fetchall() == [("0",)]

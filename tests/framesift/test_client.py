@@ -24,14 +24,36 @@ def client(server: str) -> Iterator[framesift.Client]:
 
 def test_the_public_names_are_these() -> None:
     """What other programs may rely on; a change here is a change of the interface."""
-    assert framesift.__all__ == ["Client", "FramesiftServerError", "Selection", "connect"]
+    assert framesift.__all__ == [
+        "AlreadyExists", "Client", "Dataset", "Frame", "FramesiftServerError", "InvalidQuestion",
+        "Job", "JobFailed", "NoAnswer", "NotAllowed", "NotAuthenticated", "NotFound", "Picture",
+        "Selection", "ServerFailed", "SqlError", "SqlResult", "Throttled", "UnknownName",
+        "WrongVersion", "connect", "demand",
+    ]  # fmt: skip
     public = {
         name: [n for n, _ in inspect.getmembers(getattr(framesift, name)) if n[0] != "_"]
-        for name in ("Client", "Selection")
+        for name in ("Client", "Selection", "Dataset", "Job", "Frame", "SqlResult")
     }
-    assert public["Client"] == ["classes", "close", "select"]
-    assert public["Selection"] == ["save", "to_arrow", "to_pandas"]
-    assert list(inspect.signature(framesift.connect).parameters) == ["url", "token"]
+    of_mapping = {"get", "items", "keys", "values"}
+    assert public["Client"] == [
+        "ask", "call", "classes", "classes_by", "close", "correlation", "frame", "frames",
+        "histogram", "select", "sql",
+    ]  # fmt: skip
+    assert public["Selection"] == ["of", "save", "to_arrow", "to_pandas"]
+    assert sorted(set(public["Dataset"]) - of_mapping) == [
+        "classes", "diff", "divide", "export", "exported", "extend", "frame_count", "frames",
+        "gaps", "id", "name", "splits", "stage", "to_arrow", "to_pandas", "train", "validate",
+        "version",
+    ]  # fmt: skip
+    assert sorted(set(public["Job"]) - of_mapping) == [
+        "cancel", "changes", "file", "finished", "logs", "metrics", "name", "refresh", "report",
+        "state", "validate", "wait",
+    ]  # fmt: skip
+    assert sorted(set(public["Frame"]) - of_mapping) == [
+        "details", "fkey", "image", "label", "overlay",
+    ]  # fmt: skip
+    assert public["SqlResult"] == ["reader", "rows", "to_arrow", "to_pandas"]
+    assert list(inspect.signature(framesift.connect).parameters) == ["url", "token", "ca_bundle"]
     assert list(inspect.signature(framesift.Client.select).parameters)[1:] == [
         "where", "camera", "scene", "has", "without", "share", "time", "condition", "order",
         "limit", "sample", "seed", "at", "ranges",
@@ -48,7 +70,7 @@ def test_it_imports_nothing_heavy() -> None:
     assert "httpx" in loaded
     for heavy in (
         "duckdb", "pyarrow", "sqlalchemy", "fastapi", "pydantic", "numpy", "pandas",
-        "catalog", "query", "ingest", "pipeline", "api",
+        "catalog", "query", "ingest", "pipeline", "api", "PIL",
     ):  # fmt: skip
         assert heavy not in loaded
 

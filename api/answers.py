@@ -1,0 +1,251 @@
+"""What /v1 answers of records, as the OpenAPI document shows it."""
+
+import math
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from api import bodies
+from api.pages import PageAnswer
+from catalog.tables import Dataset, Job, Scan, Source, Staging
+
+_TIME = "2026-11-21T14:08:18Z"
+_FOLDER = "/data/framesift/jobs/train-bikes-7"
+
+
+class SourceBody(BaseModel):
+    """A source."""
+
+    name: str = Field(examples=["a2d2"])
+    uri: str = Field(examples=["s3://a2d2/camera_lidar_semantic"])
+    platform: str = Field(examples=["IBM COS"])
+    cluster: str = Field(examples=["s3.eu-de.example"])
+    datasource: str = Field(examples=["a2d2"])
+    site: str = Field(examples=["Munich"])
+    options: dict[str, Any] = Field(
+        description="How it is reached; never a secret.",
+        examples=[{"endpoint_url": "https://s3.eu-de.example", "profile": "a2d2"}],
+    )
+
+    @classmethod
+    def of(cls, source: Source) -> "SourceBody":
+        """A record's."""
+        return cls(**bodies.of_source(source))
+
+
+class SourcesAnswer(PageAnswer):
+    """Sources by name."""
+
+    sources: list[SourceBody]
+
+
+class ScanBody(BaseModel):
+    """A scan."""
+
+    scan: int = Field(description="Its number.", examples=[3])
+    source: str = Field(examples=["a2d2"])
+    kind: str = Field(description="scan or watch", examples=["scan"])
+    state: str = Field(description="running, done or failed", examples=["done"])
+    error: str = Field(examples=[""])
+    started: str = Field(examples=[_TIME])
+    finished: str | None = Field(examples=[_TIME])
+    seconds: float = Field(description="How long it took, or has taken [s].", examples=[12.5])
+    counts: dict[str, Any] = Field(
+        description="Files, frames, rates, and while it runs eta_s.",
+        examples=[{"files": 48, "frames": 24, "bad_files": 0}],
+    )
+
+    @classmethod
+    def of(cls, scan: Scan, source: str) -> "ScanBody":
+        """A record's."""
+        return cls(**finite(bodies.of_scan(scan, source)))
+
+
+class ScansAnswer(PageAnswer):
+    """Scans, newest first."""
+
+    scans: list[ScanBody]
+
+
+class ProblemBody(BaseModel):
+    """What is wrong with a file."""
+
+    kind: str = Field(examples=["bad_file"])
+    key: str = Field(examples=["camera_lidar_semantic/20180807_145028/label/x.png"])
+    reason: str = Field(examples=["is cut short"])
+
+
+class ProblemsAnswer(PageAnswer):
+    """Problems in the order they were met."""
+
+    problems: list[ProblemBody]
+
+
+class DatasetBody(BaseModel):
+    """A dataset's version, without its frames."""
+
+    name: str = Field(examples=["bikes"])
+    version: int = Field(examples=[1])
+    id: str = Field(description="Of its content.", examples=["5d41402abc4b2a76b9719d911017c592"])
+    created: str = Field(examples=[_TIME])
+    question: dict[str, Any] = Field(examples=[{"ranges": {"bicycle": [5000, None]}}])
+    snapshot: int = Field(description="Of the catalog.", examples=[12])
+    frames: int = Field(examples=[160])
+    splits: dict[str, Any] = Field(
+        description="Frames of each.", examples=[{"train": 128, "validation": 32}]
+    )
+    class_pixels: dict[str, Any] = Field(examples=[{"bicycle": 1204410}])
+    class_frames: dict[str, Any] = Field(examples=[{"bicycle": 160}])
+    seed: int = Field(examples=[0])
+    parents: list[Any] = Field(description="What it was made from.", examples=[[]])
+    report: dict[str, Any] = Field(description="What was achieved.", examples=[{}])
+    manifest: str = Field(examples=["/data/framesift/datasets/bikes/1"])
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "DatasetBody":
+        """A record's."""
+        return cls(**finite(bodies.of_dataset(dataset)))
+
+
+class DatasetsAnswer(PageAnswer):
+    """Versions of datasets, by name and version."""
+
+    datasets: list[DatasetBody]
+
+
+class StagingBody(BaseModel):
+    """A dataset's files brought into a cache."""
+
+    staging: int = Field(description="Its number.", examples=[2])
+    dataset: str = Field(examples=["bikes@1"])
+    state: str = Field(examples=["done"])
+    created: str = Field(examples=[_TIME])
+    cache: str = Field(examples=["/fast/cache"])
+    manifest: str = Field(examples=["/fast/cache/.manifests/bikes-v1-5d41402abc4b"])
+    files: int = Field(examples=[320])
+    files_copied: int = Field(examples=[320])
+    bytes: int = Field(examples=[912345678])
+    bytes_copied: int = Field(examples=[912345678])
+
+    @classmethod
+    def of(cls, staging: Staging, dataset: str) -> "StagingBody":
+        """A record's."""
+        return cls(**bodies.of_staging(staging, dataset))
+
+
+class StagingsAnswer(PageAnswer):
+    """Stagings, newest first."""
+
+    stagings: list[StagingBody]
+
+
+class JobBody(BaseModel):
+    """A job."""
+
+    name: str = Field(examples=["train-bikes-7"])
+    kind: str = Field(description="train, validate, scan, stage or policy", examples=["train"])
+    backend: str = Field(examples=["local"])
+    state: str = Field(
+        description="pending, running, done, failed, cancelled or unknown", examples=["running"]
+    )
+    error: str = Field(examples=[""])
+    created: str = Field(examples=[_TIME])
+    started: str | None = Field(examples=[_TIME])
+    finished: str | None = Field(examples=[None])
+    seconds: float | None = Field(description="From start to end [s].", examples=[None])
+    metrics: dict[str, Any] = Field(
+        description="Of a training or validation its metrics, else what the command said last.",
+        examples=[{"step": 120, "max_steps": 300, "loss": 1.204}],
+    )
+    paths: dict[str, Any] = Field(examples=[{"folder": _FOLDER, "logs": f"{_FOLDER}/logs"}])
+    request: dict[str, Any] = Field(
+        description="What runs: stages of commands.", examples=[{"stages": []}]
+    )
+
+    @classmethod
+    def of(cls, job: Job) -> "JobBody":
+        """A record's."""
+        return cls(**finite(bodies.of_job(job)))
+
+
+class JobsAnswer(PageAnswer):
+    """Jobs, newest first."""
+
+    jobs: list[JobBody]
+
+
+class ModelBody(BaseModel):
+    """A trained model: a training job that is done."""
+
+    name: str = Field(description="The job's.", examples=["train-bikes-7"])
+    created: str = Field(examples=[_TIME])
+    finished: str | None = Field(examples=[_TIME])
+    metrics: dict[str, Any] = Field(examples=[{"step": 300, "loss": 0.412}])
+    folder: str = Field(examples=[f"{_FOLDER}/model"])
+
+    @classmethod
+    def of(cls, job: Job) -> "ModelBody":
+        """A training job's."""
+        body = JobBody.of(job)
+        return cls(
+            name=body.name,
+            created=body.created,
+            finished=body.finished,
+            metrics=body.metrics,
+            folder=str(job.paths["model_dir"]),
+        )
+
+
+class ModelsAnswer(PageAnswer):
+    """Models, newest first."""
+
+    models: list[ModelBody]
+
+
+class TagBody(BaseModel):
+    """A tag."""
+
+    tag: str = Field(examples=["weather"])
+    family: str = Field(description="The catalog's table of it.", examples=["tags_own"])
+    type: str = Field(description="The engine's type.", examples=["varchar"])
+    kind: str = Field(
+        description="Open, Restricted or Characteristics", examples=["Characteristics"]
+    )
+    values: list[str] = Field(description="Of a Restricted tag.", examples=[[]])
+    title: str = Field(description="The class that it counts; else empty.", examples=[""])
+
+
+class TagsAnswer(PageAnswer):
+    """Tags by name."""
+
+    tags: list[TagBody]
+
+
+class ImportBody(BaseModel):
+    """What an import of tags did."""
+
+    rows: int = Field(examples=[24])
+    imported: int = Field(examples=[23])
+    unmatched: int = Field(description="Rows that name no file.", examples=[1])
+    ambiguous: int = Field(description="Rows that name several.", examples=[0])
+    repeated: int = Field(description="Rows whose file an earlier one named.", examples=[0])
+    unreadable: int = Field(examples=[0])
+    columns: dict[str, str] = Field(
+        description="The tags and their types.", examples=[{"weather": "VARCHAR"}]
+    )
+    ignored: list[str] = Field(
+        description="Columns that say where a file lies.", examples=[["size"]]
+    )
+    problems: list[dict[str, Any]] = Field(
+        description="The first thousand rows that were not imported.",
+        examples=[[{"line": 7, "key": "x.png", "kind": "unmatched", "reason": "names no file"}]],
+    )
+
+
+def finite(value: Any) -> Any:
+    """The same with null for what JSON has no number for, such as the loss of a bad training."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: finite(part) for key, part in value.items()}
+    return [finite(part) for part in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,1 @@
+"""An endpoint for assistants: the Model Context Protocol at /mcp, which changes nothing."""

@@ -1,0 +1,37 @@
+"""framesift mcp."""
+
+import asyncio
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from api.commands.common import open_workspace
+from catalog.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from api.assistants.answers import Desk
+
+
+def register(app: typer.Typer) -> None:
+    """Add this subject's command."""
+    app.command("mcp")(mcp)
+
+
+def mcp() -> None:
+    """Answer an assistant on standard input and output (MCP); nothing is changed.
+
+    For a program that starts this itself. A server answers assistants at /mcp.
+    """
+    if find_spec("mcp") is None:
+        raise InvalidInput("framesift mcp: needs the extra mcp: install framesift[mcp]")
+    from api.assistants.answers import Desk
+    from api.assistants.tools import server_of
+    from api.callers import NOBODY_ASKED
+
+    desk = Desk(open_workspace(), NOBODY_ASKED)
+
+    async def desk_of(_: Any) -> "Desk":
+        return desk
+
+    asyncio.run(server_of(desk_of).run_stdio_async())

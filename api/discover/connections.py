@@ -1,0 +1,308 @@
+"""/connmgr/v1/connections: our sources, as Spectrum Discover's clients add and look at them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from sqlalchemy import select
+
+from api.callers import Caller
+from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.discover.replies import discover_router, in_json, in_text, json_of
+from api.discover.search import body_schema, read_as
+from api.new_source import NewSource, add_source, allowed_place, check_text, options_of
+from api.workspace import Workspace
+from catalog.errors import AlreadyExists, InvalidInput
+from catalog.records import OBJECT_PLATFORMS, PLATFORMS
+from catalog.store import LAKE
+from catalog.tables import Scan, Source
+from ingest.scan_lock import scan_lock
+from ingest.scan_record import SCAN
+from ingest.source_files import open_source
+from ingest.source_options import SourceOptions
+from ingest.sources import remove_source
+
+router = discover_router("connmgr")
+
+
+class AdditionalInfo(BaseModel):
+    """What else is said of a connection; what is not known here is let through."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    profile: str = Field(default="", description="Of the server's ~/.aws/config, with the keys.")
+    region: str = ""
+    anonymous: bool = Field(default=False, description="Ask S3 unsigned.")
+    prefix: str = Field(default="", description="Only what lies below it in the bucket.")
+    verify_certificates: bool = True
+    access_key: str = ""
+    secret_key: str = ""
+
+
+class ConnectionBody(BaseModel):
+    """A connection; of a change only what is sent."""
+
+    name: str | None = None
+    platform: str | None = Field(default=None, description=f"One of: {', '.join(PLATFORMS)}.")
+    type: str | None = Field(default=None, description="general; nothing depends on it.")
+    cluster: str | None = None
+    datasource: str | None = Field(default=None, description="Bucket, export or file system.")
+    site: str | None = None
+    host: str | None = Field(default=None, description="Of object stores, the server to ask.")
+    mount_point: str | None = Field(default=None, description="Where this server has it mounted.")
+    user: str | None = None
+    password: str | None = None
+    additional_info: AdditionalInfo | None = None
+
+    @field_validator("additional_info", mode="before")
+    @classmethod
+    def _in_text(cls, value: Any) -> Any:
+        """Also as JSON in a string."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value) if value.strip() else None
+        except (ValueError, RecursionError) as error:
+            raise ValueError("it is no JSON object") from error
+
+
+_NEW = {
+    "name": "a2d2",
+    "platform": "IBM COS",
+    "cluster": "cos.example.com",
+    "datasource": "a2d2",
+    "site": "munich",
+    "host": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
+    "additional_info": {"profile": "a2d2"},
+}
+
+
+@router.get("/connections")
+@router.get("/connections/", include_in_schema=False)
+async def get_connections(workspace: CurrentWorkspace) -> Response:
+    """Every connection, by name."""
+    return in_json(await run_in_threadpool(_all, workspace))
+
+
+@router.get("/connections/{connection}")
+async def get_connection(connection: str, workspace: CurrentWorkspace) -> Response:
+    """One of them."""
+    return in_json(await run_in_threadpool(_one, workspace, connection))
+
+
+@router.post("/connections", status_code=201, openapi_extra=body_schema(ConnectionBody, _NEW))
+@router.post("/connections/", status_code=201, include_in_schema=False)
+async def post_connection(
+    request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
+) -> Response:
+    """Add a connection; a scan then catalogs its files."""
+    body = read_as(ConnectionBody, await json_of(request))
+    await run_in_threadpool(_add, workspace, body, caller)
+    return in_text(f"Connection '{body.name}' added", 201)
+
+
+@router.put(
+    "/connections/{connection}", openapi_extra=body_schema(ConnectionBody, {"site": "munich"})
+)
+async def put_connection(
+    connection: str, request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
+) -> Response:
+    """Change what is sent of a connection; what its rows are named by only while it has none."""
+    body = read_as(ConnectionBody, await json_of(request))
+    await run_in_threadpool(_change, workspace, connection, body, caller)
+    return in_text(f"Connection '{connection}' updated")
+
+
+@router.delete("/connections/{connection}")
+async def delete_connection(connection: str, workspace: CurrentWorkspace) -> Response:
+    """Remove a connection and its files' rows; the files stay where they are."""
+    await run_in_threadpool(remove_source, workspace.catalog, workspace.records, connection)
+    return in_text(f"Connection '{connection}' deleted")
+
+
+def _all(workspace: Workspace) -> list[dict[str, Any]]:
+    counts = _counts(workspace)
+    return [_document(workspace, source, counts) for source in workspace.records.sources()]
+
+
+def _one(workspace: Workspace, name: str) -> dict[str, Any]:
+    return _document(workspace, workspace.records.source(name), _counts(workspace))
+
+
+def _counts(workspace: Workspace) -> dict[tuple[str, str], int]:
+    """Catalogued files of each cluster and datasource."""
+    with workspace.catalog.reading() as cursor:
+        rows = cursor.execute(
+            f"SELECT cluster, datasource, count(*) FROM {LAKE}.main.files GROUP BY ALL"
+        ).fetchall()
+    return {(cluster, datasource): count for cluster, datasource, count in rows}
+
+
+def _document(
+    workspace: Workspace, source: Source, counts: dict[tuple[str, str], int]
+) -> dict[str, Any]:
+    options = SourceOptions.from_json(source.options)
+    is_object = source.uri.lower().startswith("s3://")
+    return {
+        "name": source.name,
+        "type": "general",
+        "cluster": source.cluster,
+        "datasource": source.datasource,
+        "site": source.site,
+        "platform": source.platform,
+        "host": options.endpoint_url if is_object else "",
+        "mount_point": "" if is_object else source.uri,
+        "user": "",
+        "online": _reachable(workspace, source),
+        "total_records": counts.get((source.cluster, source.datasource), 0),
+        "additional_info": {
+            "uri": source.uri,
+            "profile": options.profile,
+            "keys": bool(options.sealed_keys),
+            "region": options.region,
+            "anonymous": options.anonymous,
+            "verify_certificates": options.verify_tls,
+        },
+    }
+
+
+def _reachable(workspace: Workspace, source: Source) -> bool:
+    """Whether the last scan found it: asking now might wait for a mount that is gone."""
+    query = select(Scan.state).where(Scan.source_id == source.id, Scan.kind == SCAN)
+    with workspace.records.reading() as session:
+        return session.scalar(query.order_by(Scan.id.desc()).limit(1)) != "failed"
+
+
+def _add(workspace: Workspace, body: ConnectionBody, caller: Caller) -> None:
+    _refuse_password(body)
+    info = body.additional_info or AdditionalInfo()
+    platform = body.platform or ""
+    given = {
+        "name": body.name,
+        "uri": _uri(platform, body.datasource, body.mount_point, info.prefix),
+        "platform": platform,
+        "cluster": body.cluster,
+        "datasource": body.datasource,
+        "site": body.site or "",
+        "endpoint_url": _endpoint(platform, body.host),
+        "anonymous": info.anonymous,
+        "profile": info.profile,
+        "access_key": info.access_key,
+        "secret_key": info.secret_key,
+        "region": info.region,
+        "verify_tls": info.verify_certificates,
+    }
+    add_source(workspace, _wanted(given), caller)
+
+
+def _change(workspace: Workspace, name: str, body: ConnectionBody, caller: Caller) -> None:
+    _refuse_password(body)
+    source = workspace.records.source(name)
+    wanted = _wanted(_changed(source, body))
+    check_text(wanted)
+    options = options_of(wanted, SourceOptions.from_json(source.options).sealed_keys)
+    uri = allowed_place(workspace.settings, wanted.uri, options, caller)
+    open_source(uri, options, workspace.indexes)
+    columns = {
+        "name": wanted.name,
+        "uri": uri,
+        "platform": wanted.platform,
+        "cluster": wanted.cluster,
+        "datasource": wanted.datasource,
+        "site": wanted.site,
+        "options": options.to_json(),
+    }
+    with scan_lock(workspace.catalog, source):
+        named = ("platform", "cluster", "datasource")
+        rows = _counts(workspace).get((source.cluster, source.datasource), 0)
+        if rows and any(columns[column] != getattr(source, column) for column in named):
+            raise InvalidInput(
+                f"connection '{name}' has {rows:,} catalogued files, which are named by its "
+                f"{', '.join(named)}: delete it and add it anew"
+            )
+        _keep(workspace, source, columns)
+
+
+def _keep(workspace: Workspace, source: Source, columns: Mapping[str, object]) -> None:
+    with workspace.records.session() as session:
+        others = list(session.scalars(select(Source).where(Source.id != source.id)))
+        for other in others:
+            if other.name == columns["name"]:
+                raise AlreadyExists("connection", other.name, "choose another name")
+            if (other.cluster, other.datasource) == (columns["cluster"], columns["datasource"]):
+                raise AlreadyExists("datasource", other.datasource, f"{other.name} has it")
+        kept = session.get_one(Source, source.id)
+        for column, value in columns.items():
+            setattr(kept, column, value)
+
+
+def _changed(source: Source, body: ConnectionBody) -> dict[str, Any]:
+    """All of a source, with what is sent of it."""
+    options = SourceOptions.from_json(source.options)
+    sent = body.model_dump(exclude_unset=True, exclude_none=True)
+    info = sent.get("additional_info", {})
+    platform = sent.get("platform", source.platform)
+    datasource = sent.get("datasource", source.datasource)
+    is_moved = {"platform", "datasource", "mount_point"} & sent.keys() or "prefix" in info
+    mount = sent.get("mount_point", source.uri)
+    return {
+        "name": sent.get("name", source.name),
+        "uri": _uri(platform, datasource, mount, info.get("prefix", ""))
+        if is_moved
+        else source.uri,
+        "platform": platform,
+        "cluster": sent.get("cluster", source.cluster),
+        "datasource": datasource,
+        "site": sent.get("site", source.site),
+        "endpoint_url": _endpoint(platform, sent.get("host", options.endpoint_url)),
+        "anonymous": info.get("anonymous", options.anonymous),
+        "profile": "" if info.get("access_key") else info.get("profile", options.profile),
+        "access_key": info.get("access_key", ""),
+        "secret_key": info.get("secret_key", ""),
+        "region": info.get("region", options.region),
+        "ca_bundle": options.ca_bundle,
+        "verify_tls": info.get("verify_certificates", options.verify_tls),
+    }
+
+
+def _wanted(given: Mapping[str, Any]) -> NewSource:
+    for field in ("name", "cluster", "datasource"):
+        if not given[field]:
+            raise InvalidInput(f"{field} is missing: a connection needs it")
+    try:
+        return NewSource.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"{place}: {first['msg']}") from error
+
+
+def _uri(platform: str, datasource: str | None, mount_point: str | None, prefix: str) -> str:
+    """Where a connection's files are: objects in their bucket, files where they are mounted."""
+    if platform not in PLATFORMS:
+        raise InvalidInput(f"platform '{platform[:40]}': expected one of {', '.join(PLATFORMS)}")
+    if platform in OBJECT_PLATFORMS:
+        return f"s3://{datasource or ''}/{prefix.strip('/')}".rstrip("/")
+    if not mount_point:
+        raise InvalidInput(
+            f"mount_point is missing: expected the folder where this server has the {platform} "
+            "file system mounted"
+        )
+    return mount_point
+
+
+def _endpoint(platform: str, host: str | None) -> str:
+    """The server to ask for objects; AWS where none is named."""
+    if not host or platform not in OBJECT_PLATFORMS:
+        return ""
+    return host if "://" in host else f"https://{host}"
+
+
+def _refuse_password(body: ConnectionBody) -> None:
+    if body.password:
+        raise InvalidInput(
+            "password: this server mounts no file systems; mount it, and leave the password out"
+        )

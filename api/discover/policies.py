@@ -1,0 +1,238 @@
+"""/policyengine/v1/policies: what to do with the files that a condition finds, and doing it."""
+
+import json
+from typing import Any, Literal
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field, field_validator
+
+from api.commands.policy_actions import check
+from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.discover.policy_bodies import of_policy, of_run, of_status
+from api.discover.replies import discover_router, in_json, in_text, json_of
+from api.discover.search import body_schema, read_as
+from api.workspace import Workspace
+from catalog import policy_records
+from catalog.errors import InvalidInput
+from catalog.policy_tables import Policy, PolicyRun
+from pipeline.policies import runs
+from pipeline.policies.schedule import NOW, check_schedule
+
+router = discover_router("policyengine")
+
+_ACTIONS = ("start", "pause", "resume", "kill", "stop")
+
+
+class PolicyChange(BaseModel):
+    """What may be sent of a policy; what is left out stays as it is, or is the default."""
+
+    pol_id: str | None = Field(default=None, description="Its name.")
+    action_id: str | None = Field(
+        default=None, description="AUTOTAG, IMPORT_TAGS or DEEPINSPECT; never changes."
+    )
+    action_params: dict[str, Any] | None = Field(default=None, description="See the action.")
+    pol_filter: str | None = Field(default=None, description="A WHERE body in Db2's SQL.")
+    schedule: str | dict[str, Any] | None = Field(
+        default=None, description='"NOW", or minute, hour, dayOfMonth, month, dayOfWeek, timezone.'
+    )
+    pol_state: str | None = Field(default=None, description="active or inactive.")
+    explicit: Literal["true", "false"] | None = None
+    collections: list[str] | None = Field(default=None, max_length=1_000)
+
+    @field_validator("action_params", mode="before")
+    @classmethod
+    def _in_text(cls, value: Any) -> Any:
+        """Also as JSON in a string, as the product itself shows it."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise ValueError("it is no JSON object") from error
+
+    @field_validator("explicit", mode="before")
+    @classmethod
+    def _boolean(cls, value: Any) -> Any:
+        return json.dumps(value) if isinstance(value, bool) else value
+
+    @field_validator("pol_state")
+    @classmethod
+    def _known_state(cls, value: str | None) -> str | None:
+        if value is not None and value.lower() not in ("active", "inactive"):
+            raise ValueError("expected active or inactive")
+        return value
+
+    def changes(self) -> dict[str, Any]:
+        """What was sent, by column of Policy.
+
+        Raises:
+            InvalidInput: The schedule is none.
+        """
+        given = {
+            "parameters": self.action_params,
+            "condition": self.pol_filter,
+            "schedule": self.schedule,
+            "state": self.pol_state,
+            "explicit": self.explicit,
+            "collections": self.collections,
+        }
+        if isinstance(self.schedule, str) and self.schedule.upper() == NOW:
+            given["schedule"] = NOW
+        elif self.schedule is not None:
+            check_schedule(self.schedule)
+        return {column: value for column, value in given.items() if value is not None}
+
+
+_NEW = {
+    "pol_id": "pol2",
+    "action_id": "AUTOTAG",
+    "action_params": {"tags": {"tag4": "val4", "tag5": "val5"}},
+    "pol_filter": "filetype='jpg'",
+    "schedule": "NOW",
+}
+_CHANGED = {"pol_filter": "filename LIKE 'f0%'", "pol_state": "active", "schedule": "NOW"}
+
+
+@router.get("/policies")
+async def get_policies(workspace: CurrentWorkspace) -> Response:
+    """Every policy, with its last run."""
+    return in_json(await run_in_threadpool(_all, workspace))
+
+
+@router.get("/policies/{policy}")
+async def get_policy(policy: str, workspace: CurrentWorkspace) -> Response:
+    """One policy, with its last run."""
+    return in_json(await run_in_threadpool(lambda: of_policy(*_found(workspace, policy))))
+
+
+@router.post("/policies", status_code=201, openapi_extra=body_schema(PolicyChange, _NEW))
+async def post_policy(
+    request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
+) -> Response:
+    """Keep a new policy; with schedule NOW, which is the default, it begins to run at once."""
+    body = read_as(PolicyChange, await json_of(request))
+    name = await run_in_threadpool(_add, workspace, body, body.pol_id, caller.user)
+    return in_text(f"Policy '{name}' added", 201)
+
+
+@router.post("/policies/{policy}", status_code=201, openapi_extra=body_schema(PolicyChange, _NEW))
+async def post_named_policy(
+    policy: str, request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
+) -> Response:
+    """The same, with its name in the address."""
+    body = read_as(PolicyChange, await json_of(request))
+    if body.pol_id not in (None, policy):
+        raise InvalidInput(f"pol_id '{body.pol_id}' is not the policy of the address, '{policy}'")
+    name = await run_in_threadpool(_add, workspace, body, policy, caller.user)
+    return in_text(f"Policy '{name}' added", 201)
+
+
+@router.put("/policies/{policy}", openapi_extra=body_schema(PolicyChange, _CHANGED))
+async def put_policy(
+    policy: str, request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
+) -> Response:
+    """Change what is sent of a policy; where that is also schedule NOW, it begins to run."""
+    body = read_as(PolicyChange, await json_of(request))
+    await run_in_threadpool(_change, workspace, policy, body, caller.user)
+    return in_text(f"Policy '{policy}' updated")
+
+
+@router.delete("/policies/{policy}")
+async def delete_policy(policy: str, workspace: CurrentWorkspace) -> Response:
+    """Forget a policy and its runs; tags that it set stay."""
+    await run_in_threadpool(_remove, workspace, policy)
+    return in_text(f"Policy '{policy}' deleted")
+
+
+@router.get("/policies/{policy}/status")
+async def get_status(policy: str, workspace: CurrentWorkspace) -> Response:
+    """Where the policy's last run stands."""
+    _, run = await run_in_threadpool(_found, workspace, policy)
+    return in_json(of_status(run))
+
+
+@router.get("/policies/{policy}/history")
+async def get_history(policy: str, workspace: CurrentWorkspace) -> Response:
+    """The policy's runs, newest first, 100 at most."""
+    return in_json(await run_in_threadpool(_history, workspace, policy))
+
+
+@router.post("/policies/{policy}/{action}", status_code=202)
+async def post_action(policy: str, action: str, workspace: CurrentWorkspace) -> Response:
+    """Start a run of the policy, or let it pause, resume, or end (kill, stop)."""
+    await run_in_threadpool(_act, workspace, policy, action)
+    return in_text("Accepted", 202)
+
+
+def _found(workspace: Workspace, name: str) -> tuple[Policy, PolicyRun | None]:
+    policy = policy_records.found(workspace.records, name)
+    return policy, runs.newest(workspace.catalog, workspace.records, policy)
+
+
+def _all(workspace: Workspace) -> list[dict[str, Any]]:
+    store, records = workspace.catalog, workspace.records
+    policies = policy_records.listed(records)
+    return [of_policy(policy, runs.newest(store, records, policy)) for policy in policies]
+
+
+def _add(workspace: Workspace, body: PolicyChange, name: str | None, user: str) -> str:
+    if not name:
+        raise InvalidInput("pol_id is missing: expected the new policy's name")
+    if not body.action_id:
+        raise InvalidInput("action_id is missing: expected AUTOTAG, IMPORT_TAGS or DEEPINSPECT")
+    defaults = {"parameters": {}, "condition": "", "schedule": NOW, "state": "active"}
+    given = {"explicit": "true", "collections": [], **defaults, **body.changes()}
+    policy = Policy(name=name, action=body.action_id, owner=user, updated_by=user, **given)
+    check(workspace, policy)
+    policy_records.add(workspace.records, policy)
+    _begin_if_now(workspace, policy)
+    return name
+
+
+def _change(workspace: Workspace, name: str, body: PolicyChange, user: str) -> None:
+    policy, _ = _found(workspace, name)
+    if body.pol_id not in (None, name):
+        raise InvalidInput(f"pol_id '{body.pol_id}' is not the policy of the address, '{name}'")
+    if body.action_id not in (None, policy.action):
+        raise InvalidInput(
+            f"policy '{name}' is of action {policy.action}, which cannot change: delete it first"
+        )
+    changes = body.changes()
+    for column, value in changes.items():
+        setattr(policy, column, value)
+    check(workspace, policy)
+    changed = policy_records.change(workspace.records, name, user, changes)
+    if "schedule" in changes:
+        _begin_if_now(workspace, changed)
+
+
+def _begin_if_now(workspace: Workspace, policy: Policy) -> None:
+    if policy.schedule == NOW and policy.state.lower() == "active":
+        _start(workspace, policy)
+
+
+def _remove(workspace: Workspace, name: str) -> None:
+    _found(workspace, name)
+    policy_records.remove(workspace.records, name)
+
+
+def _history(workspace: Workspace, name: str) -> list[dict[str, Any]]:
+    policy = policy_records.found(workspace.records, name)
+    found = runs.history(workspace.catalog, workspace.records, policy)
+    return [{"status": run.state, **of_run(run)} for run in found]
+
+
+def _act(workspace: Workspace, name: str, action: str) -> None:
+    policy, _ = _found(workspace, name)
+    if action not in _ACTIONS:
+        raise InvalidInput(f"action '{action[:40]}': expected one of {', '.join(_ACTIONS)}")
+    if action == "start":
+        _start(workspace, policy)
+        return
+    wanted = "kill" if action == "stop" else action
+    runs.ask(workspace.catalog, workspace.records, policy, wanted)
+
+
+def _start(workspace: Workspace, policy: Policy) -> None:
+    runs.start(workspace.catalog, workspace.records, workspace.jobs, policy, workspace.variables)

@@ -1,0 +1,101 @@
+"""/policyengine/v1/regex: regular expressions by name, for rules of policies."""
+
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field
+
+from api.dependencies import CurrentWorkspace
+from api.discover.replies import discover_router, in_json, in_text, json_of
+from api.discover.search import body_schema, read_as
+from catalog import policy_regexes
+from catalog.errors import InvalidInput
+from catalog.policy_tables import Regex
+
+router = discover_router("policyengine")
+
+
+class RegexBody(BaseModel):
+    """A new regular expression."""
+
+    regex_id: str = Field(description="Its name.")
+    pattern: str = Field(description="In RE2's syntax.")
+    description: str = Field(default="", max_length=4_096)
+
+
+class RegexChange(BaseModel):
+    """What may change of one; what is left out stays."""
+
+    regex_id: str | None = None
+    pattern: str | None = None
+    description: str | None = Field(default=None, max_length=4_096)
+
+
+_NEW = {
+    "regex_id": "US-SSN-blank-delimited",
+    "pattern": r"\b\d{3}\s\d{2}\s\d{4}\b",
+    "description": "US SSN delimited by white space, not dashes.",
+}
+
+
+@router.get("/regex")
+async def get_regexes(workspace: CurrentWorkspace) -> Response:
+    """Every one, by name."""
+    found = await run_in_threadpool(policy_regexes.listed, workspace.records)
+    return in_json([_document(regex) for regex in found])
+
+
+@router.get("/regex/{regex}")
+async def get_regex(regex: str, workspace: CurrentWorkspace) -> Response:
+    """One of them."""
+    found = await run_in_threadpool(policy_regexes.found, workspace.records, regex)
+    return in_json(_document(found))
+
+
+@router.post("/regex", status_code=201, openapi_extra=body_schema(RegexBody, _NEW))
+async def post_regex(request: Request, workspace: CurrentWorkspace) -> Response:
+    """Register one; refused where it is none that RE2 can run in linear time."""
+    body = read_as(RegexBody, await json_of(request))
+    given = body.regex_id, body.pattern, body.description
+    await run_in_threadpool(policy_regexes.add, workspace.records, *given)
+    return in_text("Created", 201)
+
+
+@router.put("/regex", openapi_extra=body_schema(RegexBody, _NEW))
+async def put_regexes(request: Request, workspace: CurrentWorkspace) -> Response:
+    """Change the one that the body names."""
+    body = read_as(RegexChange, await json_of(request))
+    if not body.regex_id:
+        raise InvalidInput("regex_id is missing: expected the name of the one to change")
+    return await _change(workspace, body.regex_id, body)
+
+
+@router.put("/regex/{regex}", openapi_extra=body_schema(RegexChange, {"pattern": "[^/]+"}))
+async def put_regex(regex: str, request: Request, workspace: CurrentWorkspace) -> Response:
+    """Change the one of the address."""
+    body = read_as(RegexChange, await json_of(request))
+    if body.regex_id not in (None, regex):
+        raise InvalidInput(f"regex_id '{body.regex_id}' is not that of the address, '{regex}'")
+    return await _change(workspace, regex, body)
+
+
+@router.delete("/regex/{regex}")
+async def delete_regex(regex: str, workspace: CurrentWorkspace) -> Response:
+    """Forget one; a rule that names it fails from then on."""
+    await run_in_threadpool(policy_regexes.remove, workspace.records, regex)
+    return in_text("Accepted")
+
+
+async def _change(workspace: CurrentWorkspace, name: str, body: RegexChange) -> Response:
+    given = name, body.pattern, body.description
+    await run_in_threadpool(policy_regexes.change, workspace.records, *given)
+    return in_text("Accepted")
+
+
+def _document(regex: Regex) -> dict[str, Any]:
+    return {
+        "regex_id": regex.name,
+        "pattern": regex.pattern,
+        "description": regex.description,
+    }

@@ -1,0 +1,120 @@
+"""A frame's pictures: the files that they are, or are made of."""
+
+import pathlib
+from functools import lru_cache
+
+from api.frame_images.drawing import Look, decoded, draw_image, draw_label, draw_overlay
+from api.frame_images.image_cache import ImageCache
+from api.frame_images.made_image import MadeImage
+from api.frame_images.source_file import SourceFile, open_file, source_of
+from api.workspace import Workspace
+from catalog.errors import NotFound, UnknownName
+from catalog.tables import Source
+from ingest.palette import Palette
+from query.one_frame import FoundFrame, find_frame
+
+_CACHE_BYTES = 2**30
+"""Made images kept, of all processes together."""
+
+
+def frame_of(workspace: Workspace, fkey: str, at: int | None = None) -> FoundFrame:
+    """A frame, within the settings' limits.
+
+    Raises:
+        NotFound: There is none of that name.
+    """
+    return find_frame(workspace.catalog, fkey, at, workspace.settings.query_timeout_s)
+
+
+def image_file(workspace: Workspace, fkey: str) -> SourceFile:
+    """A frame's camera image.
+
+    Raises:
+        NotFound: There is no such frame, it has none, or the file is gone.
+    """
+    frame = frame_of(workspace, fkey)
+    return _file(workspace, frame, frame.image, "camera image")
+
+
+def label_file(workspace: Workspace, fkey: str) -> SourceFile:
+    """A frame's label; raises as image_file."""
+    frame = frame_of(workspace, fkey)
+    return _file(workspace, frame, frame.label, "label")
+
+
+def both_files(workspace: Workspace, fkey: str) -> tuple[SourceFile, SourceFile]:
+    """A frame's camera image and label; raises as image_file."""
+    frame = frame_of(workspace, fkey)
+    image = _file(workspace, frame, frame.image, "camera image")
+    return image, _file(workspace, frame, frame.label, "label")
+
+
+def made_image(file: SourceFile, look: Look) -> MadeImage:
+    """A camera image that comes out as asked."""
+    return MadeImage(
+        "image", (file,), look, lambda png: draw_image(decoded(png, file.entry.key), look)
+    )
+
+
+def made_label(file: SourceFile, look: Look) -> MadeImage:
+    """A label in its own colours that comes out as asked."""
+    return MadeImage(
+        "label", (file,), look, lambda png: draw_label(decoded(png, file.entry.key), look)
+    )
+
+
+def made_overlay(
+    files: tuple[SourceFile, SourceFile], look: Look, alpha: float, classes: str | None
+) -> MadeImage:
+    """A label blended over its camera image.
+
+    Args:
+        files: Image and label.
+        look: How it comes out.
+        alpha: How much of the label shows, 0 to 1.
+        classes: Only these, tags or names with commas between; all when None.
+
+    Raises:
+        UnknownName: There is no such class.
+    """
+    image, label = files
+    colours = _colours(label.source, classes)
+    key = image.entry.key
+
+    def draw(image_png: bytes, label_png: bytes) -> bytes:
+        over = decoded(label_png, label.entry.key)
+        return draw_overlay(decoded(image_png, key), over, alpha, colours, look, key)
+
+    return MadeImage(repr(("overlay", alpha, colours)), files, look, draw)
+
+
+def cache_of(workspace: Workspace) -> ImageCache:
+    """Where a home keeps made images."""
+    return _cache_in(workspace.home / "cache" / "images")
+
+
+@lru_cache
+def _cache_in(folder: pathlib.Path) -> ImageCache:
+    """One for each home in a process: it counts what was written."""
+    return ImageCache(folder, _CACHE_BYTES)
+
+
+def _file(workspace: Workspace, frame: FoundFrame, key: str | None, kind: str) -> SourceFile:
+    if key is None:
+        raise NotFound(kind, frame.fkey, f"the frame has no {kind}")
+    source = source_of(workspace, frame.file["cluster"], frame.file["datasource"])
+    return open_file(workspace, source, key)
+
+
+def _colours(source: Source, classes: str | None) -> tuple[int, ...] | None:
+    """The label's colours of some classes; None for all."""
+    if classes is None:
+        return None
+    palette = Palette.from_class_list(source.class_list)
+    wanted = set()
+    for name in (part.strip() for part in classes.split(",")):
+        if name not in palette.tags and name not in palette.classes:
+            raise UnknownName("class", name, palette.tags)
+        known = palette.tags if name in palette.tags else palette.classes
+        wanted.add(known.index(name))
+    return tuple(colour for colour, number in palette.class_of_colour.items() if number in wanted)

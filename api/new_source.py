@@ -1,0 +1,218 @@
+"""Adding a source: what the route does, and which places may be named over REST."""
+
+import ipaddress
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from api.callers import Caller
+from api.settings import Settings
+from api.workspace import Workspace
+from catalog.errors import InvalidInput, NotAllowed
+from catalog.tables import Source
+from ingest.sealed_keys import AccessKeys, seal
+from ingest.source_files import open_source, path_of
+from ingest.source_options import SourceOptions
+
+
+class NewSource(BaseModel):
+    """A source to be added."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1, max_length=128, pattern=r"^[^/]+$", examples=["a2d2"])
+    uri: str = Field(
+        min_length=1,
+        max_length=4096,
+        description="Folder or .tar archive: a path, file:/// or s3:// URI.",
+        examples=["s3://a2d2/camera_lidar_semantic"],
+    )
+    platform: str = Field(default="local", max_length=32, examples=["IBM COS"])
+    cluster: str = Field(
+        default="local", max_length=64, description="Cluster or host that serves it."
+    )
+    datasource: str | None = Field(
+        default=None,
+        max_length=1024,
+        description="Bucket or export name; the source's name by default.",
+    )
+    site: str = Field(default="", max_length=16, description="Free text.")
+    endpoint_url: str = Field(
+        default="",
+        max_length=2048,
+        description="Server that speaks S3, such as IBM COS; AWS by default.",
+        examples=["https://s3.eu-de.cloud-object-storage.appdomain.cloud"],
+    )
+    anonymous: bool = Field(default=False, description="Ask S3 unsigned.")
+    profile: str = Field(
+        default="",
+        max_length=256,
+        description="Profile of the server's ~/.aws/config with the keys.",
+        examples=["a2d2"],
+    )
+    access_key: str = Field(
+        default="",
+        max_length=256,
+        description="In place of a profile, with `secret_key`. Kept encrypted, never shown.",
+    )
+    secret_key: SecretStr = Field(default=SecretStr(""), max_length=1024)
+    region: str = Field(default="", max_length=64, description="Region of the bucket.")
+    ca_bundle: str = Field(
+        default="", max_length=4096, description="PEM file of authorities to trust; admins only."
+    )
+    verify_tls: bool = Field(default=True, description="Check the S3 server's certificate.")
+
+
+def add_source(workspace: Workspace, wanted: NewSource, caller: Caller | None) -> Source:
+    """Keep a source at a place that may be named over REST; its record.
+
+    Raises:
+        NotAllowed: This server does not let that place be named by who asks.
+        InvalidInput: The URI or an option cannot be used.
+        StorageError: It cannot be opened.
+        AlreadyExists: The name, or its cluster and datasource, are taken.
+    """
+    check_text(wanted)
+    options = options_of(wanted)
+    uri = allowed_place(workspace.settings, wanted.uri, options, caller)
+    return keep_source(workspace, wanted, uri, options)
+
+
+def keep_source(
+    workspace: Workspace, wanted: NewSource, uri: str, options: SourceOptions
+) -> Source:
+    """Keep a source that can be opened, wherever it is; its record.
+
+    Raises:
+        InvalidInput: The URI or an option cannot be used.
+        StorageError: It cannot be opened.
+        AlreadyExists: The name, or its cluster and datasource, are taken.
+    """
+    open_source(uri, options, workspace.indexes)
+    return workspace.records.add_source(
+        Source(
+            name=wanted.name,
+            uri=uri,
+            platform=wanted.platform,
+            cluster=wanted.cluster,
+            datasource=wanted.datasource or wanted.name,
+            site=wanted.site,
+            options=options.to_json(),
+        )
+    )
+
+
+def options_of(wanted: NewSource, sealed: str = "") -> SourceOptions:
+    """How the source is reached.
+
+    Args:
+        wanted: What was sent.
+        sealed: Keys that the source has, which stay where no others are sent.
+
+    Raises:
+        InvalidInput: Options contradict each other, or keys cannot be encrypted here.
+        StorageError: The key to encrypt them by cannot be kept.
+    """
+    secret = wanted.secret_key.get_secret_value()
+    if bool(wanted.access_key) != bool(secret):
+        raise InvalidInput("access_key and secret_key: give both, or neither")
+    if secret:
+        sealed = seal(AccessKeys(wanted.access_key, secret))
+    elif wanted.profile or wanted.anonymous:
+        sealed = ""
+    return SourceOptions(
+        endpoint_url=wanted.endpoint_url,
+        anonymous=wanted.anonymous,
+        profile=wanted.profile,
+        region=wanted.region,
+        ca_bundle=wanted.ca_bundle,
+        verify_tls=wanted.verify_tls,
+        sealed_keys=sealed,
+    )
+
+
+def allowed_place(
+    settings: Settings, uri: str, options: SourceOptions, caller: Caller | None
+) -> str:
+    """The place to open, where it may be named over REST: an s3:// URI or an absolute path.
+
+    Listed schemes only, for everybody. A folder must lie below one of ``source_roots``, links
+    followed, where who asks is no admin. An S3 server must be listed in ``source_hosts``, or have
+    no address but public ones: whoever names it makes this server talk to it.
+
+    Raises:
+        NotAllowed: It may not.
+        InvalidInput: It is no URI, a path that is not absolute, or a host that is not known.
+    """
+    given, colon, _ = uri.partition(":")
+    scheme = given.lower() if colon and "/" not in given else "file"
+    if scheme not in settings.source_schemes:
+        raise NotAllowed(
+            f"scheme {scheme}: this server takes {', '.join(settings.source_schemes)} "
+            "(FRAMESIFT_SOURCE_SCHEMES)"
+        )
+    is_admin = caller is not None and caller.may("admin")
+    if options.ca_bundle and not is_admin:
+        raise NotAllowed("ca_bundle: names a file of this server; admins may")
+    if scheme == "file":
+        path = Path(path_of(uri) if colon and "/" not in given else uri)
+        _check_folder(settings, path, is_admin=is_admin)
+        return str(path)
+    if options.endpoint_url:
+        _check_host(settings, options.endpoint_url)
+    return uri
+
+
+def _check_folder(settings: Settings, path: Path, *, is_admin: bool) -> None:
+    if not path.is_absolute():
+        raise InvalidInput(f"uri {path}: expected an absolute path of the server")
+    if is_admin:
+        return
+    real = path.resolve()  # links count as where they lead
+    if not any(real.is_relative_to(root.expanduser().resolve()) for root in settings.source_roots):
+        raise NotAllowed(
+            f"uri {path}: lies below none of the folders that this server lets be named "
+            "(FRAMESIFT_SOURCE_ROOTS); an admin may name any"
+        )
+
+
+def _check_host(settings: Settings, endpoint: str) -> None:
+    try:
+        parts = urlsplit(endpoint)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError as error:
+        raise InvalidInput(f"endpoint {endpoint}: {error}; expected https://host[:port]") from error
+    if not host:
+        raise InvalidInput(f"endpoint {endpoint}: expected https://host[:port]")
+    if host in settings.source_hosts or f"{host}:{port}" in settings.source_hosts:
+        return
+    try:
+        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise InvalidInput(f"endpoint {endpoint}: host {host} is not known here") from error
+    for *_, address in found:
+        if not _is_public(str(address[0])):
+            raise NotAllowed(
+                f"endpoint {endpoint}: is an address inside this server's own network; an admin "
+                "of the server may list the host in FRAMESIFT_SOURCE_HOSTS"
+            )
+
+
+def _is_public(text: str) -> bool:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
+    return (inner or address).is_global and not address.is_multicast
+
+
+def check_text(wanted: NewSource) -> None:
+    """Refuse what a database or a file system holds no name of.
+
+    Raises:
+        InvalidInput: A text has characters that cannot be printed.
+    """
+    for field, given in wanted.model_dump().items():
+        value = given.get_secret_value() if isinstance(given, SecretStr) else given
+        if isinstance(value, str) and not value.isprintable():
+            raise InvalidInput(f"{field}: holds characters that cannot be printed")

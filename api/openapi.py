@@ -1,0 +1,229 @@
+"""The OpenAPI document: what FastAPI finds in the routes, and what holds for all of them.
+
+Errors, credentials and conditions are of the whole server and not of a route, so they are written
+into the document here, for routes that come later, too.
+"""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, Field
+
+from api.callers import DISCOVER, OPEN, below
+from api.idempotency import takes_key
+
+_CHANGING = ("put", "patch", "delete")
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str = Field(description="Kind of the error.", examples=["NotFound"])
+    status: int = Field(examples=[404])
+    detail: str = Field(
+        description="What was given, what was expected, what to do.",
+        examples=["no dataset named 'bikes': known: cars"],
+    )
+    request_id: str | None = Field(
+        default=None, description="What the server's log knows the request by.", examples=["7f3a"]
+    )
+    nearest: list[str] | None = Field(
+        default=None, description="Names that are like an unknown one.", examples=[["bicycle"]]
+    )
+    sqlcode: int | None = Field(default=None, description="Db2's, of a statement.", examples=[-206])
+    sqlstate: str | None = Field(default=None, description="Db2's.", examples=["42703"])
+
+
+class DiscoverProblem(BaseModel):
+    """An error as Spectrum Discover's services answer it."""
+
+    reason: str = Field(examples=["('42S22', '[42S22] [IBM][CLI Driver][DB2/LINUXX8664] ...')"])
+    status: str = Field(examples=["error"])
+
+
+_DISCOVERS = ("application/json", "text/plain", "text/html")
+"""Content types of Spectrum Discover's answers, where a route does not say which."""
+
+_ERRORS = {
+    "400": "What is asked cannot be done so: a name, value, cursor or statement.",
+    "401": "Nobody who may ask: the token is missing, wrong, expired or revoked.",
+    "403": "Who asks may not do this, or not see it.",
+    "404": "There is no such thing.",
+    "422": "A parameter or the body is not of its schema.",
+    "503": "The catalog is being written, or the server has too much to do: Retry-After says when.",
+    "default": "Another error.",
+}
+_OF_CHANGES = {
+    "409": "There is one of that name, or the first request with this key is under way.",
+    "413": "The body is too long.",
+}
+_OF_CONDITIONS = {"412": "If-Match names another state than there is now."}
+
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Of the client's making, such as a UUID: who repeats the request with it gets "
+    "the first answer again, for a day.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+    "example": "7f9c24e8-3b12-4fef-91e0-8a5d2d0f0b4a",
+}
+_IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "ETag of the state that is to be changed.",
+    "schema": {"type": "string"},
+    "example": '"5d41402abc4b2a76b9719d911017c592"',
+}
+_IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "ETag of the state that the client has.",
+    "schema": {"type": "string"},
+    "example": '"5d41402abc4b2a76b9719d911017c592"',
+}
+_ETAG = {"ETag": {"description": "Of this state.", "schema": {"type": "string"}}}
+
+_QUESTION = {"ranges": [{"tag": "bicycle", "lowest": 5000}], "cameras": ["front_center"]}
+
+_EXAMPLES: dict[tuple[str, str], Any] = {
+    ("post", "/v1/selections"): _QUESTION,
+    ("post", "/v1/selections/describe"): _QUESTION,
+    ("post", "/v1/sql"): {
+        "statement": "select filename, car from metaocean_view where car > 10000"
+    },
+    ("post", "/v1/sql/explain"): {"statement": "select count(*) from t_car"},
+    ("post", "/v1/datasets"): {
+        "name": "bikes",
+        "question": _QUESTION,
+        "split": "train=0.8,validation=0.2",
+    },
+    ("post", "/v1/datasets/{name}/splits"): {"split": "train=0.7,validation=0.3", "seed": 1},
+    ("post", "/v1/datasets/{name}/extensions"): {
+        "demands": [{"question": _QUESTION, "frames": 50}],
+        "split": "train",
+    },
+    ("post", "/v1/sources"): {
+        "name": "a2d2",
+        "uri": "s3://a2d2/camera_lidar_semantic",
+        "platform": "IBM COS",
+        "endpoint_url": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
+    },
+    ("post", "/v1/scans"): {"source": "a2d2"},
+    ("post", "/v1/tags"): {
+        "tag": "weather",
+        "kind": "Restricted",
+        "values": ["sun", "rain", "fog"],
+    },
+    ("post", "/v1/stagings"): {"dataset": "bikes@1"},
+    ("post", "/v1/jobs"): {"kind": "train", "dataset": "bikes@1", "workers": 2, "max_steps": 300},
+    ("post", "/v1/users"): {"name": "anna", "roles": ["datauser"]},
+    ("patch", "/v1/users/{name}"): {"roles": ["dataadmin"]},
+    ("post", "/v1/tokens"): {"name": "notebook", "scope": "read", "days": 30},
+    ("post", "/v1/collections"): {
+        "name": "munich",
+        "rule": "datasource = 'a2d2' and filename like 'camera%'",
+    },
+}
+"""Bodies that could be sent, by method and path, where a route has none of its own."""
+
+
+def describe(app: FastAPI) -> None:
+    """Have an application answer this document."""
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            found = get_openapi(
+                title=app.title,
+                version=app.version,
+                description=app.description,
+                routes=app.routes,
+            )
+            _complete(found)
+            app.openapi_schema = found
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]  # as FastAPI documents it
+
+
+def _complete(document: dict[str, Any]) -> None:
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    for model in (Problem, DiscoverProblem):
+        schemas[model.__name__] = model.model_json_schema()
+    components["securitySchemes"] = {
+        "bearer": {"type": "http", "scheme": "bearer", "description": "A token."},
+        "basic": {"type": "http", "scheme": "basic", "description": "Name and password."},
+    }
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            _complete_operation(path, method, operation)
+
+
+def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> None:
+    of_discover = below(path, DISCOVER)
+    operation["security"] = _security(path, of_discover=of_discover)
+    answers = operation["responses"]
+    content = _content("DiscoverProblem" if of_discover else "Problem")
+    for status, description in _errors(path, method).items():
+        answers.setdefault(status, {"description": description})
+    answers["431"] = {
+        "description": "Path, query and headers together are too long.",
+        "content": {"text/plain": {"schema": {"type": "string"}}},  # nobody read them
+    }
+    # Parameters are checked before Discover's own routes are asked.
+    answers["422"] = {"description": _ERRORS["422"], "content": _content("Problem")}
+    for status, answer in answers.items():
+        if status[0] in "45d":
+            answer.setdefault("content", content)
+        elif of_discover and answer.get("content") == {"application/json": {"schema": {}}}:
+            answer["content"] = {kind: {} for kind in _DISCOVERS}
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    if (method, path) in _EXAMPLES:
+        body.setdefault("example", _EXAMPLES[method, path])
+    if not of_discover and below(path, ("/v1",)):
+        _conditions(path, method, operation)
+
+
+def _errors(path: str, method: str) -> dict[str, str]:
+    """Errors of an operation, with what they mean."""
+    if path in OPEN and not below(path, DISCOVER):
+        return {"default": _ERRORS["default"]}
+    found = dict(_ERRORS)
+    if method != "get":
+        found |= _OF_CHANGES
+    if method in _CHANGING:
+        found |= _OF_CONDITIONS
+    return found
+
+
+def _conditions(path: str, method: str, operation: dict[str, Any]) -> None:
+    parameters = operation.setdefault("parameters", [])
+    if method == "post" and takes_key(path):
+        parameters.append(_KEY)
+    if method in _CHANGING:
+        parameters.append(_IF_MATCH)
+    answer = operation["responses"].get("200", {})
+    if method == "get" and "application/json" in answer.get("content", {}):
+        parameters.append(_IF_NONE_MATCH)
+        answer["headers"] = answer.get("headers", {}) | _ETAG
+        operation["responses"].setdefault("304", {"description": "The client has this state."})
+
+
+def _security(path: str, *, of_discover: bool) -> list[dict[str, list[str]]]:
+    if path == "/auth/v1/token":
+        return [{"basic": []}]
+    if path in OPEN:
+        return []
+    return [{"bearer": []}, {"basic": []}] if of_discover else [{"bearer": []}]
+
+
+def _content(schema: str) -> dict[str, Any]:
+    kind = "application/json" if schema == "DiscoverProblem" else "application/problem+json"
+    return {kind: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}

@@ -1,0 +1,83 @@
+"""Which place a command asks: the server that --server or FRAMESIFT_SERVER names, else the home."""
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from api.places.tokens import token_of
+from api.settings import Settings, read_settings
+from api.workspace import Workspace
+from catalog.errors import InvalidInput
+
+if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
+    from framesift import Client
+
+
+@dataclass(frozen=True)
+class Given:
+    """What stands before the command.
+
+    Attributes:
+        server: URL of a server; None where it is not given.
+        token: A token for it; None where it is not given.
+    """
+
+    server: str | None = None
+    token: str | None = None
+
+
+_CHOICE: ContextVar[Given | None] = ContextVar("given", default=None)
+
+
+def choose(given: Given) -> None:
+    """What stands before the command that now runs in this process."""
+    _CHOICE.set(given)
+
+
+def server() -> str | None:
+    """The server's URL; None where commands ask the home."""
+    return _given().server or read_settings().server
+
+
+def client() -> "Client":
+    """A client of the chosen server.
+
+    Raises:
+        StorageError: The file of tokens cannot be read.
+        InvalidInput: Other users may read it.
+    """
+    from framesift import connect
+
+    settings, url = read_settings(), server()
+    assert url is not None
+    bundle = settings.server_ca_bundle
+    return connect(url, _token(settings, url), ca_bundle=None if bundle is None else str(bundle))
+
+
+def home() -> Workspace:
+    """The home that the environment names (FRAMESIFT_HOME).
+
+    Raises:
+        InvalidInput: A server was chosen, and this command cannot ask one.
+    """
+    url = server()
+    if url is not None:
+        raise InvalidInput(
+            f"server {url}: this command works on a home on its own machine: run it there, or "
+            "leave --server and FRAMESIFT_SERVER out"
+        )
+    return Workspace(read_settings())
+
+
+def _token(settings: Settings, url: str) -> str | None:
+    given = _given().token
+    if given is not None:
+        return given
+    # Of the environment's server only: a token must not go to another one that is named by hand.
+    if settings.token is not None and settings.server in (None, url):
+        return settings.token.get_secret_value()
+    return token_of(settings.config, url)
+
+
+def _given() -> Given:
+    return _CHOICE.get() or Given()

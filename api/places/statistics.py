@@ -1,0 +1,159 @@
+"""Statistics of frames."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+from api.axis_options import axes_of
+from api.places import chosen
+from api.statistics import Correlation, dataset_gaps, frames_of, share_and_iou
+from api.workspace import Workspace
+from catalog.frames import class_shares
+from catalog.records import ClassShare
+from query.class_statistics import ClassReport, Grouping, class_report
+from query.gaps import GapReport
+from query.histograms import Histogram, histogram
+from query.selection import Question
+
+if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
+    from framesift import Client
+
+_ALL = Question()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which frames: those that answer a question, of a dataset or its split, of a snapshot."""
+
+    question: Question = _ALL
+    dataset: str | None = None
+    split: str | None = None
+    at: int | None = None
+
+
+@dataclass(frozen=True)
+class Axes:
+    """A histogram's tags and bins, as api.axis_options.axes_of takes them."""
+
+    tags: Sequence[str]
+    bins: int | None
+    top: int | None
+    edges: Sequence[str]
+    log: Sequence[str]
+    zero: Sequence[str]
+
+
+class Statistics(Protocol):
+    """Who counts frames."""
+
+    def shares(self, at: int | None) -> Sequence[ClassShare]:
+        """Every class in all labelled frames."""
+
+    def classes(self, asked: Asked, by: Grouping | None, quantiles: bool) -> ClassReport:
+        """The classes in some frames."""
+
+    def histogram(self, asked: Asked, axes: Axes) -> Histogram:
+        """Frames by the values of one tag, or of two."""
+
+    def correlation(self, validation: str, asked: Asked) -> Correlation:
+        """Classes' shares against a validation's IoU; the question plays no part."""
+
+    def gaps(self, asked: Asked, at_least: int, scenes: bool) -> GapReport:
+        """What a dataset lacks that the catalog has; the question plays no part."""
+
+
+def statistics() -> Statistics:
+    """Of the chosen place."""
+    if chosen.server() is None:
+        return HomeStatistics(chosen.home())
+    return ServerStatistics(chosen.client())
+
+
+@dataclass(frozen=True)
+class HomeStatistics:
+    """A home."""
+
+    workspace: Workspace
+
+    def shares(self, at: int | None) -> Sequence[ClassShare]:
+        """Every class."""
+        return class_shares(self.workspace.catalog, self.workspace.records.class_names(), at)
+
+    def classes(self, asked: Asked, by: Grouping | None, quantiles: bool) -> ClassReport:
+        """The classes in some frames."""
+        return class_report(
+            self.workspace.catalog,
+            self.workspace.records.class_names(),
+            frames_of(self.workspace, asked.question, asked.dataset, asked.split, asked.at),
+            by=by,
+            quantiles=quantiles,
+            timeout_s=self.workspace.settings.query_timeout_s,
+        )
+
+    def histogram(self, asked: Asked, axes: Axes) -> Histogram:
+        """Frames by values."""
+        return histogram(
+            self.workspace.catalog,
+            self.workspace.records.class_names(),
+            axes_of(axes.tags, axes.bins, axes.top, axes.edges, axes.log, axes.zero),
+            frames_of(self.workspace, asked.question, asked.dataset, asked.split, asked.at),
+            timeout_s=self.workspace.settings.query_timeout_s,
+        )
+
+    def correlation(self, validation: str, asked: Asked) -> Correlation:
+        """Shares against IoU; a validation may be a file."""
+        return share_and_iou(
+            self.workspace, validation, asked.dataset, asked.split, asked.at, files=True
+        )
+
+    def gaps(self, asked: Asked, at_least: int, scenes: bool) -> GapReport:
+        """What a dataset lacks."""
+        assert asked.dataset is not None
+        return dataset_gaps(self.workspace, asked.dataset, asked.split, at_least, scenes, asked.at)
+
+
+@dataclass(frozen=True)
+class ServerStatistics:
+    """A server."""
+
+    server: "Client"
+
+    def shares(self, at: int | None) -> Sequence[ClassShare]:
+        """Every class."""
+        found = self.server.call("GET", "/v1/classes", asked={"at": at})["classes"]
+        names = ClassShare.__dataclass_fields__
+        return [ClassShare(**{k: v for k, v in one.items() if k in names}) for one in found]
+
+    def classes(self, asked: Asked, by: Grouping | None, quantiles: bool) -> ClassReport:
+        """The classes in some frames."""
+        more = {"by": by, "quantiles": "true" if quantiles else None}
+        return ClassReport.model_validate(self._get("/v1/classes", asked, more))
+
+    def histogram(self, asked: Asked, axes: Axes) -> Histogram:
+        """Frames by values."""
+        more = {("tag" if name == "tags" else name): v for name, v in asdict(axes).items()}
+        return Histogram.model_validate(self._get("/v1/statistics/histogram", asked, more))
+
+    def correlation(self, validation: str, asked: Asked) -> Correlation:
+        """Shares against IoU."""
+        more = {"validation": validation}
+        return Correlation.model_validate(self._get("/v1/statistics/correlation", asked, more))
+
+    def gaps(self, asked: Asked, at_least: int, scenes: bool) -> GapReport:
+        """What a dataset lacks."""
+        path = f"/v1/datasets/{quote(asked.dataset or '', safe='@')}/gaps"
+        more = {"at_least": at_least, "scenes": "true" if scenes else None, "dataset": None}
+        body = self._get(path, asked, more)
+        return GapReport.model_validate({"split": None, **body})  # nulls are left out
+
+    def _get(self, path: str, asked: Asked, more: dict[str, Any]) -> Any:
+        given = {
+            "question": asked.question.model_dump_json(exclude_defaults=True)
+            if asked.question != Question()
+            else None,
+            "dataset": asked.dataset,
+            "split": asked.split,
+            "at": asked.at,
+        }
+        return self.server.call("GET", path, asked={**given, **more})

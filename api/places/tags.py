@@ -1,0 +1,160 @@
+"""Tags, as JSON: see api.answers.TagBody and ImportBody."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from api import bodies
+from api.places import chosen
+from api.workspace import Workspace
+from catalog import tags as catalog_tags
+from catalog.discover_views import tag_columns
+from catalog.errors import InvalidInput, StorageError
+from catalog.tag_kinds import DEFAULT, kinds
+from ingest.tag_import import Key, import_tags, parse_types
+
+if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
+    from framesift import Client
+
+Body = Mapping[str, Any]
+
+_COLUMNS = ("line", "key", "kind", "reason")
+
+
+@dataclass(frozen=True)
+class NewTag:
+    """A tag to be added."""
+
+    tag: str
+    type: str
+    kind: str
+    values: Sequence[str]
+    family: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of values to be imported, as ingest.tag_import.import_tags takes it."""
+
+    file: Path
+    family: str
+    key: Key
+    key_column: str | None
+    types: Sequence[str]
+    prefix: str
+    datasource: str | None
+
+
+class Tags(Protocol):
+    """Who has tags."""
+
+    def listed(self, at: int | None) -> Sequence[Body]:
+        """Every tag, of a snapshot or the newest."""
+
+    def add(self, wanted: NewTag) -> Body:
+        """Add one: ``tag``, ``kind`` and ``values``."""
+
+    def import_table(self, table: Table) -> tuple[Body, pa.Table]:
+        """Import values: what became of the rows, and those that were not imported."""
+
+
+def tags() -> Tags:
+    """Of the chosen place."""
+    if chosen.server() is None:
+        return HomeTags(chosen.home())
+    return ServerTags(chosen.client())
+
+
+@dataclass(frozen=True)
+class HomeTags:
+    """A home."""
+
+    workspace: Workspace
+
+    def listed(self, at: int | None) -> Sequence[Body]:
+        """Every tag."""
+        names = self.workspace.records.class_names()
+        with self.workspace.catalog.reading(at) as cursor:
+            found, given = tag_columns(cursor), kinds(cursor)
+        listed = [
+            {
+                "tag": column.tag,
+                "family": column.table,
+                "type": column.type.lower(),
+                "kind": given.get(column.tag, DEFAULT).kind,
+                "values": list(given.get(column.tag, DEFAULT).allowed),
+                "title": names.get(column.tag, ""),
+            }
+            for column in found
+        ]
+        return sorted(listed, key=lambda tag: str(tag["tag"]))
+
+    def add(self, wanted: NewTag) -> Body:
+        """Add one."""
+        kept = catalog_tags.add_tag(
+            self.workspace.catalog,
+            wanted.tag,
+            wanted.type,
+            wanted.kind,
+            wanted.values,
+            wanted.family,
+        )
+        return {"tag": wanted.tag, "kind": kept.kind, "values": list(kept.allowed)}
+
+    def import_table(self, table: Table) -> tuple[Body, pa.Table]:
+        """Import values."""
+        result = import_tags(
+            self.workspace.catalog,
+            table.file,
+            table.family,
+            key=table.key,
+            key_column=table.key_column,
+            types=parse_types(table.types),
+            prefix=table.prefix,
+            datasource=table.datasource,
+        )
+        return bodies.of_tag_import(result), result.problems
+
+
+@dataclass(frozen=True)
+class ServerTags:
+    """A server."""
+
+    server: "Client"
+
+    def listed(self, at: int | None) -> Sequence[Body]:
+        """Every tag."""
+        return [dict(tag) for tag in self.server.tags.list(at=at)]
+
+    def add(self, wanted: NewTag) -> Body:
+        """Add one."""
+        found = self.server.call(
+            "POST", "/v1/tags", {**vars(wanted), "values": list(wanted.values)}, creates=True
+        )
+        return {name: found[name] for name in ("tag", "kind", "values")}
+
+    def import_table(self, table: Table) -> tuple[Body, pa.Table]:
+        """Import values; of the rows that were not imported the first thousand are told."""
+        given = {
+            "key": table.key,
+            "key_column": table.key_column,
+            "type": list(table.types) or None,
+            "prefix": table.prefix,
+            "datasource": table.datasource,
+        }
+        options = {name: value for name, value in given.items() if value is not None}
+        try:
+            body = self.server.tags.import_values(table.file, table.family, **options)
+        except OSError as error:
+            reason = error.strerror or error
+            file = str(table.file)
+            raise StorageError(f"{file}: cannot be read: {reason}", file) from error
+        except ValueError as error:
+            raise InvalidInput(str(error)) from error
+        problems = body["problems"]
+        names = list(problems[0]) if problems else list(_COLUMNS)
+        columns = {name: [row[name] for row in problems] for name in names}
+        return body, pa.table(columns)

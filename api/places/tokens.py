@@ -1,0 +1,67 @@
+"""Tokens of servers, kept for one user of this machine: tokens.json, which nobody else may read."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+from catalog.errors import InvalidInput, StorageError
+
+_FILE = "tokens.json"
+
+
+def token_of(folder: Path, url: str) -> str | None:
+    """The token that was kept for a server; None where none was.
+
+    Raises:
+        InvalidInput: Other users may read the file, or it holds something else.
+        StorageError: It cannot be read.
+    """
+    return _kept(folder).get(_name(url))
+
+
+def keep_token(folder: Path, url: str, token: str | None) -> None:
+    """Keep a token for a server; None forgets the one that is kept.
+
+    Raises:
+        InvalidInput: Other users may read the file, or it holds something else.
+        StorageError: It cannot be written.
+    """
+    kept = _kept(folder)
+    kept.pop(_name(url), None)
+    if token is not None:
+        kept[_name(url)] = token
+    path = folder.expanduser() / _FILE
+    part = path.with_name(f"{_FILE}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Never readable by others, not even for a moment.
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump(kept, file, indent=2)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise StorageError(f"{path}: cannot be written: {error.strerror}", str(path)) from error
+
+
+def _kept(folder: Path) -> dict[str, str]:
+    path = folder.expanduser() / _FILE
+    try:
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            raise InvalidInput(
+                f"{path}: other users may read these tokens: chmod 600 it, and get new ones"
+            )
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror}", str(path)) from error
+    except ValueError as error:
+        raise InvalidInput(f"{path}: expected a JSON object of server -> token") from error
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise InvalidInput(f"{path}: expected a JSON object of server -> token")
+    return found
+
+
+def _name(url: str) -> str:
+    return url.rstrip("/")

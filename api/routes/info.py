@@ -1,0 +1,30 @@
+"""/v1/info: where things are and how much there is."""
+
+from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field
+
+from api.catalog_info import info_of
+from api.dependencies import CurrentWorkspace
+
+router = APIRouter(prefix="/v1/info", tags=["server"])
+
+
+class InfoAnswer(BaseModel):
+    """The home that is served."""
+
+    home: str = Field(description="Folder, of the server.", examples=["/data/framesift"])
+    cache: str = Field(description="Folder of staged datasets.", examples=["/fast/cache"])
+    snapshot: int = Field(description="The catalog's newest.", examples=[12])
+    files: int = Field(examples=[82554])
+    frames: int = Field(description="Labelled ones.", examples=[41277])
+    tags: int = Field(examples=[61])
+    sources: int = Field(examples=[1])
+    datasets: int = Field(description="Versions of datasets.", examples=[4])
+    jobs: int = Field(examples=[7])
+
+
+@router.get("")
+async def get_info(workspace: CurrentWorkspace) -> InfoAnswer:
+    """Where things are and how much there is."""
+    return InfoAnswer(**await run_in_threadpool(info_of, workspace))

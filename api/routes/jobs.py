@@ -1,0 +1,263 @@
+"""/v1/jobs: long work that a server was asked for, or a command line began."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Path as InPath
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.answers import JobBody, JobsAnswer
+from api.dependencies import CurrentWorkspace
+from api.job_events import events_of
+from api.job_files import joined_logs, report_file
+from api.pages import CurrentPage
+from api.workspace import Workspace
+from catalog.errors import InvalidInput
+from catalog.tables import Job
+from pipeline.run import (
+    TrainSettings,
+    cancel,
+    refresh,
+    refresh_all,
+    submit_training,
+    submit_validation,
+)
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+JobName = Annotated[str, InPath(description="The job.", examples=["train-bikes-7"])]
+
+_MOST_WORKERS = 1024
+_MOST = 2**31 - 1
+
+
+class _NewJob(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    dataset: str = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
+    workers: int = Field(default=2, ge=1, le=_MOST_WORKERS, description="Processes.")
+    batch_size: int = Field(default=4, ge=1, le=_MOST, description="Frames at once.")
+    name: str | None = Field(default=None, description="The job's; made up by default.")
+    backend: str = Field(default="local", description="Where it runs.")
+
+
+class NewTraining(_NewJob):
+    """A network to be trained on a dataset's split."""
+
+    kind: Literal["train"] = Field(examples=["train"])
+    max_steps: int = Field(default=300, ge=1, le=_MOST, description="Steps.")
+    learning_rate: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="Of one worker."
+    )
+    height: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
+    width: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
+    seed: int = Field(default=0, ge=0, le=_MOST, description="Seed of weights and order.")
+    split: str = Field(default="train", description="Split to train on.")
+
+
+class NewValidation(_NewJob):
+    """A model to be validated on a dataset's split."""
+
+    kind: Literal["validate"] = Field(examples=["validate"])
+    model: str = Field(description="Name of a training job.", examples=["train-bikes-7"])
+    split: str = Field(default="validation", description="Split to validate on.")
+
+
+NewJob = Annotated[NewTraining | NewValidation, Field(discriminator="kind")]
+
+BEGUN: dict[int | str, dict[str, Any]] = {
+    202: {
+        "description": "The job that does it.",
+        "headers": {
+            "Location": {"description": "Of the job.", "schema": {"type": "string"}},
+        },
+    }
+}
+"""What an operation that begins a job answers."""
+
+_TEXT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "What was printed.", "content": {"text/plain": {"example": "step 1\n"}}}
+}
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "`event: job` with the job as `data` on every change; a comment at least "
+        "every 15 seconds; the end after a state that does not change any more.",
+        "content": {
+            "text/event-stream": {
+                "schema": {"type": "string"},
+                "example": 'id: 1f0e\nevent: job\ndata: {"name": "train-bikes-7"}\n\n',
+            }
+        },
+    },
+    204: {"description": "The job has ended, and Last-Event-ID is of its last event."},
+}
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The file.",
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            "image/png": {"schema": {"type": "string", "format": "binary"}},
+            "text/html": {"schema": {"type": "string"}},
+            "application/json": {"schema": {"type": "object"}},
+        },
+    }
+}
+
+
+def job_begun(job: Job, response: Response) -> JobBody:
+    """The answer to what became a job: where it is, and the job."""
+    response.headers["Location"] = f"/v1/jobs/{quote(job.name, safe='')}"
+    return JobBody.of(job)
+
+
+@router.get("")
+async def get_jobs(
+    workspace: CurrentWorkspace,
+    page: CurrentPage,
+    kind: Annotated[str | None, Query(description="Only of this kind.")] = None,
+    state: Annotated[str | None, Query(description="Only in this state.")] = None,
+) -> JobsAnswer:
+    """Jobs, newest first."""
+    return await run_in_threadpool(_listed, workspace, page, kind, state)
+
+
+@router.post("", status_code=202, responses=BEGUN)
+async def post_job(wanted: NewJob, workspace: CurrentWorkspace, response: Response) -> JobBody:
+    """Train on a dataset, or validate a model: a job does it, and goes on without this server."""
+    return job_begun(await run_in_threadpool(_submitted, workspace, wanted), response)
+
+
+@router.get("/{name}")
+async def get_job(name: JobName, workspace: CurrentWorkspace) -> JobBody:
+    """A job, as it stands now."""
+    return JobBody.of(await run_in_threadpool(_current, workspace, name))
+
+
+@router.post("/{name}/cancel", status_code=202, responses=BEGUN)
+async def post_cancel(name: JobName, workspace: CurrentWorkspace, response: Response) -> JobBody:
+    """Ask a job to end; nothing happens where it has ended."""
+
+    def ask() -> Job:
+        return cancel(workspace.records, workspace.records.job(name))
+
+    return job_begun(await run_in_threadpool(ask), response)
+
+
+@router.get("/{name}/logs", response_class=Response, responses=_TEXT)
+async def get_logs(
+    name: JobName,
+    workspace: CurrentWorkspace,
+    command: Annotated[
+        str | None, Query(description="Only this log, such as train-0; its text as it is.")
+    ] = None,
+    offset: Annotated[
+        int, Query(ge=0, lt=2**63, description="Bytes to pass over; with `command`.")
+    ] = 0,
+) -> Response:
+    """What a job's commands printed, each log under a heading; or what one of them printed.
+
+    With `command`, `offset` and the answer's length say where the next request goes on.
+    """
+    if offset and command is None:
+        raise InvalidInput("offset: counts in one log: say with command in which")
+    job = await run_in_threadpool(workspace.records.job, name)
+    size, chunks = await run_in_threadpool(joined_logs, Path(job.paths["logs"]), command, offset)
+    headers = {"Content-Length": str(size), "X-Content-Type-Options": "nosniff"}
+    return StreamingResponse(chunks, 200, headers, "text/plain; charset=utf-8")
+
+
+@router.get("/{name}/events", response_class=Response, responses=_EVENTS)
+async def get_events(
+    request: Request,
+    name: JobName,
+    workspace: CurrentWorkspace,
+    last_event_id: Annotated[
+        str | None, Header(description="Of the last event that the client has.")
+    ] = None,
+) -> Response:
+    """A job's changes as they come (server-sent events)."""
+
+    def look() -> JobBody:
+        return JobBody.of(_current(workspace, name))
+
+    first = await run_in_threadpool(look)
+    return events_of(look, first, last_event_id, request.app.state.stopping)
+
+
+@router.get("/{name}/report", responses={200: {"content": {"application/json": {}}}})
+async def get_report(name: JobName, workspace: CurrentWorkspace) -> dict[str, Any]:
+    """A validation's report as data."""
+    return await run_in_threadpool(
+        lambda: report_file(_current(workspace, name), "report.json").document()
+    )
+
+
+@router.get("/{name}/files/{path:path}", response_class=Response, responses=_FILE)
+async def get_file(
+    name: JobName,
+    path: Annotated[str, InPath(description="Of the report.", examples=["report.html"])],
+    workspace: CurrentWorkspace,
+) -> Response:
+    """A file of a validation's report: report.html, report.json, confusion_matrix.png."""
+    return await run_in_threadpool(lambda: report_file(_current(workspace, name), path).response())
+
+
+def _listed(
+    workspace: Workspace, page: CurrentPage, kind: str | None, state: str | None
+) -> JobsAnswer:
+    records = workspace.records
+    refresh_all(records)
+    found = records.jobs(
+        kind=kind,
+        states=None if state is None else [state],
+        before=page.number_after("jobs"),
+        limit=page.limit + 1,
+    )
+    shown, follows = page.page("jobs", found, lambda job: (job.id,))
+    return JobsAnswer(jobs=[JobBody.of(job) for job in shown], next=follows)
+
+
+def _submitted(workspace: Workspace, wanted: NewTraining | NewValidation) -> Job:
+    records = workspace.records
+    dataset = records.dataset(wanted.dataset)
+    if isinstance(wanted, NewTraining):
+        settings = TrainSettings(
+            wanted.workers,
+            wanted.batch_size,
+            wanted.max_steps,
+            wanted.learning_rate,
+            wanted.height,
+            wanted.width,
+            wanted.seed,
+            wanted.split,
+        )
+        return submit_training(
+            records,
+            workspace.jobs,
+            dataset,
+            settings,
+            name=wanted.name,
+            backend_name=wanted.backend,
+        )
+    training = records.job(wanted.model)  # over REST no folder may be named
+    if training.kind != "train":
+        raise InvalidInput(f"model {training.name}: is a job of kind {training.kind}, not train")
+    return submit_validation(
+        records,
+        workspace.jobs,
+        training.name,
+        dataset,
+        workers=wanted.workers,
+        batch_size=wanted.batch_size,
+        split=wanted.split,
+        name=wanted.name,
+        backend_name=wanted.backend,
+    )
+
+
+def _current(workspace: Workspace, name: str) -> Job:
+    return refresh(workspace.records, workspace.records.job(name))

@@ -1,0 +1,73 @@
+"""/v1/sources: places that hold files."""
+
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.answers import SourceBody, SourcesAnswer
+from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.new_source import NewSource, add_source
+from api.pages import CurrentPage
+from catalog.tables import Source
+from ingest.sources import remove_source
+
+router = APIRouter(prefix="/v1/sources", tags=["sources"])
+
+
+class SourceRemoved(BaseModel):
+    """A source that is no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(examples=["a2d2"])
+    files_removed: int = Field(description="Rows taken out of the catalog.", examples=[48])
+
+
+@router.get("")
+async def get_sources(
+    workspace: CurrentWorkspace,
+    page: CurrentPage,
+    platform: Annotated[str | None, Query(description="Only of this platform.")] = None,
+    cluster: Annotated[str | None, Query(description="Only on this cluster.")] = None,
+    datasource: Annotated[str | None, Query(description="Only this datasource.")] = None,
+) -> SourcesAnswer:
+    """Sources by name."""
+    wanted = {"platform": platform, "cluster": cluster, "datasource": datasource}
+    found = await run_in_threadpool(workspace.records.sources)
+    matching = [source for source in found if _fits(source, wanted)]
+    shown, follows = page.page_of_all("sources", matching, lambda source: (source.name,), str)
+    return SourcesAnswer(sources=[SourceBody.of(source) for source in shown], next=follows)
+
+
+@router.post("", status_code=201)
+async def post_source(
+    wanted: NewSource, caller: CurrentCaller, workspace: CurrentWorkspace, response: Response
+) -> SourceBody:
+    """Add a source; a scan then catalogs its files.
+
+    Who is no admin may name only what this server lets be named: FRAMESIFT_SOURCE_ROOTS,
+    FRAMESIFT_SOURCE_SCHEMES and FRAMESIFT_SOURCE_HOSTS.
+    """
+    added = await run_in_threadpool(add_source, workspace, wanted, caller)
+    response.headers["Location"] = f"/v1/sources/{quote(added.name, safe='')}"
+    return SourceBody.of(added)
+
+
+@router.get("/{name}")
+async def get_source(name: str, workspace: CurrentWorkspace) -> SourceBody:
+    """A source."""
+    return SourceBody.of(await run_in_threadpool(workspace.records.source, name))
+
+
+@router.delete("/{name}")
+async def delete_source(name: str, workspace: CurrentWorkspace) -> SourceRemoved:
+    """Remove a source and its files' rows from the catalog; the files stay where they are."""
+    removed = await run_in_threadpool(remove_source, workspace.catalog, workspace.records, name)
+    return SourceRemoved(name=name, files_removed=removed)
+
+
+def _fits(source: Source, wanted: dict[str, str | None]) -> bool:
+    return all(value in (None, getattr(source, field)) for field, value in wanted.items())

@@ -1,0 +1,212 @@
+"""/v1/tags: which there are, new ones, and their values."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import anyio
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import Path as InPath
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from api import bodies
+from api.answers import ImportBody, TagBody, TagsAnswer
+from api.dependencies import At, CurrentWorkspace
+from api.pages import CurrentPage
+from api.workspace import Workspace
+from catalog import tags
+from catalog.discover_views import tag_columns
+from catalog.errors import InvalidInput, NotFound
+from catalog.tag_kinds import DEFAULT, kinds
+from ingest.tag_import import Key, import_tags, parse_types
+
+router = APIRouter(prefix="/v1/tags", tags=["tags"])
+
+_MOST_BYTES = 256 * 2**20
+_MOST_VALUES = 200_000_000
+"""Rows times columns of Parquet, whose few bytes may stand for any number of values."""
+
+_SUFFIXES = {
+    "text/csv": ".csv",
+    "application/vnd.apache.parquet": ".parquet",
+}
+
+
+class NewTag(BaseModel):
+    """A tag to be added."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tag: str = Field(description="Lower-case letters, digits, '_' and '-'.", examples=["weather"])
+    type: Literal["integer", "real", "text", "timestamp", "boolean"] = "text"
+    kind: str = Field(
+        default=DEFAULT.kind,
+        description="Open (256 characters), Restricted, or Characteristics (4,096).",
+        examples=["Restricted"],
+    )
+    values: list[str] = Field(
+        default=[], description="Of a Restricted tag.", examples=[["sun", "rain", "fog"]]
+    )
+    family: str = Field(default=tags.OWN_FAMILY, description="Tag family to put it in.")
+
+
+_TABLE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "text/csv": {
+                "schema": {"type": "string"},
+                "example": "filename,weather\nx.png,rain\n",
+            },
+            "application/vnd.apache.parquet": {
+                "schema": {"type": "string", "format": "binary"},
+                "example": "the bytes of a Parquet file",
+            },
+        },
+    }
+}
+
+
+@router.get("")
+async def get_tags(
+    workspace: CurrentWorkspace,
+    page: CurrentPage,
+    family: Annotated[str | None, Query(description="Only of this family.")] = None,
+    kind: Annotated[str | None, Query(description="Only of this kind.")] = None,
+    at: At = None,
+) -> TagsAnswer:
+    """Tags by name."""
+    found = [
+        tag
+        for tag in await run_in_threadpool(_tags, workspace, at)
+        if family in (None, tag.family) and kind in (None, tag.kind)
+    ]
+    shown, follows = page.page_of_all("tags", found, lambda tag: (tag.tag,), str)
+    return TagsAnswer(tags=shown, next=follows)
+
+
+@router.post("", status_code=201)
+async def post_tag(wanted: NewTag, workspace: CurrentWorkspace, response: Response) -> TagBody:
+    """Add a tag that no file has a value of yet."""
+    await run_in_threadpool(
+        tags.add_tag,
+        workspace.catalog,
+        wanted.tag,
+        wanted.type,
+        wanted.kind,
+        wanted.values,
+        wanted.family,
+    )
+    response.headers["Location"] = f"/v1/tags/{wanted.tag}"
+    return await run_in_threadpool(_tag, workspace, wanted.tag)
+
+
+@router.post("/values", openapi_extra=_TABLE)
+async def post_values(
+    request: Request,
+    workspace: CurrentWorkspace,
+    family: Annotated[str, Query(description="Tag family to write.", examples=["weather"])],
+    key: Annotated[
+        Key, Query(description="What names a file: its name, its path with name, or its fkey.")
+    ] = "filename",
+    key_column: Annotated[
+        str | None, Query(description="Column of the key; else of the key's name, or the first.")
+    ] = None,
+    type: Annotated[  # noqa: A002
+        list[str] | None, Query(description="TAG=TYPE; repeatable; else inferred.")
+    ] = None,
+    prefix: Annotated[str, Query(description="Put before every tag's name.")] = "",
+    datasource: Annotated[
+        str | None, Query(description="Match files of this datasource only.")
+    ] = None,
+) -> ImportBody:
+    """Import a table's columns as tags: CSV or Parquet, as Content-Type says; one commit."""
+    types = parse_types(type or ())
+    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if sent not in _SUFFIXES:
+        raise HTTPException(
+            415, f"Content-Type '{sent[:80]}': expected one of {', '.join(_SUFFIXES)}"
+        )
+    with tempfile.TemporaryDirectory(prefix="framesift-") as folder:
+        file = Path(folder, "body" + _SUFFIXES[sent])
+        await _received(request, file)
+
+        def imported() -> ImportBody:
+            _check_size(file)
+            result = import_tags(
+                workspace.catalog,
+                file,
+                family,
+                key=key,
+                key_column=key_column,
+                types=types,
+                prefix=prefix,
+                datasource=datasource,
+            )
+            return ImportBody(**bodies.of_tag_import(result))
+
+        try:
+            return await run_in_threadpool(imported)
+        except InvalidInput as error:
+            raise InvalidInput(str(error).replace(str(file), "the body")) from error
+
+
+@router.get("/{tag}")
+async def get_tag(
+    tag: Annotated[str, InPath(examples=["weather"])], workspace: CurrentWorkspace, at: At = None
+) -> TagBody:
+    """A tag."""
+    return await run_in_threadpool(_tag, workspace, tag, at)
+
+
+async def _received(request: Request, file: Path) -> None:
+    """Write the body aside."""
+    size = 0
+    async with await anyio.open_file(file, "wb") as out:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > _MOST_BYTES:
+                raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
+            await out.write(chunk)
+
+
+def _check_size(file: Path) -> None:
+    if file.suffix != ".parquet":
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        found = pq.read_metadata(file)
+    except (OSError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InvalidInput(f"the body cannot be read as Parquet: {reason}") from error
+    if found.num_rows * found.num_columns > _MOST_VALUES:
+        raise InvalidInput(
+            f"the body has {found.num_rows:,} rows of {found.num_columns} columns; send fewer"
+        )
+
+
+def _tags(workspace: Workspace, at: int | None = None) -> list[TagBody]:
+    titles = workspace.records.class_names()
+    with workspace.catalog.reading(at) as cursor:
+        given = kinds(cursor)
+        return [
+            TagBody(
+                tag=column.tag,
+                family=column.table,
+                type=column.type.lower(),
+                kind=given.get(column.tag, DEFAULT).kind,
+                values=list(given.get(column.tag, DEFAULT).allowed),
+                title=titles.get(column.tag, ""),
+            )
+            for column in tag_columns(cursor)
+        ]
+
+
+def _tag(workspace: Workspace, tag: str, at: int | None = None) -> TagBody:
+    for found in _tags(workspace, at):
+        if found.tag == tag:
+            return found
+    raise NotFound("tag", tag[:80], "GET /v1/tags lists them")

@@ -1,0 +1,32 @@
+"""What the processes of one server have in common beside records and files of the home."""
+
+import mmap
+import os
+from pathlib import Path
+
+_BYTES = 16
+
+
+class Changes:
+    """Whether somebody changed who may do what: what a process remembers of that is then over."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Of this process alone, or of all that have the same folder."""
+        if folder is None:
+            self._mark = mmap.mmap(-1, _BYTES)
+            return
+        descriptor = os.open(folder / "changes", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.ftruncate(descriptor, _BYTES)
+            self._mark = mmap.mmap(descriptor, _BYTES)
+        finally:
+            os.close(descriptor)
+
+    @property
+    def mark(self) -> bytes:
+        """Another one after each change."""
+        return self._mark[:]
+
+    def add(self) -> None:
+        """There is one more."""
+        self._mark[:] = os.urandom(_BYTES)

@@ -1,0 +1,317 @@
+"""Many clients of one server for minutes, and the same questions to Datasette over the same rows.
+
+    .venv/bin/python -m benchmarks.serving_load [--frames 41277] [--seconds 300] [--clients 64]
+        [--workers 1] [--slices 5] [--datasette /path/to/bin/datasette]
+
+Clients are coroutines of a process of their own; each keeps one connection and asks again as soon
+as it is answered: range selections, SQL that groups, pages of results, and pictures (of 24 drawn
+frames; Datasette has none, and is asked the rest). Both servers run all the time and are asked in
+turns, --slices each, on the same machine. Values asked for change from request to request, so that
+no answer is one that was kept. Memory is what the server's processes hold (RSS) before the first
+request and after each slice. Datasette is installed by hand: uv venv DIR; uv pip install --python
+DIR/bin/python datasette.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import urlopen
+
+from benchmarks.catalog_scale import CLASS_LIST, REPOSITORY, load_frames
+from benchmarks.query_peers import Sqlite
+from benchmarks.query_speed import _write_wide
+from ingest.palette import Palette
+from tests.api.servers import serving
+from tests.pipeline.homes import SAMPLE, add_source, open_home
+
+KINDS = ("range", "sql", "page", "image")
+MIX = (*KINDS, "range", "page")
+"""What a client asks, in turns of a random order."""
+
+_START_S = 120.0
+
+Times = dict[str, list[float]]
+
+
+def main() -> None:
+    """Print a table of each server, and how its memory went."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frames", type=int, default=41_277)
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--slices", type=int, default=5)
+    parser.add_argument("--datasette", type=Path, default=None)
+    parser.add_argument("--client", nargs=2, metavar=("SERVER", "URL"), help=argparse.SUPPRESS)
+    parser.add_argument("--images", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.client:
+        server, url = given.client
+        _be_clients(server, url, given.clients, given.seconds, given.images)
+        return
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        home, images = Path(folder, "home"), Path(folder, "images.json")
+        _make_home(home, given.frames, images, Path(folder))
+        variables = {"FRAMESIFT_HOME": str(home)}
+        url, process = stack.enter_context(
+            serving(home, "--workers", str(given.workers), variables=variables)
+        )
+        servers = {"Framesift": _Server("framesift", url, process.pid)}
+        if given.datasette is not None:
+            peer = stack.enter_context(_datasette(given.datasette, Path(folder, "wide.sqlite")))
+            servers["Datasette"] = peer
+        for server in servers.values():  # both warm, and the snapshot in memory
+            server.ask(given.clients, 5, images)
+            server.start_counting()
+        for _ in range(given.slices):
+            for server in servers.values():
+                server.count(given.clients, given.seconds / given.slices, images)
+        print(
+            f"{given.frames:,} frames, {given.clients} clients, {given.workers} workers, "
+            f"{given.seconds:g} s each in {given.slices} slices"
+        )
+        for name, server in servers.items():
+            server.report(name)
+
+
+class _Server:
+    """One server, and what was measured of it."""
+
+    def __init__(self, name: str, url: str, pid: int) -> None:
+        self.name, self.url, self._pid = name, url, pid
+
+    def start_counting(self) -> None:
+        """From here on it is measured."""
+        self._memory = [_rss_mb(self._pid)]
+        self._times: Times = defaultdict(list)
+        self._errors: dict[str, int] = defaultdict(int)
+        self._seconds = 0.0
+
+    def ask(self, clients: int, seconds: float, images: Path) -> tuple[Times, dict[str, int]]:
+        """One slice: seconds per request by kind, and errors by what they are."""
+        call = [
+            *(sys.executable, "-m", "benchmarks.serving_load", "--client", self.name, self.url),
+            *("--clients", str(clients), "--seconds", str(seconds), "--images", str(images)),
+        ]
+        run = subprocess.run(call, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise SystemExit(run.stderr)
+        found = json.loads(run.stdout)
+        return found["times"], found["errors"]
+
+    def count(self, clients: int, seconds: float, images: Path) -> None:
+        """One slice, measured."""
+        times, errors = self.ask(clients, seconds, images)
+        for kind, values in times.items():
+            self._times[kind] += values
+        for what, number in errors.items():
+            self._errors[what] += number
+        self._seconds += seconds
+        self._memory.append(_rss_mb(self._pid))
+
+    def report(self, name: str) -> None:
+        """Print it."""
+        total = sum(map(len, self._times.values()))
+        print(f"\n{name}: {total / self._seconds:,.0f} requests/s, errors: {dict(self._errors)}")
+        print(f"  {'kind':8}{'requests':>10}{'per s':>9}{'p50 ms':>9}{'p99 ms':>9}{'most ms':>9}")
+        for kind, values in sorted(self._times.items()):
+            p99 = statistics.quantiles(values, n=100)[98] if len(values) > 1 else values[0]
+            print(
+                f"  {kind:8}{len(values):>10,}{len(values) / self._seconds:>9,.1f}"
+                f"{statistics.median(values) * 1000:>9,.1f}{p99 * 1000:>9,.1f}"
+                f"{max(values) * 1000:>9,.0f}"
+            )
+        print("  memory in MB:", " ".join(f"{mb:,.0f}" for mb in self._memory))
+
+
+def _make_home(home: Path, frames: int, images: Path, folder: Path) -> None:
+    """Drawn frames, 24 with pictures among them, and all in a SQLite file, too."""
+    palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
+    workspace = open_home(home)
+    load_frames(workspace.catalog, list(palette.tags), frames)
+    _write_wide(workspace.catalog, folder / "wide.duckdb")
+    Sqlite(folder / "wide.duckdb", folder)
+    add_source(workspace, "pictures", SAMPLE)
+    with workspace.catalog.reading() as cursor:
+        rows = cursor.execute(
+            "SELECT fkey FROM lake.main.tags_frame WHERE fkey LIKE 'local:pictures:%'"
+        ).fetchall()
+    images.write_text(json.dumps([row[0] for row in rows]))
+    workspace.close()
+
+
+@contextmanager
+def _datasette(program: Path, data: Path) -> Iterator[_Server]:
+    """Datasette over the file, with every index that the questions could use."""
+    import sqlite3
+
+    with sqlite3.connect(data) as connection:
+        for column in ("car", "bicycle", "camera"):
+            connection.execute(f"CREATE INDEX by_{column} ON wide ({column})")
+        connection.execute("ANALYZE")
+    process = subprocess.Popen(
+        [program, "serve", "-i", data, "--port", "8765", "--setting", "sql_time_limit_ms", "60000",
+         "--setting", "max_returned_rows", "10000"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    url = "http://127.0.0.1:8765"
+    try:
+        until = time.monotonic() + _START_S
+        while True:
+            try:
+                urlopen(f"{url}/-/versions.json", timeout=5).close()  # noqa: S310
+                break
+            except OSError:
+                if process.poll() is not None or time.monotonic() > until:
+                    raise SystemExit(f"{program} does not serve") from None
+                time.sleep(0.2)
+        yield _Server("datasette", url, process.pid)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _rss_mb(pid: int) -> float:
+    """Memory that a process and its children hold [MB]."""
+    kilobytes = 0
+    pids = [pid]
+    while pids:
+        one = pids.pop()
+        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{one}/status").read_text())
+        kilobytes += int(found[1]) if found else 0
+        pids += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
+    return kilobytes * 1024 / 1e6
+
+
+def _be_clients(server: str, url: str, clients: int, seconds: float, images: Path) -> None:
+    """Ask, and print what came of it."""
+    ask = _framesift(json.loads(images.read_text())) if server == "framesift" else _datasettes()
+    times: Times = defaultdict(list)
+    errors: dict[str, int] = defaultdict(int)
+
+    async def run() -> None:
+        until = time.perf_counter() + seconds
+        await asyncio.gather(
+            *(_client(url, number, until, ask, times, errors) for number in range(clients))
+        )
+
+    asyncio.run(run())
+    print(json.dumps({"times": times, "errors": errors}))
+
+
+Ask = Callable[[str, random.Random], bytes | None]
+"""The request of a kind; None where the server has nothing of it."""
+
+
+def _framesift(images: list[str]) -> Ask:
+    def ask(kind: str, chance: random.Random) -> bytes | None:
+        low = chance.randrange(0, 60_000)
+        if kind == "range":
+            question = {
+                "ranges": [
+                    {"tag": "car", "lowest": low, "highest": low + 2_000},
+                    {"tag": "bicycle", "lowest": 1_000},
+                ],
+                "cameras": ["front_center"],
+                "limit": 100,
+            }
+            return _request("POST", "/v1/selections", json.dumps(question), "application/json")
+        if kind == "sql":
+            statement = (
+                "select camera, count(*), sum(int(car)) from metaocean_view "
+                f"where int(car) >= {low} group by camera"
+            )
+            return _request("POST", "/db2whrest/v1/sql_query", statement, "text/plain")
+        if kind == "page":
+            where = urlencode({"limit": 100, "where": f"car >= {low}", "columns": "camera,car"})
+            return _request("GET", f"/v1/frames?{where}")
+        width = chance.randrange(100, 500, 20)
+        return _request("GET", f"/v1/images/{quote(chance.choice(images))}?width={width}")
+
+    return ask
+
+
+def _datasettes() -> Ask:
+    fields = [("_col", "fkey"), ("_col", "camera"), ("_col", "car"), ("_nocount", "1"),
+              ("_nofacet", "1"), ("_size", "100")]  # fmt: skip
+
+    def ask(kind: str, chance: random.Random) -> bytes | None:
+        low = chance.randrange(0, 60_000)
+        if kind == "range":
+            ranges = [("car__gte", low), ("car__lte", low + 2_000), ("bicycle__gte", 1_000),
+                      ("camera__exact", "front_center")]  # fmt: skip
+            return _request("GET", f"/wide/wide.json?{urlencode([*fields, *ranges])}")
+        if kind == "sql":
+            statement = f"select camera, count(*), sum(car) from wide where car >= {low} group by 1"
+            return _request("GET", f"/wide.json?{urlencode({'sql': statement})}")
+        if kind == "page":
+            return _request("GET", f"/wide/wide.json?{urlencode([*fields, ('car__gte', low)])}")
+        return None
+
+    return ask
+
+
+def _request(method: str, target: str, body: str = "", kind: str = "") -> bytes:
+    lines = [f"{method} {target} HTTP/1.1", "Host: localhost"]
+    if body:
+        lines += [f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
+    return ("\r\n".join(lines) + "\r\n\r\n" + body).encode()
+
+
+async def _client(
+    url: str, number: int, until: float, ask: Ask, times: Times, errors: dict[str, int]
+) -> None:
+    place, chance = urlsplit(url), random.Random(number)
+    reader = writer = None
+    while time.perf_counter() < until:
+        kind = chance.choice(MIX)
+        request = ask(kind, chance)
+        if request is None:
+            continue
+        try:
+            if reader is None or writer is None:
+                reader, writer = await asyncio.open_connection(place.hostname, place.port)
+            began = time.perf_counter()
+            writer.write(request)
+            status = await asyncio.wait_for(_answer(reader), 120)
+            times[kind].append(time.perf_counter() - began)
+            if status != 200:
+                errors[f"{kind} {status}"] += 1
+        except (OSError, EOFError, TimeoutError, ValueError) as error:
+            errors[f"{kind} {type(error).__name__}"] += 1
+            if writer is not None:
+                writer.close()
+            reader = writer = None
+    if writer is not None:
+        writer.close()
+
+
+async def _answer(reader: asyncio.StreamReader) -> int:
+    """Read one answer; its status."""
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    length = re.search(rb"\r\ncontent-length: *(\d+)", head)
+    if length:
+        await reader.readexactly(int(length[1]))
+    elif b"chunked" in head:
+        while size := int(await reader.readline(), 16):
+            await reader.readexactly(size + 2)
+        await reader.readline()
+    else:
+        raise ValueError("an answer without an end")
+    return int(head.split(b" ", 2)[1])
+
+
+if __name__ == "__main__":
+    main()

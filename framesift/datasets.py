@@ -1,0 +1,356 @@
+"""Saved, versioned selections."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from framesift.frames import Frame, paged_frames
+from framesift.jobs import Job, Jobs, reference, start
+from framesift.notebook import facts_of_dataset, frames_html
+from framesift.pages import paged
+from framesift.question import question_of
+from framesift.record import Record
+from framesift.statistics import asked_frames, class_report, gaps
+from framesift.transport import Transport
+
+ExportFormat = Literal["csv", "parquet", "jsonl", "files", "fiftyone"]
+
+_DRAWN = 12
+
+
+class Dataset(Record):
+    """A version of a dataset, without its frames."""
+
+    def __repr__(self) -> str:
+        """Name, version and size."""
+        return f"<Dataset {reference(self)}: {self['frames']:,} frames>"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self["name"])
+
+    @property
+    def version(self) -> int:
+        """Its version, from 1."""
+        return int(self["version"])
+
+    @property
+    def id(self) -> str:
+        """Digest of what it holds: equal ids, equal datasets."""
+        return str(self["id"])
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames it has."""
+        return int(self["frames"])
+
+    @property
+    def splits(self) -> Mapping[str, int]:
+        """Frames of each split."""
+        splits: Mapping[str, int] = self["splits"]
+        return splits
+
+    def frames(
+        self, split: str | None = None, *, columns: Sequence[str] | None = None, page: int = 1_000
+    ) -> Iterator[Frame]:
+        """Its frames by fkey, fetched a page at a time as they are wanted.
+
+        Args:
+            split: Only those of this split.
+            columns: Columns and tags of each; the server's choice when None.
+            page: Frames that are fetched at once.
+
+        Raises:
+            FramesiftServerError: There is no such split, or the server does not answer.
+        """
+        asked = asked_frames(None, {}, self, split, None)
+        return paged_frames(self._transport, asked, columns, page)
+
+    def divide(self, split: str, **how: Any) -> "Dataset":
+        """Divide its frames anew, as a new version.
+
+        Args:
+            split: Shares, such as "train=0.8,validation=0.2".
+            **how: split_by, stratify_splits, min_gap_s, allow_leakage, seed: see docs/datasets.md.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        body = {"split": split, **how}
+        answer = self._transport.json("POST", f"{self._path}/splits", body, creates=True)
+        return Dataset(answer, self._transport)
+
+    def extend(
+        self,
+        *demands: Mapping[str, Any],
+        split: str | None = None,
+        at: int | None = None,
+        **how: Any,
+    ) -> "Dataset":
+        """Add as few frames as close a gap, as a new version; ["report"]["unmet"] stays open.
+
+        Args:
+            *demands: What is missing; `demand` makes them.
+            split: Which split lacks them; the only one by default.
+            at: The catalog snapshot to choose from; the newest when None.
+            **how: min_gap_s, allow_leakage, seed: see docs/datasets.md.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        body = {"demands": list(demands), "split": split, **how}
+        path = f"{self._path}/extensions"
+        answer = self._transport.json("POST", path, body, creates=True, asked={"at": at})
+        return Dataset(answer, self._transport)
+
+    def diff(self, other: "str | Dataset", *, limit: int | None = None) -> Mapping[str, Any]:
+        """What changed from this to the other: frames, splits, distributions.
+
+        Args:
+            other: NAME, NAME@VERSION or a Dataset.
+            limit: Frames listed of each kind; the server's choice when None.
+
+        Raises:
+            FramesiftServerError: There is no such dataset, or the server does not answer.
+        """
+        path = f"{self._path}/diff"
+        return self._transport.json("GET", path, asked={"other": reference(other), "limit": limit})
+
+    def gaps(
+        self,
+        *,
+        at_least: int = 1,
+        split: str | None = None,
+        scenes: bool = False,
+        at: int | None = None,
+    ) -> Mapping[str, Any]:
+        """What it lacks that the catalog has, each with the question that finds it.
+
+        Args:
+            at_least: Frames wanted of each class and camera.
+            split: Only of this split.
+            scenes: Compare scenes, too.
+            at: The catalog snapshot to compare with; the newest when None.
+
+        Raises:
+            FramesiftServerError: There is no such split, or the server does not answer.
+        """
+        return gaps(self._transport, self, split=split, at_least=at_least, scenes=scenes, at=at)
+
+    def classes(self, split: str | None = None) -> Sequence[Mapping[str, Any]]:
+        """Frames and pixel share of every class.
+
+        Raises:
+            FramesiftServerError: There is no such split, or the server does not answer.
+        """
+        asked = asked_frames(None, {}, self, split, None)
+        found: Sequence[Mapping[str, Any]] = class_report(self._transport, asked, None, False)[
+            "classes"
+        ]
+        return found
+
+    def export(
+        self,
+        path: str | Path,
+        format: ExportFormat = "csv",  # noqa: A002
+        *,
+        split: str | None = None,
+        with_labels: bool = False,
+    ) -> Path:
+        """Write it for other programs, to a file; as "fiftyone", to a folder; the path.
+
+        Args:
+            path: Where to.
+            format: "files" is a path or URI per line.
+            split: Only this split.
+            with_labels: With "files", the label's path after a tab.
+
+        Raises:
+            FramesiftServerError: There is no such split, or the server does not answer.
+            OSError: It cannot be written.
+        """
+        path = Path(path)
+        part = path.with_name(path.name + ".part")
+        try:
+            with self._exported(format, split, with_labels) as answer:
+                if format == "fiftyone":
+                    answer.read()
+                    _write_fiftyone(path, answer.json())
+                    return path
+                with part.open("wb") as file:
+                    file.writelines(answer.iter_bytes())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+        return path
+
+    def exported(
+        self,
+        format: ExportFormat = "csv",  # noqa: A002
+        *,
+        split: str | None = None,
+        with_labels: bool = False,
+    ) -> Iterator[bytes]:
+        """What `export` writes, as it comes; "fiftyone" is one JSON document.
+
+        Raises:
+            FramesiftServerError: There is no such split, or the server does not answer.
+        """
+        with self._exported(format, split, with_labels) as answer:
+            yield from answer.iter_bytes()
+
+    def to_arrow(self, split: str | None = None) -> Any:
+        """Its frames as a pyarrow.Table: files, sizes, pixels of each class (needs pyarrow)."""
+        import pyarrow.parquet as pq
+
+        with self._exported("parquet", split, False) as answer:
+            return pq.read_table(io.BytesIO(answer.read()))
+
+    def to_pandas(self, split: str | None = None) -> Any:
+        """The same as a pandas.DataFrame (needs pyarrow and pandas)."""
+        return self.to_arrow(split).to_pandas()
+
+    def stage(self, *, workers: int | None = None) -> Job:
+        """Copy its images and labels into the server's cache; the job.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        wanted: dict[str, Any] = {"dataset": reference(self)}
+        if workers is not None:
+            wanted["workers"] = workers
+        return start(self._transport, "/v1/stagings", wanted)
+
+    def train(self, **options: Any) -> Job:
+        """Train on it; the job. Options as of `Jobs.train`."""
+        return Jobs(self._transport).train(self, **options)
+
+    def validate(self, model: str | Job, **options: Any) -> Job:
+        """Validate a model on it; the job. Options as of `Jobs.validate`."""
+        return Jobs(self._transport).validate(model, self, **options)
+
+    @property
+    def _path(self) -> str:
+        return f"/v1/datasets/{quote(reference(self), safe='@')}"
+
+    def _exported(self, format_: ExportFormat, split: str | None, with_labels: bool) -> Any:
+        asked = {"format": format_, "with_labels": "true" if with_labels else "false"}
+        if split is not None:
+            asked["split"] = split
+        return self._transport.streaming("GET", f"{self._path}/export", params=asked)
+
+    def _repr_html_(self) -> str:
+        frames = self.frames(columns=("camera", "scene", "frame_number"), page=_DRAWN)
+        title = f"dataset {self.name} version {self.version}"
+        return frames_html(title, facts_of_dataset(self), frames, "")
+
+
+class Datasets:
+    """The server's datasets."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def __iter__(self) -> Iterator[Dataset]:
+        """Every version of every dataset."""
+        return self.list()
+
+    def list(self) -> Iterator[Dataset]:
+        """Every version of every dataset, fetched as they are wanted.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        found = paged(self._transport, "/v1/datasets", "datasets")
+        return (Dataset(body, self._transport) for body in found)
+
+    def get(self, name: str) -> Dataset:
+        """A dataset's newest version, or NAME@VERSION.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        path = f"/v1/datasets/{quote(name, safe='@')}"
+        return Dataset(self._transport.json("GET", path), self._transport)
+
+    def create(
+        self,
+        name: str,
+        *,
+        question: Mapping[str, Any] | None = None,
+        method: Mapping[str, Any] | None = None,
+        split: str | None = None,
+        split_by: str | None = None,
+        stratify_splits: Sequence[str] = (),
+        disjoint_from: Sequence[str] = (),
+        allow_leakage: bool = False,
+        min_gap_s: float | None = None,
+        seed: int = 0,
+        at: int | None = None,
+        **conditions: Any,
+    ) -> Dataset:
+        """Choose frames and save them as a dataset's new version.
+
+        Args:
+            name: What to call it.
+            question: As a selection has it.
+            method: How to choose among the frames that answer: ``{"method": "sample", ...}``,
+                "match", "cover" or "uncertain", see docs/datasets.md.
+            split: Shares, such as "train=0.8,validation=0.2"; undivided when None.
+            split_by: What stays on one side: "scene" by default, "camera", "frame", or a tag.
+            stratify_splits: What every split has its share of: "camera", "car:0,1000".
+            disjoint_from: Datasets with which it shares no scene, drive or moment.
+            allow_leakage: Sides may share scenes, drives and moments.
+            min_gap_s: Frames nearer in time stay on one side [s]; the server's choice when None.
+            seed: Decides between equally good sets, and what a sample holds.
+            at: The catalog snapshot to choose from; the newest when None.
+            **conditions: Of `Client.select`, in place of a question.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+            TypeError: Both a question and conditions, or a keyword that there is not.
+        """
+        if question is not None and conditions:
+            raise TypeError("question: it takes the place of conditions; leave one of them out")
+        body: dict[str, Any] = {
+            "name": name,
+            "question": question if question is not None else question_of(seed=seed, **conditions),
+            "method": method,
+            "split": split,
+            "stratify_splits": list(stratify_splits),
+            "disjoint_from": list(disjoint_from),
+            "allow_leakage": allow_leakage,
+            "seed": seed,
+        }
+        if split_by is not None:
+            body["split_by"] = split_by
+        if min_gap_s is not None:
+            body["min_gap_s"] = min_gap_s
+        answer = self._transport.json("POST", "/v1/datasets", body, creates=True, asked={"at": at})
+        return Dataset(answer, self._transport)
+
+
+def demand(
+    frames: int, *, per: Sequence[str] = (), name: str = "", **conditions: Any
+) -> dict[str, Any]:
+    """So many frames that fulfil conditions, for `Dataset.extend` and the method "cover".
+
+    Args:
+        frames: How many.
+        per: So many for every value of these tags.
+        name: What to call it in the report.
+        **conditions: Of `Client.select`.
+    """
+    asked = question_of(**conditions)
+    return {"question": asked, "frames": frames, "per": list(per), "name": name}
+
+
+def _write_fiftyone(folder: Path, body: Mapping[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    samples = {"samples": body["samples"]}
+    for name, content in (("metadata.json", body["metadata"]), ("samples.json", samples)):
+        (folder / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")

@@ -1,0 +1,150 @@
+"""What can go wrong, as exceptions by kind.
+
+FramesiftServerError          all of them
++- NoAnswer                   nothing listens there, or no Framesift does
++- WrongVersion               the server is of another major number
++- InvalidQuestion            400, 422: what was asked cannot be answered
+|  +- SqlError                a statement was refused; `sqlcode`, `sqlstate`
+|  +- UnknownName             a class, tag, camera... that is not there; `nearest`
++- NotAuthenticated           401
++- NotAllowed                 403
++- NotFound                   404
++- AlreadyExists              409
++- Throttled                  429; `retry_after_s`
++- ServerFailed               500 and above
++- JobFailed                  a job that was waited for ended otherwise than done
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class FramesiftServerError(Exception):
+    """The server answered with an error, or did not answer.
+
+    Attributes:
+        status: HTTP status; None where there was no answer.
+        kind: The server's name for what is wrong, such as "UnknownName"; "" where it gave none.
+        details: The rest of the server's problem document.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        status: int | None = None,
+        kind: str = "",
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.status = status
+        self.kind = kind
+        self.details: Mapping[str, Any] = details or {}
+        super().__init__(message)
+
+
+class NoAnswer(FramesiftServerError):
+    """No server answered, or one that is no Framesift server."""
+
+
+class WrongVersion(FramesiftServerError):
+    """The server's major number is another one than this client's."""
+
+
+class InvalidQuestion(FramesiftServerError):
+    """What was asked cannot be answered; the message says why."""
+
+
+class SqlError(InvalidQuestion):
+    """A statement was refused."""
+
+    @property
+    def sqlcode(self) -> int | None:
+        """Db2's SQLCODE, such as -206."""
+        found: int | None = self.details.get("sqlcode")
+        return found
+
+    @property
+    def sqlstate(self) -> str:
+        """Db2's SQLSTATE, such as "42703"."""
+        return str(self.details.get("sqlstate", ""))
+
+
+class UnknownName(InvalidQuestion):
+    """A class, tag, camera or scene that is not there."""
+
+    @property
+    def nearest(self) -> Sequence[str]:
+        """Names that are there and read like it."""
+        return tuple(self.details.get("nearest", ()))
+
+
+class NotAuthenticated(FramesiftServerError):
+    """The server asks for a token, or does not take this one."""
+
+
+class NotAllowed(FramesiftServerError):
+    """User or token may not do this."""
+
+
+class NotFound(FramesiftServerError):
+    """There is no such dataset, frame, job..."""
+
+
+class AlreadyExists(FramesiftServerError):
+    """The name is taken, or something else changed it meanwhile."""
+
+
+class Throttled(FramesiftServerError):
+    """Asked too often."""
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """When to ask again [s]; None where the server does not say."""
+        found: float | None = self.details.get("retry_after_s")
+        return found
+
+
+class ServerFailed(FramesiftServerError):
+    """Something went wrong on the server, which may work later."""
+
+
+class JobFailed(FramesiftServerError):
+    """A job ended otherwise than done.
+
+    Attributes:
+        job: The job's name.
+        state: How it ended: "failed" or "cancelled".
+    """
+
+    def __init__(self, job: str, state: str, reason: str) -> None:
+        self.job = job
+        self.state = state
+        super().__init__(f"job {job} {state}: {reason}")
+
+
+_BY_KIND: Mapping[str, type[FramesiftServerError]] = {
+    "SqlError": SqlError,
+    "UnknownName": UnknownName,
+}
+
+_BY_STATUS: Mapping[int, type[FramesiftServerError]] = {
+    400: InvalidQuestion,
+    401: NotAuthenticated,
+    403: NotAllowed,
+    404: NotFound,
+    409: AlreadyExists,
+    412: AlreadyExists,
+    413: InvalidQuestion,
+    415: InvalidQuestion,
+    422: InvalidQuestion,
+    429: Throttled,
+}
+
+
+def of_problem(status: int, problem: Mapping[str, Any]) -> FramesiftServerError:
+    """The exception for a problem document (RFC 9457)."""
+    kind = str(problem.get("title", ""))
+    by_status = ServerFailed if status >= 500 else FramesiftServerError
+    chosen = _BY_KIND.get(kind) or _BY_STATUS.get(status, by_status)
+    known = ("type", "title", "status", "detail")
+    details = {name: value for name, value in problem.items() if name not in known}
+    return chosen(str(problem["detail"]), status, kind, details)

@@ -1,0 +1,149 @@
+"""One frame, its pictures, and pages of frames."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+from urllib.parse import quote
+
+from framesift.notebook import frame_html
+from framesift.picture import Picture
+from framesift.question import Names, names_of
+from framesift.record import Record
+from framesift.transport import Transport
+
+Encoding = Literal["png", "jpeg", "webp"]
+
+
+class Frame(Record):
+    """A camera image with its label: columns and tags by name, class tags in pixels."""
+
+    def __repr__(self) -> str:
+        """The fkey."""
+        return f"<Frame {self.fkey}>"
+
+    @property
+    def fkey(self) -> str:
+        """The catalog's unique name of its camera image."""
+        return str(self["fkey"])
+
+    def details(self) -> "Frame":
+        """The frame with all columns and tags that the catalog has of it."""
+        return frame_named(self._transport, self.fkey)
+
+    def image(
+        self,
+        *,
+        width: int | None = None,
+        height: int | None = None,
+        format: Encoding | None = None,  # noqa: A002
+        quality: int | None = None,
+    ) -> Picture:
+        """The camera image: the file itself, or made anew where a size or format is asked for.
+
+        Args:
+            width: At most so wide; the shape is kept [pixels].
+            height: At most so high [pixels].
+            format: How it is encoded; jpeg where only a size is asked for.
+            quality: 1 to 100, of jpeg and webp.
+
+        Raises:
+            FramesiftServerError: There is none, or the server does not answer.
+        """
+        return self._picture("images", width=width, height=height, format=format, quality=quality)
+
+    def label(
+        self,
+        *,
+        width: int | None = None,
+        height: int | None = None,
+        format: Encoding | None = None,  # noqa: A002
+    ) -> Picture:
+        """The label, in its own colours; arguments as of `image`.
+
+        Raises:
+            FramesiftServerError: There is none, or the server does not answer.
+        """
+        return self._picture("labels", width=width, height=height, format=format)
+
+    def overlay(
+        self,
+        *,
+        classes: Names = (),
+        alpha: float | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        format: Encoding | None = None,  # noqa: A002
+        quality: int | None = None,
+    ) -> Picture:
+        """The label blended over the camera image; other arguments as of `image`.
+
+        Args:
+            classes: Only these, by tag or name; all by default.
+            alpha: How much of the label shows, 0 to 1; half by default.
+            width: As of `image`.
+            height: As of `image`.
+            format: As of `image`.
+            quality: As of `image`.
+
+        Raises:
+            FramesiftServerError: There is none, or the server does not answer.
+        """
+        return self._picture(
+            "overlays",
+            classes=",".join(names_of(classes)) or None,
+            alpha=alpha,
+            width=width,
+            height=height,
+            format=format,
+            quality=quality,
+        )
+
+    def _picture(self, kind: str, **look: object) -> Picture:
+        asked = {name: value for name, value in look.items() if value is not None}
+        answer = self._transport.send("GET", f"/v1/{kind}/{_in_path(self.fkey)}", params=asked)
+        return Picture(answer.content, answer.headers.get("content-type", ""))
+
+    def _repr_html_(self) -> str:
+        return frame_html(self)
+
+
+def frame_named(transport: Transport, fkey: str, at: int | None = None) -> Frame:
+    """All that the catalog has of a frame.
+
+    Raises:
+        FramesiftServerError: There is none of that name, or the server does not answer.
+    """
+    body = transport.json("GET", f"/v1/frames/{_in_path(fkey)}", asked={"at": at})
+    return Frame({"fkey": body["fkey"], **body["file"], **body["tags"]}, transport)
+
+
+def paged_frames(
+    transport: Transport,
+    asked: Mapping[str, object],
+    columns: Sequence[str] | None,
+    page: int,
+) -> Iterator[Frame]:
+    """Frames by fkey, fetched a page at a time as they are wanted; all of one snapshot.
+
+    Args:
+        transport: The server.
+        asked: Which frames: query parameters of /v1/frames.
+        columns: What of each; the server's choice when None.
+        page: Frames that are fetched at once.
+
+    Raises:
+        FramesiftServerError: The server refuses, or does not answer.
+    """
+    given = {**asked, "limit": page}
+    if columns is not None:
+        given["columns"] = ",".join(columns)
+    cursor: str | None = None
+    while True:
+        body = transport.json("GET", "/v1/frames", asked={**given, "cursor": cursor})
+        yield from (Frame(frame, transport) for frame in body["frames"])
+        cursor = body["next"]
+        if cursor is None:
+            return
+
+
+def _in_path(fkey: str) -> str:
+    return quote(fkey, safe="/:")

@@ -1,0 +1,42 @@
+"""A picture that a server sent."""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An encoded picture; shows itself in a notebook.
+
+    Attributes:
+        data: Its bytes, as a file would hold them.
+        media_type: Such as "image/png".
+    """
+
+    data: bytes
+    media_type: str
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+    def __repr__(self) -> str:
+        """Kind and size."""
+        return f"<Picture {self.media_type}, {len(self.data):,} bytes>"
+
+    def to_pil(self) -> Any:
+        """The same as a PIL.Image.Image (needs Pillow)."""
+        from PIL import Image
+
+        return Image.open(io.BytesIO(self.data))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the bytes to a file; its path."""
+        path = Path(path)
+        path.write_bytes(self.data)
+        return path
+
+    def _repr_mimebundle_(self, **_: object) -> Mapping[str, bytes]:
+        return {self.media_type: self.data}

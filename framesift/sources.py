@@ -1,0 +1,93 @@
+"""Places that hold a server's files, and the scans of them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from framesift.jobs import Job, start
+from framesift.pages import paged
+from framesift.record import Record
+from framesift.transport import Transport
+
+
+class Source(Record):
+    """A place that holds files."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self["name"])
+
+    def scan(self, *, full: bool = False) -> Job:
+        """Catalog what is new or has changed; the job.
+
+        Args:
+            full: Count every label again, changed or not.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return start(self._transport, "/v1/scans", {"source": self.name, "full": full})
+
+    def scans(self) -> Iterator[Mapping[str, Any]]:
+        """Its scans, newest first, fetched as they are wanted.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        return paged(self._transport, "/v1/scans", "scans", source=self.name)
+
+    def remove(self) -> Mapping[str, Any]:
+        """Remove it and its files' rows from the catalog; the files stay where they are.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        answer = self._transport.send("DELETE", f"/v1/sources/{quote(self.name, safe='')}")
+        found: Mapping[str, Any] = answer.json() if answer.content else {"name": self.name}
+        return found
+
+
+class Sources:
+    """The server's sources."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def __iter__(self) -> Iterator[Source]:
+        """Every source."""
+        return self.list()
+
+    def list(self) -> Iterator[Source]:
+        """Every source, fetched as they are wanted.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        found = paged(self._transport, "/v1/sources", "sources")
+        return (Source(body, self._transport) for body in found)
+
+    def get(self, name: str) -> Source:
+        """A source.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        path = f"/v1/sources/{quote(name, safe='')}"
+        return Source(self._transport.json("GET", path), self._transport)
+
+    def add(self, name: str, uri: str, **more: Any) -> Source:
+        """Add a source, as the server sees it: a path is one of its machine.
+
+        Args:
+            name: What to call it.
+            uri: Folder or .tar archive: file:/// or s3:// URI.
+            **more: platform, datasource, cluster, site, endpoint_url, anonymous, profile, region,
+                ca_bundle, as `framesift source add` takes them.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        wanted = {"name": name, "uri": uri, **more}
+        answer = self._transport.json("POST", "/v1/sources", wanted, creates=True)
+        return Source(answer, self._transport)

@@ -1,0 +1,95 @@
+"""Named values on frames."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from framesift.pages import paged
+from framesift.transport import Transport
+
+_MEDIA_TYPES = {".parquet": "application/vnd.apache.parquet", ".csv": "text/csv"}
+
+
+class Tags:
+    """The server's tags."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """Every tag."""
+        return self.list()
+
+    def list(self, *, at: int | None = None) -> Iterator[Mapping[str, Any]]:
+        """Every tag with its family, type, kind and allowed values.
+
+        Args:
+            at: The catalog snapshot to ask; the newest when None.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        return paged(self._transport, "/v1/tags", "tags", at=at)
+
+    def get(self, tag: str) -> Mapping[str, Any]:
+        """A tag.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._transport.json("GET", f"/v1/tags/{quote(tag, safe='')}")
+
+    def add(
+        self,
+        name: str,
+        type: str = "text",  # noqa: A002
+        *,
+        kind: str | None = None,
+        values: Sequence[str] = (),
+        family: str | None = None,
+    ) -> Mapping[str, Any]:
+        """Add a tag; `import_values` then gives it values.
+
+        Args:
+            name: Lower-case letters, digits, "_" and "-".
+            type: "text", "bigint", "double"..., see docs/catalog.md.
+            kind: "Open" by default, "Restricted", or "Characteristics".
+            values: Of a Restricted tag.
+            family: Tag family to put it in; the users' own by default.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        wanted = {"tag": name, "type": type, "kind": kind, "values": list(values)}
+        given = {**wanted, "family": family}
+        body = {key: value for key, value in given.items() if value is not None}
+        return self._transport.json("POST", "/v1/tags", body, creates=True)
+
+    def import_values(self, file: str | Path, family: str, **options: Any) -> Mapping[str, Any]:
+        """Give frames tags from a table: a row per file, a column per tag.
+
+        Args:
+            file: CSV or Parquet, told apart by its suffix.
+            family: Tag family to write.
+            **options: key, key_column, prefix, datasource, and type, a list of "TAG=TYPE", as
+                `framesift tags import`.
+
+        Raises:
+            ValueError: The file is neither.
+            OSError: It cannot be read.
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        path = Path(file)
+        media_type = _MEDIA_TYPES.get(path.suffix.lower())
+        if media_type is None:
+            raise ValueError(f"{path}: expected a file .csv or .parquet")
+        answer = self._transport.send(
+            "POST",
+            "/v1/tags/values",
+            content=path.read_bytes(),
+            headers={"Content-Type": media_type},
+            params={"family": family, **options},
+        )
+        counts: Mapping[str, Any] = answer.json()
+        return counts

@@ -1,0 +1,73 @@
+"""A part of a source to be scanned: some folders, with or without what lies deeper.
+
+A frame's files lie in several folders of its scene. A part that holds one of these holds the whole
+scene, or the others would look as if they were missing.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from catalog.errors import InvalidInput
+
+_IN_SCENE = re.compile(r"((?:.*/)?\d{8}_\d{6}/).+", re.ASCII | re.DOTALL)
+"""A folder below a scene's own."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some folders of a source; each ends in a slash, and "" is the source itself.
+
+    Attributes:
+        whole: Folders with everything below them.
+        flat: Folders with the files that lie in them and no deeper.
+    """
+
+    whole: tuple[str, ...] = ()
+    flat: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, whole: Iterable[str], flat: Iterable[str] = ()) -> "Part":
+        """The part of some folders below the source's root, with or without a slash at the end.
+
+        Raises:
+            InvalidInput: One leads out of the source, or none is given.
+        """
+        deep, only = [*map(_folder, whole)], [*map(_folder, flat)]
+        if not deep and not only:
+            raise InvalidInput("no folder given: expected one or more below the source's root")
+        scenes = [scene for folder in (*deep, *only) if (scene := _scene_around(folder))]
+        whole = dict.fromkeys([f for f in deep if not _scene_around(f)] + scenes)
+        return cls(tuple(whole), tuple(f for f in only if not _scene_around(f)))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """What is to be listed: in order, none below another."""
+        top: list[str] = []
+        for folder in sorted({*self.whole, *self.flat}):
+            if not any(folder.startswith(other) for other in top):
+                top.append(folder)
+        return tuple(top)
+
+    def leaves_out(self, key: str) -> bool:
+        """Whether a listed file is not of the part."""
+        inside = any(key.startswith(folder) for folder in self.whole) or any(
+            key.startswith(folder) and "/" not in key[len(folder) :] for folder in self.flat
+        )
+        return not inside
+
+
+def _scene_around(folder: str) -> str | None:
+    found = _IN_SCENE.fullmatch(folder)
+    return None if found is None else found[1]
+
+
+def _folder(given: str) -> str:
+    folder = given.strip("/")
+    parts = folder.split("/") if folder else []
+    if any(part in ("", ".", "..") for part in parts):
+        raise InvalidInput(
+            f"folder '{given[:200]}': expected one below the source's root, such as "
+            "20180807_145028/label"
+        )
+    return f"{folder}/" if folder else ""

@@ -1,0 +1,78 @@
+"""A job that is one of this program's own commands, such as a scan that a server was asked for."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from catalog.record_store import RecordStore
+from catalog.tables import Dataset, Job
+from pipeline.jobs.request import JobPaths, Stage
+from pipeline.submit import Plan, Wanted, submit
+
+_COMMAND = "command"
+_LAST_BYTES = 1 << 18
+
+
+def submit_command(
+    records: RecordStore,
+    jobs_folder: Path,
+    kind: str,
+    base: str,
+    arguments: Sequence[str],
+    *,
+    name: str | None = None,
+    environment: Mapping[str, str] = {},
+    dataset: Dataset | None = None,
+) -> Job:
+    """Start a command of ``framesift`` as a job; its record.
+
+    The command runs in a process of its own, which outlives whoever started it and has that
+    one's variables besides ``environment``. What it prints is the job's log, and the JSON
+    document or line that it printed last are the job's metrics.
+
+    Args:
+        records: The records.
+        jobs_folder: Where jobs' folders lie.
+        kind: "scan", "stage", "policy"...
+        base: What a name that is made up begins with; any characters.
+        arguments: Of the command line, such as ("ingest", "a2d2", "--json").
+        name: The job's name; made up when None.
+        environment: Variables set for the command. The record shows them: nothing secret.
+        dataset: What it works on, where it is one.
+
+    Raises:
+        InvalidInput: A bad name.
+        AlreadyExists: A job has that name.
+        StorageError: The job's folder cannot be written.
+    """
+    # -P: a folder "api" where the user happens to stand is not ours.
+    command = (sys.executable, "-P", "-m", "api.command_line", *arguments)
+    plan = Plan((Stage(_COMMAND, (command,)),), environment=environment)
+    wanted = Wanted(kind, _fit_for_a_folder(base), name, dataset)
+    return submit(records, jobs_folder, wanted, lambda _: plan)
+
+
+def last_words(paths: JobPaths) -> dict[str, Any]:
+    """The JSON object that a job's command printed last, lists left out; empty where none did."""
+    try:
+        with paths.log(_COMMAND, 0).open("rb") as log:
+            log.seek(0, 2)
+            log.seek(max(0, log.tell() - _LAST_BYTES))
+            lines = log.read().decode("utf-8", errors="replace").splitlines()
+    except OSError:
+        return {}
+    for start in range(len(lines) - 1, -1, -1):
+        if lines[start].startswith("{"):
+            try:
+                found, _ = json.JSONDecoder().raw_decode("\n".join(lines[start:]))
+            except ValueError:
+                continue  # still being written
+            return {key: value for key, value in found.items() if not isinstance(value, list)}
+    return {}
+
+
+def _fit_for_a_folder(base: str) -> str:
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in base)
+    return kept[:100].lstrip("._-") or "job"

@@ -1,0 +1,1 @@
+"""Policies: tags that are set on the files which a condition finds."""

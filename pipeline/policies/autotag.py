@@ -1,0 +1,122 @@
+"""AUTOTAG: the same values for every file found, or a part of another of its fields."""
+
+from contextlib import closing
+
+import duckdb
+import pyarrow as pa
+
+from catalog import policy_regexes
+from catalog.errors import UnknownName
+from catalog.policy_regexes import check_pattern
+from catalog.policy_tables import Policy
+from catalog.record_store import RecordStore
+from catalog.store import CatalogStore
+from pipeline.policies.actions import Rule, SetTags, TakeFromField
+from pipeline.policies.matching import matching
+from pipeline.policies.report import Report
+from pipeline.policies.tags import (
+    BATCH_ROWS,
+    check_settable,
+    check_value,
+    make_missing,
+    set_tags,
+    usable,
+)
+from query.discover_search import VIEW
+from query.prepared import discover_schema
+
+LONGEST = 256
+"""Characters of a value that is taken from a field; the rest is cut."""
+
+
+def check(
+    cursor: duckdb.DuckDBPyConnection, records: RecordStore, action: SetTags | TakeFromField
+) -> None:
+    """The action can be done, as the catalog is now.
+
+    Raises:
+        InvalidInput: A tag cannot be set, or not to its value, or the pattern is none.
+        UnknownName: There is no such field.
+        NotFound: There is no registered pattern of that name.
+    """
+    if isinstance(action, SetTags):
+        check_settable(cursor, action.values)
+        for tag, value in action.values.items():
+            check_value(cursor, tag, value)
+        return
+    rule = action.rule
+    check_settable(cursor, [rule.tag.lower()])
+    columns = discover_schema(cursor)[VIEW]
+    if rule.field.lower() not in columns:
+        raise UnknownName("existingField", rule.field[:80], columns)
+    if rule.action == "regex":
+        check_pattern(_pattern(records, rule))
+
+
+def run(
+    store: CatalogStore,
+    records: RecordStore,
+    policy: Policy,
+    action: SetTags | TakeFromField,
+    report: Report,
+    batch_rows: int = BATCH_ROWS,
+) -> None:
+    """Set the tags of every file that the policy finds.
+
+    Files from whose field nothing is taken are skipped; a value that the tag may not have counts
+    as failed.
+
+    Raises:
+        Killed: The run was asked to end.
+        SqlError: The condition is wrong.
+        InvalidInput, NotFound, UnknownName: As `check`, as the catalog is by now.
+    """
+    report.heed()
+    reason = f"policy {policy.name}"
+    with store.reading() as cursor:
+        check(cursor, records, action)
+    if isinstance(action, SetTags):
+        make_missing(store, action.values)
+        found = matching(store, records, policy, ["fkey"])
+        report.counts.total = found.num_rows
+        set_tags(store, report, reason, found, action.values, batch_rows=batch_rows)
+    else:
+        tag = action.rule.tag.lower()
+        make_missing(store, [tag])
+        found = matching(store, records, policy, ["fkey", action.rule.field.lower()])
+        report.counts.total = found.num_rows
+        taken = _taken(found, _expression(records, action.rule), tag)
+        rows = usable(store, taken, [tag])
+        failed, skipped = taken.num_rows - rows.num_rows, found.num_rows - taken.num_rows
+        report.counts.failed, report.counts.skipped = failed, skipped
+        report.counts.submitted = failed + skipped
+        set_tags(store, report, reason, rows, batch_rows=batch_rows)
+
+
+def _taken(found: pa.Table, expression: tuple[str, list[object]], tag: str) -> pa.Table:
+    """The tag's value by fkey, where there is one."""
+    given = found.rename_columns(["fkey", "given"])
+    sql, values = expression
+    with closing(duckdb.connect(":memory:")) as work:
+        work.register("found", given)
+        return work.execute(
+            f'SELECT fkey, left(taken, {LONGEST}) AS "{tag}" FROM '
+            f"(SELECT fkey, {sql} AS taken FROM (SELECT fkey, CAST(given AS VARCHAR) AS text "
+            "FROM found)) WHERE taken <> ''",
+            values,
+        ).to_arrow_table()
+
+
+def _expression(records: RecordStore, rule: Rule) -> tuple[str, list[object]]:
+    """What is taken from ``text``, in DuckDB's SQL."""
+    if rule.action == "regex":
+        pattern = _pattern(records, rule)
+        return "regexp_extract_all(text, ?)[?]", [pattern, rule.match_number]
+    # A path begins with its delimiter, and its first part comes after that.
+    first = "CASE WHEN starts_with(text, ?) THEN substr(text, length(?) + 1) ELSE text END"
+    values: list[object] = [rule.delimiter, rule.delimiter, rule.delimiter, rule.field_number]
+    return f"string_split({first}, ?)[?]", values
+
+
+def _pattern(records: RecordStore, rule: Rule) -> str:
+    return rule.pattern or policy_regexes.found(records, rule.regex).pattern

@@ -1,0 +1,123 @@
+"""IMPORT_TAGS: values from a CSV file whose first column names the files.
+
+That is `datasource/key` of an object, or path and name of a file. The other columns are tags; one
+that is none, or that a policy may not set, is left out.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import InvalidInput
+from catalog.policy_tables import Policy
+from catalog.record_store import RecordStore
+from catalog.store import CatalogStore
+from pipeline.policies.matching import matching
+from pipeline.policies.report import Report
+from pipeline.policies.tags import BATCH_ROWS, set_tags, settable, usable
+
+_BLANK = " \t\r\n"
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a file holds.
+
+    Attributes:
+        rows: line and key, and a text column for each tag that is to be set.
+        broken: Rows that have not as many fields as the header.
+        unknown: Columns that are no tag that a policy may set.
+    """
+
+    rows: pa.Table
+    broken: int
+    unknown: Sequence[str]
+
+
+def run(
+    store: CatalogStore,
+    records: RecordStore,
+    policy: Policy,
+    content: bytes,
+    report: Report,
+    batch_rows: int = BATCH_ROWS,
+) -> None:
+    """Set the tags of the files that the policy finds and the CSV file names.
+
+    Rows without their file, with several, with another number of fields than the header, or with a
+    value that its tag may not have count as failed, and so does each column that is left out.
+
+    Raises:
+        Killed: The run was asked to end.
+        InvalidInput: The content is no such file, or has no tag that can be set.
+        SqlError: The condition is wrong.
+        NotFound: A collection was removed.
+    """
+    report.heed()
+    with store.reading() as cursor:
+        given = _read(content, settable(cursor))
+    names = [name for name in given.rows.column_names if name not in ("line", "key")]
+    report.counts.total = given.rows.num_rows + given.broken
+    found = matching(store, records, policy, ["fkey", "path", "filename"])
+    named = _named(given.rows, found)
+    rows = usable(store, named, names)
+    failed = report.counts.total - rows.num_rows
+    report.counts.submitted, report.counts.failed = failed, failed + len(given.unknown)
+    set_tags(store, report, f"policy {policy.name}", rows, batch_rows=batch_rows)
+
+
+def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _Given:
+    try:
+        text = content.decode("utf-8-sig")
+        lines = [
+            [value.strip(_BLANK) for value in line]
+            for line in csv.reader(io.StringIO(text, newline=""))
+        ]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput(f"the tag file cannot be read as CSV: {error}") from error
+    if not lines:
+        raise InvalidInput("the tag file is empty; expected a line of tag names, and rows")
+    header = [name.lower() for name in lines[0]]
+    for name in header[1:]:
+        if header.count(name) > 1:
+            raise InvalidInput(f"the tag file has column '{name[:80]}' {header.count(name)} times")
+    tags = {name: place for place, name in enumerate(header) if place and name in known}
+    if not tags:
+        raise InvalidInput(
+            "the tag file has no column that is a tag which a policy may set: "
+            f"{', '.join(header[1:])[:200]}; add tags first by POST /policyengine/v1/tags"
+        )
+    whole = [(n, line) for n, line in enumerate(lines[1:], 2) if len(line) == len(header)]
+    columns = {
+        "line": pa.array([n for n, _ in whole], pa.int64()),
+        "key": pa.array([line[0] for _, line in whole], pa.string()),
+        **{
+            name: pa.array([line[place] or None for _, line in whole], pa.string())
+            for name, place in tags.items()
+        },
+    }
+    empty = sum(not line for line in lines[1:])
+    unknown = [name for name in header[1:] if name not in tags]
+    return _Given(pa.table(columns), len(lines) - 1 - empty - len(whole), unknown)
+
+
+def _named(given: pa.Table, found: pa.Table) -> pa.Table:
+    """Tags by fkey, of the rows that name one file and are the first to name it."""
+    with closing(duckdb.connect(":memory:")) as work:
+        work.register("given", given)
+        work.register("found", found)
+        return work.execute(
+            "WITH hits AS (SELECT g.line, f.fkey FROM given AS g JOIN found AS f ON "
+            "f.path || f.filename = g.key "
+            "UNION SELECT g.line, f.fkey FROM given AS g JOIN found AS f ON f.filename = g.key), "
+            "one AS (SELECT line, any_value(fkey) AS fkey FROM hits GROUP BY line "
+            "HAVING count(*) = 1 QUALIFY row_number() OVER (PARTITION BY any_value(fkey) "
+            "ORDER BY line) = 1) "
+            "SELECT one.fkey, given.* EXCLUDE (line, key) FROM one JOIN given USING (line) "
+            "ORDER BY line"
+        ).to_arrow_table()

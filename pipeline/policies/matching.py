@@ -1,0 +1,67 @@
+"""The files that a policy is about: those for which its condition holds, of its collections."""
+
+from collections.abc import Sequence
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from catalog import row_collections
+from catalog.errors import SqlError
+from catalog.policy_tables import Policy
+from catalog.record_store import RecordStore
+from catalog.store import CatalogStore
+from query import read_only
+from query.db2_dialect import Db2
+from query.discover_search import VIEW
+from query.prepared import discover_schema, prepare
+from query.run_sql import run_sql
+
+_UNKNOWN_COLUMN = -206
+_TIMEOUT_S = 24 * 3_600.0
+_MAX_ROWS = 2**62
+
+
+def check_condition(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, condition: str) -> None:
+    """The text can be a policy's condition.
+
+    A column that is unknown is let through: it may be a tag that is added before the policy runs.
+
+    Raises:
+        SqlError: It is no condition, or one that is refused.
+    """
+    if not condition.strip():
+        return
+    read_only.parse_condition(condition, discover_schema(cursor))
+    try:
+        prepare(store, cursor, _statement(("fkey",), [condition]))
+    except SqlError as error:
+        if error.sqlcode != _UNKNOWN_COLUMN:
+            raise
+
+
+def matching(
+    store: CatalogStore, records: RecordStore, policy: Policy, columns: Sequence[str]
+) -> pa.Table:
+    """The policy's files with these columns of metaocean_view, all of one snapshot.
+
+    Raises:
+        SqlError: The condition is wrong or fails on the data.
+        NotFound: A collection was removed.
+    """
+    conditions = [policy.condition] if policy.condition.strip() else []
+    if conditions:
+        with store.reading() as cursor:  # one condition and no more, whatever was recorded
+            read_only.parse_condition(policy.condition, discover_schema(cursor))
+    if policy.collections:
+        rules = [row_collections.found(records, name)[0].rule for name in policy.collections]
+        conditions.append(" or ".join(f"({rule}\n)" for rule in rules))
+    statement = _statement(columns, conditions)
+    return run_sql(store, statement, max_rows=_MAX_ROWS, timeout_s=_TIMEOUT_S).rows
+
+
+def _statement(columns: Sequence[str], conditions: Sequence[str]) -> str:
+    names = ", ".join(exp.to_identifier(name, quoted=True).sql(dialect=Db2) for name in columns)
+    # The line end keeps a comment at a condition's end from reaching the parenthesis.
+    where = " and ".join(f"({condition}\n)" for condition in conditions)
+    return f"select {names} from {VIEW}{' where ' if where else ''}{where}"

@@ -1,0 +1,61 @@
+"""What a run tells of itself between two batches, and what it is told there."""
+
+import time
+from dataclasses import dataclass, field
+
+from catalog import policy_runs
+from catalog.policy_runs import RunCounts
+from catalog.record_store import RecordStore
+
+_LOOK_S = 0.5
+"""How often a paused run looks whether it may go on."""
+
+_RECORD_S = 1.0
+"""How often a run that looks after every file writes what it has done."""
+
+
+class Killed(Exception):
+    """A run was asked to end."""
+
+
+@dataclass
+class Report:
+    """A run's counts, and its ear.
+
+    Attributes:
+        records: Where its record is.
+        number: The record's.
+        counts: So far.
+    """
+
+    records: RecordStore
+    number: int
+    counts: RunCounts = field(default_factory=RunCounts)
+    _recorded: float = 0.0
+
+    def heed(self) -> None:
+        """Record the counts; wait while the run is to pause.
+
+        Raises:
+            Killed: The run is to end.
+        """
+        wanted = policy_runs.update(self.records, self.number, "running", self.counts)
+        if wanted == "pause":
+            wanted = policy_runs.update(self.records, self.number, "paused", self.counts)
+            while wanted == "pause":
+                time.sleep(_LOOK_S)
+                wanted = policy_runs.wanted_of(self.records, self.number)
+            if wanted == "run":
+                policy_runs.update(self.records, self.number, "running", self.counts)
+        self._recorded = time.monotonic()
+        if wanted == "kill":
+            raise Killed
+
+    def heed_now_and_then(self) -> None:
+        """`heed`, at most once a second.
+
+        Raises:
+            Killed: The run is to end.
+        """
+        if time.monotonic() - self._recorded > _RECORD_S:
+            self.heed()

@@ -1,0 +1,161 @@
+"""Runs of a policy: begun here or as a job, followed, and told to pause, go on or end."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from catalog import policy_runs
+from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, NotFound
+from catalog.policy_runs import ACTIVE
+from catalog.policy_tables import Policy, PolicyRun
+from catalog.record_store import RecordStore
+from catalog.store import CatalogStore
+from catalog.tables import now
+from pipeline.command_job import submit_command
+from pipeline.jobs.state import FINISHED
+from pipeline.policies.report import Killed, Report
+from pipeline.run import refresh
+
+_BEGINNING = timedelta(seconds=60)
+"""For how long a run that has found no file yet is taken for one that begins just now."""
+
+
+def perform(
+    store: CatalogStore,
+    records: RecordStore,
+    policy: Policy,
+    run: PolicyRun,
+    work: Callable[[Report], None],
+) -> PolicyRun:
+    """Do a run's work in this process, and record how it ended; its record.
+
+    Args:
+        store: The catalog.
+        records: The records.
+        policy: Whose run it is.
+        run: As policy_runs.begin gave it.
+        work: What is to be done; it reports, and stops where the report raises.
+
+    Raises:
+        CatalogBusy: Another process works on the policy.
+        FramesiftError: The work failed; it is recorded, too.
+    """
+    report = Report(records, run.id)
+    try:
+        with store.lock(_lock(policy), f"policy {policy.name} is running", wait_s=0.0):
+            work(report)
+    except Killed:
+        return policy_runs.finish(records, run.id, "killed", report.counts)
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        state, why = ("killed", "") if interrupted else ("failed", _reason(error))
+        policy_runs.finish(records, run.id, state, report.counts, why)
+        raise
+    return policy_runs.finish(records, run.id, "complete", report.counts)
+
+
+def start(
+    store: CatalogStore,
+    records: RecordStore,
+    jobs_folder: Path,
+    policy: Policy,
+    environment: Mapping[str, str],
+) -> PolicyRun:
+    """Run a policy as a job; the run's record.
+
+    Args:
+        store: The catalog.
+        records: The records.
+        jobs_folder: Where jobs' folders lie.
+        policy: What to run.
+        environment: Variables by which the job finds this home.
+
+    Raises:
+        InvalidInput: The policy is inactive, or running already.
+        StorageError: The job cannot be started.
+    """
+    if policy.state.lower() != "active":
+        raise InvalidInput(f"policy '{policy.name}' is inactive: set its pol_state to active first")
+    newest(store, records, policy)
+    run = policy_runs.begin(records, policy)
+    try:
+        job = submit_command(
+            records,
+            jobs_folder,
+            "policy",
+            f"policy-{policy.name}",
+            ("policy", "run", policy.name, "--run", run.run_id, "--json"),
+            environment=environment,
+        )
+    except BaseException as error:
+        policy_runs.finish(records, run.id, "failed", None, _reason(error))
+        raise
+    policy_runs.set_job(records, run.id, job.name)
+    return run
+
+
+def newest(store: CatalogStore, records: RecordStore, policy: Policy) -> PolicyRun | None:
+    """A policy's newest run, ended on paper where its process has ended; None before the first."""
+    run = policy_runs.last(records, policy.id)
+    if run is None or run.state not in ACTIVE:
+        return run
+    ended = _ended(store, records, policy, run)
+    if ended is None:
+        return run
+    return policy_runs.finish(records, run.id, ended[0], None, ended[1])
+
+
+def ask(store: CatalogStore, records: RecordStore, policy: Policy, action: str) -> None:
+    """Let the policy's run pause, resume, or end ("kill"); it does between two batches.
+
+    Raises:
+        InvalidInput: It does not run, or is not paused.
+    """
+    run = newest(store, records, policy)
+    if run is None or run.state not in ACTIVE:
+        raise InvalidInput(f"policy '{policy.name}' is not running: there is nothing to {action}")
+    if action == "resume" and run.wanted != "pause":
+        raise InvalidInput(f"policy '{policy.name}' is not paused: there is nothing to resume")
+    if action == "kill":
+        policy_runs.want(records, run.id, "kill")
+    elif run.wanted != "kill":
+        policy_runs.want(records, run.id, "pause" if action == "pause" else "run")
+
+
+def _ended(
+    store: CatalogStore, records: RecordStore, policy: Policy, run: PolicyRun
+) -> tuple[str, str] | None:
+    """How a run ended whose process did not say so; None where one works on it."""
+    if run.job:
+        try:
+            job = refresh(records, records.job(run.job))
+        except NotFound:
+            return "failed", f"its job {run.job} is gone"
+        if job.state not in FINISHED:
+            return None
+        if job.state == "cancelled":
+            return "killed", ""
+        return "failed", job.error or "its process ended without finishing"
+    if not run.total and now() - run.started < _BEGINNING:
+        return None
+    try:
+        with store.lock(_lock(policy), "", wait_s=0.0):
+            return "failed", "its process ended without finishing"
+    except CatalogBusy:
+        return None
+
+
+def _lock(policy: Policy) -> str:
+    return f"policy-{policy.id}"
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) if isinstance(error, FramesiftError) else f"{type(error).__name__}: {error}"
+
+
+def history(
+    store: CatalogStore, records: RecordStore, policy: Policy, limit: int = 100
+) -> Sequence[PolicyRun]:
+    """A policy's newest runs, newest first."""
+    newest(store, records, policy)
+    return policy_runs.of_policy(records, policy.id, limit)

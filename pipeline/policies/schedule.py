@@ -1,0 +1,158 @@
+"""When a policy runs: at once, or whenever a time fits what its schedule names.
+
+    {"minute": 15, "hour": 5, "dayOfMonth": "*", "month": "*", "dayOfWeek": 4, "timezone": "UTC"}
+
+Each is a number, "*", a list "1,15", a range "1-5" or steps "*/5", as cron has them; Sunday is 0.
+A part left out is any, or its least where a part below which it stands is named: {"hour": 5} is
+five o'clock, {"minute": "*/5"} every five minutes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from catalog.errors import InvalidInput
+
+_PARTS = {
+    "minute": (0, 59),
+    "hour": (0, 23),
+    "dayOfMonth": (1, 31),
+    "month": (1, 12),
+    "dayOfWeek": (0, 7),
+}
+_DAYS = {day: str(n) for n, day in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
+_FURTHEST = timedelta(days=366 * 8 + 2)
+"""Further off is never: a 29th of February comes after eight years at the latest."""
+
+NOW = "NOW"
+"""A schedule that is no time: the policy runs when it is kept, changed, or told to."""
+
+
+def check_schedule(schedule: object) -> None:
+    """The value can be a schedule.
+
+    Raises:
+        InvalidInput: It cannot.
+    """
+    if schedule != NOW:
+        next_time(schedule, datetime(2026, 1, 1))  # noqa: DTZ001 (naive UTC, as records keep it)
+
+
+def is_due(schedule: object, since: datetime, until: datetime) -> bool:
+    """Whether a schedule names a time after ``since`` and not after ``until``, both naive UTC."""
+    if schedule == NOW:
+        return False
+    following = next_time(schedule, since)
+    return following is not None and following <= until
+
+
+def next_time(schedule: object, after: datetime) -> datetime | None:
+    """The first time after another that a schedule names, naive UTC; None where there is none.
+
+    Raises:
+        InvalidInput: It is no schedule.
+    """
+    times = _parsed(schedule)
+    moment = after.replace(tzinfo=UTC).astimezone(times.zone).replace(second=0, microsecond=0)
+    moment += timedelta(minutes=1)
+    last = moment + _FURTHEST
+    while moment < last:
+        if not times.has_day(moment):
+            moment = (moment + timedelta(days=1)).replace(hour=0, minute=0)
+        elif moment.hour not in times.hours:
+            moment = (moment + timedelta(hours=1)).replace(minute=0)
+        elif moment.minute not in times.minutes:
+            moment += timedelta(minutes=1)
+        else:
+            return moment.astimezone(UTC).replace(tzinfo=None)
+    return None
+
+
+@dataclass(frozen=True)
+class _Times:
+    """The values that a time may have."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    either_day: bool
+    zone: ZoneInfo
+
+    def has_day(self, moment: datetime) -> bool:
+        """Whether it may be on that day; one of two days that are named is enough, as in cron."""
+        if moment.month not in self.months:
+            return False
+        in_month, in_week = moment.day in self.days, moment.isoweekday() % 7 in self.weekdays
+        return (in_month or in_week) if self.either_day else (in_month and in_week)
+
+
+def _parsed(schedule: object) -> _Times:
+    if not isinstance(schedule, Mapping) or not schedule:
+        raise InvalidInput(
+            f'schedule {str(schedule)[:80]}: expected "NOW", or some of {", ".join(_PARTS)}, '
+            "timezone"
+        )
+    for name in schedule:
+        if name not in (*_PARTS, "timezone"):
+            raise InvalidInput(
+                f"schedule: '{str(name)[:40]}' is none of {', '.join(_PARTS)}, timezone"
+            )
+    given = {name: _text(value) for name, value in schedule.items() if name in _PARTS}
+    given.setdefault("hour", "*" if set(given) <= {"minute"} and given else "0")
+    given.setdefault("minute", "0")
+    values = {name: _values(name, given.get(name, "*")) for name in _PARTS}
+    both = all(not given.get(name, "*").startswith("*") for name in ("dayOfMonth", "dayOfWeek"))
+    return _Times(
+        values["minute"],
+        values["hour"],
+        values["dayOfMonth"],
+        values["month"],
+        frozenset(day % 7 for day in values["dayOfWeek"]),
+        both,
+        _zone(schedule.get("timezone") or "UTC"),
+    )
+
+
+def _text(value: Any) -> str:
+    return str(value).strip().lower() if not isinstance(value, bool) else ""
+
+
+def _values(name: str, text: str) -> frozenset[int]:
+    low, high = _PARTS[name]
+    found: set[int] = set()
+    for part in text.split(","):
+        span, _, step = part.partition("/")
+        first, _, last = span.partition("-")
+        first, last, step = (_DAYS.get(end, end) for end in (first, last, step))
+        if span == "*":
+            first, last = str(low), str(high)
+        numbers = [first, last or (str(high) if step else first), step or "1"]
+        if not all(n.isascii() and n.isdigit() and len(n) < 4 for n in numbers):
+            raise _wrong(name, text)
+        start, end, by = map(int, numbers)
+        if not (low <= start <= end <= high and by):
+            raise _wrong(name, text)
+        found.update(range(start, end + 1, by))
+    return frozenset(found)
+
+
+def _wrong(name: str, text: str) -> InvalidInput:
+    low, high = _PARTS[name]
+    return InvalidInput(
+        f"schedule: {name} '{text[:40]}': expected numbers from {low} to {high}, such as {high}, "
+        '"*", "1,15", "1-5" or "*/5"'
+    )
+
+
+def _zone(name: object) -> ZoneInfo:
+    try:
+        return ZoneInfo(str(name))
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidInput(
+            f"schedule: timezone '{str(name)[:40]}' is unknown; expected one such as UTC or "
+            "Europe/Berlin"
+        ) from error

@@ -1,0 +1,120 @@
+"""The log: one line a request, whose id the client has, and nothing in it that is secret."""
+
+import json
+import logging
+import queue
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.log_setup import JsonLines, TextLines, _BoundedHandler
+from api.settings import Settings
+from catalog import users
+from catalog.record_store import RecordStore
+from tests.api.servers import serving
+
+PASSWORD = "a sentence is a good one"
+
+
+def test_one_line_for_each_request(home: Path) -> None:
+    """Who, what, how it ended, how long it took, how much was sent; JSON where it is asked for."""
+    records = RecordStore(home / "records" / "records.sqlite")
+    users.add(records, "anna", ["admin"], PASSWORD)
+    arguments = ("--log-format", "json", "--log-level", "info")
+    with serving(home, *arguments, authenticates=True) as (url, process):
+        login = httpx.get(f"{url}/auth/v1/token", auth=("anna", PASSWORD))
+        token = login.headers["x-auth-token"]
+        headers = {"Authorization": f"Bearer {token}", "X-Request-Id": "r-1"}
+        statement = "select+count(*)+from+metaocean+where+filename='hush'"
+        answer = httpx.get(f"{url}/db2whrest/v1/sql_query?{statement}", headers=headers)
+        assert answer.headers["x-request-id"] == "r-1"
+        missing = httpx.get(f"{url}/v1/datasets/nobody?secret=hush", headers=headers)
+        assert missing.json()["request_id"] == "r-1"
+        refused = httpx.get(f"{url}/v1/classes", headers={"Authorization": "Bearer hush"})
+        assert refused.json()["request_id"] == refused.headers["x-request-id"]
+        httpx.get(f"{url}/v1/cl%0aasses%22", headers=headers | {"X-Request-Id": "bad id"})
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    assert token not in err
+    assert PASSWORD not in err
+    assert "hush" not in err
+    lines = [json.loads(line) for line in err.splitlines()]
+    seen = [(line["method"], line["route"], line["status"], line.get("user")) for line in lines]
+    assert seen == [
+        ("GET", "/auth/v1/token", 200, "anna"),
+        ("GET", "/db2whrest/v1/sql_query", 200, "anna"),
+        ("GET", "/v1/datasets/{name}", 404, "anna"),
+        ("GET", "(none)", 401, None),
+        ("GET", "(none)", 404, "anna"),
+    ]
+    assert lines[1]["bytes"] == len(answer.content)
+    assert all(line["ms"] >= 0 and line["message"] == "request" for line in lines)
+    assert lines[4]["path"] == "/v1/cl%0aasses%22"
+    assert len(lines[4]["request_id"]) == 32
+
+
+def test_text_is_for_people(home: Path) -> None:
+    """The same, as words; the default."""
+    with serving(home, "--log-level", "info") as (url, process):
+        httpx.get(f"{url}/healthz", headers={"X-Request-Id": "r-2"})
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    (line,) = err.splitlines()
+    assert (
+        ' info request request_id="r-2" address="127.0.0.1" method="GET" route="/healthz"' in line
+    )
+
+
+@pytest.fixture
+def lines() -> Iterator["queue.Queue[logging.LogRecord]"]:
+    """What is logged, formatted as JSON."""
+    found: queue.Queue[logging.LogRecord] = queue.Queue(100)
+    handler = _BoundedHandler(found)
+    handler.setFormatter(JsonLines())
+    logging.getLogger("api").addHandler(handler)
+    yield found
+    logging.getLogger("api").removeHandler(handler)
+
+
+def test_a_traceback_has_the_id_of_its_request(
+    tmp_path: Path, lines: "queue.Queue[logging.LogRecord]"
+) -> None:
+    """The client is told the id and no more."""
+    app = create_app(Settings(home=tmp_path / "home"), authenticates=False)
+
+    @app.get("/broken")
+    def _broken() -> None:
+        raise RuntimeError("secret path /home/somebody")
+
+    with TestClient(app) as client:
+        answer = client.get("/broken", headers={"X-Request-Id": "r-3"})
+    assert answer.status_code == 500
+    assert answer.json()["request_id"] == answer.headers["x-request-id"] == "r-3"
+    assert "secret" not in answer.text
+    logged = [json.loads(record.getMessage()) for record in lines.queue]
+    (failed,) = [line for line in logged if "traceback" in line]
+    assert failed["request_id"] == "r-3"
+    assert "secret path" in failed["traceback"]
+    assert failed["traceback"].startswith("Traceback")
+
+
+def test_a_name_does_not_look_like_a_line_of_its_own() -> None:
+    """Names that anybody may choose are quoted, in both formats."""
+    record = logging.LogRecord("api", logging.INFO, "", 0, "request", None, None)
+    record.fields = {"user": 'x"\n2026 error "'}
+    for formatter in (TextLines(), JsonLines()):
+        assert formatter.format(record).count("\n") == 0
+
+
+def test_a_full_log_loses_lines_and_stops_nobody() -> None:
+    """Whoever reads stderr may stop."""
+    lines: queue.Queue[logging.LogRecord] = queue.Queue(1)
+    handler = _BoundedHandler(lines)
+    handler.setFormatter(TextLines())
+    for _ in range(3):
+        handler.emit(logging.LogRecord("api", logging.INFO, "", 0, "request", None, None))
+    assert lines.qsize() == 1

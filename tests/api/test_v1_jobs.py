@@ -1,0 +1,292 @@
+"""Long work over REST: scans, stagings, trainings; followed, read, cancelled."""
+
+import json
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from api.workspace import Workspace
+from catalog.tables import Job, now
+from pipeline.jobs.registry import BACKENDS
+from pipeline.jobs.request import JobPaths, write_json
+from tests.api.servers import serving
+from tests.pipeline.homes import SAMPLE, copy_home, open_home
+from tests.pipeline.test_datasets import make
+
+
+@pytest.fixture(scope="module")
+def served(
+    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[httpx.Client, Workspace]]:
+    """A server of two processes, and its home, with the dataset "all"."""
+    home = copy_home(catalogued, tmp_path_factory.mktemp("jobs"))
+    workspace = open_home(home)
+    make(workspace, "all", split="train=0.75,validation=0.25")
+    with (
+        serving(home, "--workers", "2") as (url, _),
+        httpx.Client(base_url=url, timeout=60) as client,
+    ):
+        yield client, workspace
+    workspace.close()
+
+
+def recorded(workspace: Workspace, name: str, kind: str, state: str, **paths: str) -> JobPaths:
+    """A job that the records hold as it would be found; its paths."""
+    files = JobPaths(workspace.jobs / name)
+    files.logs.mkdir(parents=True)
+    with workspace.records.session() as session:
+        session.add(
+            Job(
+                name=name, kind=kind, backend="local", state=state, handle="1:1",
+                request={"stages": []}, started=now(), finished=now(),
+                paths={"folder": str(files.folder), "logs": str(files.logs), **paths},
+                metrics={"loss": 0.5},
+            )
+        )  # fmt: skip
+    return files
+
+
+def events(client: httpx.Client, name: str, last_id: str = "") -> list[tuple[str, dict[str, Any]]]:
+    """Id and job of every event until the stream ends."""
+    headers = {"Last-Event-ID": last_id} if last_id else {}
+    found = []
+    with client.stream("GET", f"/v1/jobs/{name}/events", headers=headers, timeout=60) as answer:
+        assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+        for block in "".join(answer.iter_text()).split("\n\n"):
+            fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
+            if fields.get("event") == "job":
+                found.append((fields["id"], json.loads(fields["data"])))
+    return found
+
+
+def ended(client: httpx.Client, name: str) -> dict[str, Any]:
+    """The job once it has ended."""
+    deadline = time.monotonic() + 60
+    while (job := client.get(f"/v1/jobs/{name}").json())["state"] not in ("done", "failed"):
+        assert time.monotonic() < deadline, job
+        time.sleep(0.2)
+    found: dict[str, Any] = job
+    return found
+
+
+def test_a_scan_is_a_job_that_is_followed(served: tuple[httpx.Client, Workspace]) -> None:
+    """202 and where the job is; its events; its log; the scan that it made."""
+    client, _ = served
+    answer = client.post("/v1/scans", json={"source": "a2d2", "full": True})
+    assert answer.status_code == 202, answer.text
+    job = answer.json()
+    assert answer.headers["location"] == f"/v1/jobs/{job['name']}"
+    assert (job["kind"], job["state"]) == ("scan", "pending")
+    found = events(client, job["name"])
+    last_id, last = found[-1]
+    assert (last["state"], last["error"]) == ("done", "")
+    assert last["metrics"]["frames"] == 24
+    assert len({id_ for id_, _ in found}) == len(found)
+    assert last == client.get(f"/v1/jobs/{job['name']}").json()
+    # A client that has seen the end is told to come no more.
+    seen = client.get(f"/v1/jobs/{job['name']}/events", headers={"Last-Event-ID": last_id})
+    assert (seen.status_code, seen.content) == (204, b"")
+    assert [id_ for id_, _ in events(client, job["name"], "another")] == [last_id]
+    scan = client.get(f"/v1/scans/{last['metrics']['scan']}").json()
+    assert (scan["source"], scan["state"], scan["counts"]["frames"]) == ("a2d2", "done", 24)
+
+
+def test_logs(served: tuple[httpx.Client, Workspace]) -> None:
+    """All under headings; one as it is, from an offset on; nothing beside them."""
+    client, workspace = served
+    files = recorded(workspace, "logged", "scan", "done")
+    files.log("command", 0).write_bytes(b"one\ntwo\n")
+    (files.logs / "runner.log").write_bytes(b"")
+    (files.folder / "secret.log").write_bytes(b"secret")
+    logs = "/v1/jobs/logged/logs"
+    whole = client.get(logs)
+    assert whole.text == "==> command-0.log <==\none\ntwo\n==> runner.log <==\n"
+    assert whole.headers["content-type"] == "text/plain; charset=utf-8"
+    for offset, text in ((0, "one\ntwo\n"), (4, "two\n"), (8, "")):
+        answer = client.get(logs, params={"command": "command-0", "offset": offset})
+        assert (answer.text, answer.headers["content-length"]) == (text, str(len(text)))
+    refused: list[tuple[dict[str, Any], int]] = [
+        ({"command": "command-0", "offset": 9}, 400), ({"offset": 1}, 400),
+        ({"command": "../secret"}, 400), ({"command": "none"}, 400), ({"offset": -1}, 422),
+    ]  # fmt: skip
+    for parameters, status in refused:
+        assert client.get(logs, params=parameters).status_code == status
+    assert client.get("/v1/jobs/none/logs").status_code == 404
+
+
+def test_a_dataset_is_staged_by_a_job(served: tuple[httpx.Client, Workspace]) -> None:
+    """The version that was newest when it was asked for; then a staging."""
+    client, workspace = served
+    assert client.get("/v1/stagings").json() == {"stagings": [], "next": None}
+    answer = client.post("/v1/stagings", json={"dataset": "all", "workers": 2})
+    assert answer.status_code == 202, answer.text
+    job = ended(client, answer.json()["name"])
+    assert (job["kind"], job["state"], job["error"]) == ("stage", "done", "")
+    (staging,) = client.get("/v1/stagings", params={"dataset": "all@1"}).json()["stagings"]
+    assert (staging["dataset"], staging["state"]) == ("all@1", "done")
+    assert staging["files_copied"] == job["metrics"]["files_copied"] == 48
+    assert staging["cache"] == str(workspace.cache)
+    assert client.get(f"/v1/stagings/{staging['staging']}").json() == staging
+    for path, status in (
+        ("/v1/stagings/999", 404), ("/v1/stagings?dataset=none", 404), ("/v1/stagings/x", 422),
+    ):  # fmt: skip
+        assert client.get(path).status_code == status
+    assert client.post("/v1/stagings", json={"dataset": "none"}).status_code == 404
+
+
+def test_a_cancelled_job(served: tuple[httpx.Client, Workspace]) -> None:
+    """202 whether or not it still runs; it ends cancelled, or was faster."""
+    client, _ = served
+    name = client.post("/v1/scans", json={"source": "a2d2"}).json()["name"]
+    answer = client.post(f"/v1/jobs/{name}/cancel")
+    assert (answer.status_code, answer.headers["location"]) == (202, f"/v1/jobs/{name}")
+    assert events(client, name)[-1][1]["state"] in ("cancelled", "done")
+    assert client.post(f"/v1/jobs/{name}/cancel").status_code == 202
+    assert client.post("/v1/jobs/none/cancel").status_code == 404
+
+
+def test_refused_jobs(served: tuple[httpx.Client, Workspace]) -> None:
+    """Nothing is begun: the dataset, split, model or settings are not there, or not usable."""
+    client, workspace = served
+    recorded(workspace, "a-scan", "scan", "done")
+    before = len(workspace.records.jobs())
+    train = {"kind": "train", "dataset": "all"}
+    validate = {"kind": "validate", "dataset": "all", "model": "a-scan"}
+    for body, status in (
+        (train | {"dataset": "none"}, 404), (train | {"split": "none"}, 400),
+        (train | {"workers": 0}, 422), (train | {"learning_rate": -1}, 422),
+        (train | {"name": "a/b"}, 400), (train | {"name": "a-scan"}, 409),
+        (train | {"backend": "none"}, 400), (train | {"manifest": "/etc"}, 422),
+        (validate, 400), (validate | {"model": str(SAMPLE)}, 404), ({"kind": "x"}, 422), ({}, 422),
+    ):  # fmt: skip
+        answer = client.post("/v1/jobs", json=body)
+        assert answer.status_code == status, (body, answer.text)
+        assert answer.headers["content-type"] == "application/problem+json"
+    assert client.post("/v1/scans", json={"source": "none"}).status_code == 404
+    assert len(workspace.records.jobs()) == before
+
+
+def test_trainings_and_validations(
+    served: tuple[httpx.Client, Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the body says is what runs; tests/pipeline/test_main_job.py runs the real thing."""
+    monkeypatch.setitem(BACKENDS, "keeping", "tests.pipeline.test_run:Keeping")
+    _, workspace = served
+    app = create_app(Settings(home=workspace.home, cache=None), authenticates=False)
+    with TestClient(app) as client:
+        body = {"kind": "train", "dataset": "all@1", "workers": 1, "max_steps": 7, "seed": 3}
+        more = {"learning_rate": 0.5, "height": 64, "name": "t-1", "backend": "keeping"}
+        answer = client.post("/v1/jobs", json=body | more)
+        assert answer.status_code == 202, answer.text
+        assert answer.headers["location"] == "/v1/jobs/t-1"
+        job = answer.json()
+        (command,) = job["request"]["stages"][0]["commands"]
+        told = dict(pairwise(command))
+        assert (told["--max_steps"], told["--seed"], told["--height"]) == ("7", "3", "64")
+        assert (told["--learning_rate"], told["--split"]) == ("0.5", "train")
+        model = Path(job["paths"]["model_dir"])
+        model.mkdir(parents=True)
+        write_json(model / "model.json", {})
+        body = {"kind": "validate", "dataset": "all", "model": "t-1", "workers": 3}
+        answer = client.post("/v1/jobs", json=body | {"name": "v-2", "backend": "keeping"})
+        assert answer.status_code == 202, answer.text
+        assert len(answer.json()["request"]["stages"][0]["commands"]) == 3
+        assert client.post("/v1/jobs/v-2/cancel").status_code == 202
+        assert client.get("/v1/jobs/v-2").json()["state"] == "cancelled"
+        assert client.post("/v1/jobs/t-1/cancel").status_code == 202
+
+
+def test_jobs_are_listed_by_pages_and_filtered(served: tuple[httpx.Client, Workspace]) -> None:
+    """Newest first; each once; what is added meanwhile shifts nothing."""
+    client, workspace = served
+    for number in range(5):
+        recorded(workspace, f"old-{number}", "policy", "failed")
+    names, cursor = [], None
+    while True:
+        parameters: dict[str, Any] = {"kind": "policy", "limit": 2} | (
+            {"cursor": cursor} if cursor else {}
+        )
+        page = client.get("/v1/jobs", params=parameters).json()
+        names += [job["name"] for job in page["jobs"]]
+        recorded(workspace, f"new-{len(names)}", "policy", "done")
+        if (cursor := page["next"]) is None:
+            break
+    assert names == [f"old-{number}" for number in (4, 3, 2, 1, 0)]
+    found = client.get("/v1/jobs", params={"kind": "policy", "state": "done"}).json()["jobs"]
+    assert {job["name"] for job in found} == {"new-2", "new-4", "new-5"}
+    assert client.get("/v1/jobs", params={"cursor": "x"}).status_code == 400
+    assert client.get("/v1/jobs", params={"limit": 0}).status_code == 422
+
+
+def test_a_job_that_died_is_listed_as_failed(served: tuple[httpx.Client, Workspace]) -> None:
+    """The list looks at what is there, not at what the records last heard."""
+    client, workspace = served
+    recorded(workspace, "lost", "scan", "running")
+    found = client.get("/v1/jobs", params={"state": "running"}).json()["jobs"]
+    assert "lost" not in {job["name"] for job in found}
+    assert "without a word" in client.get("/v1/jobs/lost").json()["error"]
+
+
+def test_models_and_reports(served: tuple[httpx.Client, Workspace]) -> None:
+    """A training that is done is a model; a validation's report, page and picture are files."""
+    client, workspace = served
+    recorded(workspace, "m-1", "train", "done", model_dir="/models/m-1")
+    recorded(workspace, "m-2", "train", "failed", model_dir="/models/m-2")
+    validation = recorded(workspace, "v-1", "validate", "done")
+    validation.report.mkdir()
+    write_json(validation.report / "report.json", {"mean_iou": 0.5})
+    (validation.report / "report.html").write_text("<p>hi")
+    (validation.report / "confusion_matrix.png").write_bytes(b"\x89PNG")
+    (validation.folder / "request.json").write_text("{}")
+    (model,) = client.get("/v1/models").json()["models"]
+    assert (model["name"], model["folder"], model["metrics"]) == (
+        "m-1",
+        "/models/m-1",
+        {"loss": 0.5},
+    )
+    assert client.get("/v1/models/m-1").json() == model
+    for name in ("m-2", "v-1", "none"):
+        assert client.get(f"/v1/models/{name}").status_code == 404
+    assert client.get("/v1/jobs/v-1/report").json() == {"mean_iou": 0.5}
+    assert client.get("/v1/jobs/m-1/report").status_code == 404
+    page = client.get("/v1/jobs/v-1/files/report.html")
+    assert (page.text, page.headers["content-type"]) == ("<p>hi", "text/html; charset=utf-8")
+    assert "sandbox" in page.headers["content-security-policy"]
+    picture = client.get("/v1/jobs/v-1/files/confusion_matrix.png")
+    assert (picture.content, picture.headers["content-type"]) == (b"\x89PNG", "image/png")
+    for path in (
+        "request.json",
+        "../request.json",
+        "%2e%2e/request.json",
+        "/etc/passwd",
+        "metrics.json",
+    ):
+        assert client.get(f"/v1/jobs/v-1/files/{path}").status_code == 404, path
+
+
+def test_a_listener_that_leaves_holds_nothing(served: tuple[httpx.Client, Workspace]) -> None:
+    """Sixty listeners at once, more than the server has threads: others are answered beside."""
+    client, workspace = served
+    job = recorded(workspace, "endless", "scan", "pending")
+    with workspace.records.session() as session:
+        session.query(Job).filter_by(name="endless").one().handle = ""  # being submitted just now
+    streams = []
+    with httpx.Client(base_url=client.base_url, limits=httpx.Limits(max_connections=100)) as many:
+        for _ in range(60):
+            request = many.build_request("GET", "/v1/jobs/endless/events")
+            streams.append(many.send(request, stream=True))
+        for stream in streams:
+            assert next(stream.iter_text()).startswith("retry")
+        assert client.get("/v1/jobs/endless").json()["state"] == "pending"
+        for stream in streams:
+            stream.close()
+    assert client.get("/readyz").status_code == 200
+    assert job.logs.is_dir()

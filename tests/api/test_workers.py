@@ -1,0 +1,306 @@
+"""Several server processes on one socket: they are one server, and any of them may die."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api.settings import Settings
+from api.workspace import Workspace
+from catalog import tokens, users
+from catalog.record_store import RecordStore
+from tests.api.servers import serving
+from tests.pipeline.homes import copy_home
+
+PASSWORD = "a sentence is a good one"
+SQL = "/db2whrest/v1/sql_query"
+SECONDS = (
+    "select count(*) from metaocean a, metaocean b, metaocean c, metaocean d, metaocean e, "
+    "(select fkey from t_car fetch first 3 rows only) f"
+)
+"""Some seconds on one core or two."""
+
+ask = httpx.Client(
+    timeout=120, limits=httpx.Limits(max_keepalive_connections=0), headers={"Connection": "close"}
+)
+"""A connection for each request, so that any worker may answer it."""
+
+ENDLESS = "select count(*) from " + ",".join(f"metaocean m{n}" for n in range(9))
+
+
+@pytest.fixture(scope="module")
+def served(
+    catalogued: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, "subprocess.Popen[str]", RecordStore]]:
+    """A server of three processes that authenticates, and its records."""
+    home = copy_home(catalogued, tmp_path_factory.mktemp("workers"))
+    records = RecordStore(home / "records" / "records.sqlite")
+    users.add(records, "root", ["admin"], PASSWORD)
+    with serving(home, "--workers", "3", authenticates=True) as (url, process):
+        wait_until(lambda: len(workers_of(process.pid)) == 3)
+        yield url, process, records
+
+
+def workers_of(pid: int) -> set[int]:
+    """The processes that serve, of a server's process."""
+    found = set()
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(OSError):
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.add(int(child))
+    return found
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds, and fail where it does not in that time."""
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def token_of(records: RecordStore, name: str) -> dict[str, str]:
+    """Headers with a new token of the user root."""
+    _, token = tokens.create(records, "root", name, "admin", timedelta(days=1))
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_killed_worker_is_replaced_and_the_others_serve_on(
+    served: tuple[str, "subprocess.Popen[str]", RecordStore],
+) -> None:
+    """No request fails but those that the killed one was answering, of which there are none."""
+    url, process, _ = served
+    before = workers_of(process.pid)
+    os.kill(min(before), signal.SIGKILL)
+    for _ in range(50):
+        assert ask.get(f"{url}/healthz").status_code == 200
+    wait_until(lambda: len(workers_of(process.pid)) == 3)
+    assert len(workers_of(process.pid) & before) == 2
+
+
+def test_a_task_is_every_worker_s(
+    served: tuple[str, "subprocess.Popen[str]", RecordStore],
+) -> None:
+    """Whichever is asked, the task is known, and its result the same."""
+    url, _, records = served
+    headers = token_of(records, "tasks")
+    answer = ask.post(f"{url}{SQL}_async", content="select count(*) from t_car", headers=headers)
+    assert answer.status_code == 202
+    place = answer.headers["location"]
+    wait_until(lambda: ask.get(place, headers=headers).status_code != 303)
+    answers = {ask.get(place, headers=headers).text for _ in range(20)}
+    assert answers == {"0,24\n"}
+
+
+def test_all_workers_answer_and_their_figures_are_one(
+    served: tuple[str, "subprocess.Popen[str]", RecordStore],
+) -> None:
+    """A hundred requests are counted as a hundred, whoever answered them and is asked for it."""
+    url, process, records = served
+    headers = token_of(records, "metrics")
+    line = r'framesift_requests_total\{method="GET",route="/auth/v1/roles",status="200"\} (\d+)'
+    for _ in range(100):
+        assert ask.get(f"{url}/auth/v1/roles", headers=headers).status_code == 200
+    wait_until(lambda: len(workers_of(process.pid)) == 3)
+    for _ in range(5):
+        found = re.search(line, ask.get(f"{url}/metrics", headers=headers).text)
+        assert found is not None
+        assert int(found[1]) == 100
+
+
+def test_a_revoked_token_counts_for_none_of_them(
+    served: tuple[str, "subprocess.Popen[str]", RecordStore],
+) -> None:
+    """At once, though each remembers for a while who has asked it."""
+    url, _, records = served
+    root, other = token_of(records, "root"), token_of(records, "revoked")
+    for _ in range(20):
+        assert ask.get(f"{url}/auth/v1/roles", headers=other).status_code == 200
+    number = next(
+        token["id"]
+        for token in ask.get(f"{url}/v1/tokens", headers=root).json()["tokens"]
+        if token["name"] == "revoked"
+    )
+    answer = ask.delete(f"{url}/v1/tokens/{number}", headers=root)
+    assert answer.status_code in (200, 204), answer.text
+    statuses = {ask.get(f"{url}/auth/v1/roles", headers=other).status_code for _ in range(20)}
+    assert statuses == {401}
+
+
+def test_guessing_is_counted_by_all_of_them_together(
+    served: tuple[str, "subprocess.Popen[str]", RecordStore],
+) -> None:
+    """Five free guesses are five, not fifteen."""
+    url, _, records = served
+    users.add(records, "guessed", ["datauser"], PASSWORD)
+    statuses = [
+        ask.get(f"{url}/auth/v1/token", auth=("guessed", f"wrong {n}")).status_code
+        for n in range(8)
+    ]
+    assert statuses[:5] == [401] * 5
+    assert 429 in statuses[5:7]
+
+
+def test_a_report_of_one_worker_is_downloaded_from_others(
+    served: tuple[str, "subprocess.Popen[str]", RecordStore],
+) -> None:
+    """Reports are files."""
+    url, _, records = served
+    headers = token_of(records, "reports")
+    body = {"name": "r", "query": "", "filters": [], "group_by": [], "sort_by": [], "limit": 3}
+    made = ask.post(f"{url}/db2whrest/v1/report", json=body, headers=headers).json()
+    downloads = {
+        ask.get(f"{url}/db2whrest/v1/report/{made['report']}/download", headers=headers).text
+        for _ in range(10)
+    }
+    assert len(downloads) == 1
+    assert len(downloads.pop().splitlines()) == 4
+
+
+def test_workers_speak_tls(home: Path) -> None:
+    """All of them, with the one certificate."""
+    with serving(home, "--workers", "2", "--tls-self-signed") as (url, process):
+        wait_until(lambda: len(workers_of(process.pid)) == 2)
+        for _ in range(10):
+            with httpx.Client(verify=False, timeout=120) as client:  # its name is another matter
+                assert client.get(f"{url}/healthz").json() == {"status": "ok"}
+
+
+def test_workers_end_with_the_process_that_watches_over_them(home: Path) -> None:
+    """Killed, it leaves nobody behind who holds the port."""
+    with serving(home, "--workers", "2") as (url, process):
+        wait_until(lambda: len(workers_of(process.pid)) == 2)
+        assert ask.get(f"{url}/healthz").status_code == 200
+        left = workers_of(process.pid)
+        process.kill()
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left), 30)
+        with pytest.raises(httpx.ConnectError):
+            ask.get(f"{url}/healthz")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_sigterm_lets_a_running_query_finish(home: Path, workers: str) -> None:
+    """Its answer arrives whole, new connections are refused meanwhile, and then all is over."""
+    arguments = ["--workers", workers, "--shutdown-timeout", "60"]
+    with serving(home, *arguments) as (url, process):
+        ask.get(f"{url}/readyz")
+        answers: list[httpx.Response] = []
+        # Where a long statement stays an answer, and does not become a task after ten seconds.
+        body = {"statement": SECONDS}
+        asking = threading.Thread(
+            target=lambda: answers.append(ask.post(f"{url}/v1/sql", json=body))
+        )
+        asking.start()
+        time.sleep(1.0)
+        assert not answers, "the statement was too short"
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: refused(url), 30)
+        asking.join(60)
+        assert answers[0].status_code == 200, answers[0].text
+        assert [list(row.values()) for row in answers[0].json()] == [[75**5 * 3]]
+        process.wait(60)
+        assert process.returncode == -signal.SIGTERM
+
+
+def refused(url: str) -> bool:
+    """Whether nobody listens there."""
+    host, port = url.removeprefix("http://").split(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=1).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_query_that_does_not_finish_is_cut_at_the_limit(home: Path, workers: str) -> None:
+    """The end takes as long as it may, and no longer."""
+    with serving(home, "--workers", workers, "--shutdown-timeout", "1") as (url, process):
+        ask.get(f"{url}/readyz")
+
+        def long() -> None:
+            with contextlib.suppress(httpx.HTTPError):
+                ask.post(url + SQL, content=ENDLESS)
+
+        asking = threading.Thread(target=long, daemon=True)
+        asking.start()
+        time.sleep(1.0)
+        assert asking.is_alive()
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        asking.join(5)
+        assert not asking.is_alive()
+
+
+def test_a_draining_server_says_so_and_serves_on(home: Path) -> None:
+    """So that a load balancer looks elsewhere before connections are refused."""
+    with serving(home, "--drain", "4") as (url, process):
+        assert ask.get(f"{url}/readyz").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: ask.get(f"{url}/readyz").status_code == 503, 3)
+        assert ask.get(f"{url}/readyz").json()["title"] == "Stopping"
+        assert ask.get(f"{url}/healthz").status_code == 200
+        assert ask.post(url + SQL, content="select count(*) from t_car").text == "0,24\n"
+        process.wait(60)
+
+
+def test_the_snapshot_in_memory_is_divided(home: Path) -> None:
+    """What a server may hold is shared by its processes."""
+    settings = Settings(home=home, hot_memory_mb=400)
+    workspace = Workspace(settings, serves=True, processes=4)
+    assert workspace.catalog.hot is not None
+    assert workspace.catalog.hot._budget_mb == 100
+    workspace.close()
+
+
+def test_workers_that_cannot_start_are_not_tried_without_end(tmp_path: Path, home: Path) -> None:
+    """Each death at the start doubles the wait for the next one, and is said."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "fastapi.py").write_text("raise ImportError('broken on purpose')")
+    variables = {"PYTHONPATH": os.pathsep.join([str(broken), os.environ.get("PYTHONPATH", "")])}
+    with serving(home, "--workers", "2", "--log-format", "json", variables=variables) as (
+        _,
+        process,
+    ):
+        time.sleep(15)
+        assert process.poll() is None
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    said = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+    deaths = [line for line in said if "starting another" in line["message"]]
+    assert "broken on purpose" in err
+    assert 1 <= len(deaths) <= 12
+
+
+def test_the_log_names_the_process(home: Path) -> None:
+    """Lines of all processes come out of one stderr, each whole."""
+    arguments = ["--workers", "2", "--log-format", "json", "--log-level", "info"]
+    with serving(home, *arguments) as (url, process):
+        wait_until(lambda: len(workers_of(process.pid)) == 2)
+        with contextlib.ExitStack() as stack:
+            # Connections that stay open, so that one process does not answer them all.
+            clients = [
+                stack.enter_context(httpx.Client(base_url=url, timeout=120)) for _ in range(40)
+            ]
+            for client in clients:
+                assert client.get("/healthz").status_code == 200
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    lines = [json.loads(line) for line in err.splitlines()]
+    asked = [line for line in lines if line.get("route") == "/healthz"]
+    assert len(asked) == 40
+    assert {line["process"] for line in asked} <= {line["process"] for line in lines}
