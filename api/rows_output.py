@@ -12,7 +12,7 @@ from catalog.errors import InvalidInput, StorageError
 from query import result_format
 from query.result_format import encoded, to_records
 
-Format = Literal["table", "csv", "json", "ndjson", "parquet", "arrow"]
+Format = Literal["table", "csv", "csv-named", "json", "ndjson", "parquet", "arrow"]
 
 _BINARY = ("parquet", "arrow")
 

@@ -28,6 +28,7 @@ _LOG = logging.getLogger(__name__)
 CONTENT_TYPES = {
     **{format_: kind for kind, format_ in MEDIA_TYPES.items()},
     "csv": "text/csv; charset=utf-8",
+    "csv-named": "text/csv; charset=utf-8; header=present",
 }
 """Format -> the Content-Type of an answer in it."""
 

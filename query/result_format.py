@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.errors import StorageError
-from query.result_text import csv_lines, json_objects, plain
+from query.result_text import csv_lines, csv_names, json_objects, plain
 
-Format = Literal["csv", "json", "ndjson", "arrow", "arrow-stream", "parquet"]
+Format = Literal["csv", "csv-named", "json", "ndjson", "arrow", "arrow-stream", "parquet"]
 
 MEDIA_TYPES: dict[str, Format] = {
     "text/csv": "csv",
@@ -36,7 +36,8 @@ def encoded(
     and NDJSON, which have no end of their own.
 
     Args:
-        format_: csv is Spectrum Discover's: no header, the row's number first.
+        format_: csv is Spectrum Discover's: no header, the row's number first; csv-named has a line
+            of names, and no numbers.
         schema: The columns.
         batches: The rows.
 
@@ -56,6 +57,12 @@ def _csv(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
     for batch in batches:
         yield csv_lines(batch, number)
         number += batch.num_rows
+
+
+def _csv_named(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    yield csv_names(schema.names)
+    for batch in batches:
+        yield csv_lines(batch)
 
 
 def _json(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
@@ -132,6 +139,7 @@ def _write_parquet(file: IO[bytes], schema: pa.Schema, batches: Iterator[pa.Reco
 _Encoder = Callable[[pa.Schema, Iterator[pa.RecordBatch]], Iterator[bytes]]
 _ENCODERS: dict[Format, _Encoder] = {
     "csv": _csv,
+    "csv-named": _csv_named,
     "json": _json,
     "ndjson": _ndjson,
     "arrow": _arrow(pa.ipc.new_file),

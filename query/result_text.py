@@ -1,7 +1,7 @@
 """Rows as text, whole columns at a time: a million rows would take a minute value by value."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from math import isfinite
@@ -14,21 +14,27 @@ import pyarrow.types as kinds
 _TEXT = pa.large_string()
 
 
-def csv_lines(rows: pa.RecordBatch, first: int) -> bytes:
+def csv_lines(rows: pa.RecordBatch, first: int | None = None) -> bytes:
     r"""Lines of CSV as Spectrum Discover writes them: the row's number, text quoted, numbers not.
 
     A missing value is an empty field. Decimals lose trailing zeros, as the redbook prints them.
 
     Args:
         rows: The rows.
-        first: The first one's number.
+        first: The first one's number; None for lines without numbers.
 
     >>> csv_lines(pa.record_batch({"platform": ["IBM COS"], "size": [12]}), 0)
     b'0,"IBM COS",12\n'
     """
-    numbers = pa.array(range(first, first + rows.num_rows)).cast(_TEXT)
     fields = [_csv_fields(column) for column in rows.columns]
-    return _joined([*_between([numbers, *fields], ","), "\n"], missing="")
+    if first is not None:
+        fields = [pa.array(range(first, first + rows.num_rows)).cast(_TEXT), *fields]
+    return _joined([*_between(fields, ","), "\n"], missing="")
+
+
+def csv_names(names: Sequence[str]) -> bytes:
+    """A line of CSV with the names of columns."""
+    return (",".join('"' + name.replace('"', '""') + '"' for name in names) + "\n").encode()
 
 
 def json_objects(rows: pa.RecordBatch, separator: str) -> bytes:

@@ -37,8 +37,8 @@ class StatementAt(Statement):
 _ROWS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The rows, in the first format that Accept names; JSON where it names none. "
-        "CSV is Spectrum Discover's: a row's number first, no line of names. Where the answer has "
-        "Framesift-Max-Rows rows there may be more.",
+        "CSV begins with a line of names. Where the answer has Framesift-Max-Rows rows there may "
+        "be more.",
         "content": {
             kind: {"schema": {"type": "array", "items": {"type": "object"}}}
             if kind == "application/json"
@@ -78,7 +78,8 @@ def _accepted(request: Request) -> Format:
     wanted = [kind.partition(";")[0].strip().lower() for kind in accept.split(",")]
     for kind in wanted:
         if kind in MEDIA_TYPES:
-            return MEDIA_TYPES[kind]
+            # Clients of Spectrum Discover want no names, and others cannot do without.
+            return "csv-named" if MEDIA_TYPES[kind] == "csv" else MEDIA_TYPES[kind]
     if {"*/*", "application/*"} & set(wanted):
         return "json"
     raise HTTPException(406, f"Accept: {accept[:200]}; expected one of {', '.join(MEDIA_TYPES)}")
