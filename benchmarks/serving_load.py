@@ -1,7 +1,8 @@
 """Many clients of one server for minutes, and the same questions to Datasette over the same rows.
 
     .venv/bin/python -m benchmarks.serving_load [--frames 41277] [--seconds 300] [--clients 64]
-        [--workers 1] [--slices 5] [--datasette /path/to/bin/datasette]
+        [--workers 1] [--slices 5] [--kinds range sql page image]
+        [--datasette /path/to/bin/datasette]
 
 Clients are coroutines of a process of their own; each keeps one connection and asks again as soon
 as it is answered: range selections, SQL that groups, pages of results, and pictures (of 24 drawn
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
@@ -37,8 +38,8 @@ from tests.api.servers import serving
 from tests.pipeline.homes import SAMPLE, add_source, open_home
 
 KINDS = ("range", "sql", "page", "image")
-MIX = (*KINDS, "range", "page")
-"""What a client asks, in turns of a random order."""
+TWICE = ("range", "page")
+"""What a client asks twice as often as the others, in a random order."""
 
 _START_S = 120.0
 
@@ -54,12 +55,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--slices", type=int, default=5)
     parser.add_argument("--datasette", type=Path, default=None)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--client", nargs=2, metavar=("SERVER", "URL"), help=argparse.SUPPRESS)
     parser.add_argument("--images", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.client:
         server, url = given.client
-        _be_clients(server, url, given.clients, given.seconds, given.images)
+        _be_clients(server, url, given.clients, given.seconds, given.images, given.kinds)
         return
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         home, images = Path(folder, "home"), Path(folder, "images.json")
@@ -73,6 +75,7 @@ def main() -> None:
             peer = stack.enter_context(_datasette(given.datasette, Path(folder, "wide.sqlite")))
             servers["Datasette"] = peer
         for server in servers.values():  # both warm, and the snapshot in memory
+            server.kinds = given.kinds
             server.ask(given.clients, 5, images)
             server.start_counting()
         for _ in range(given.slices):
@@ -91,6 +94,7 @@ class _Server:
 
     def __init__(self, name: str, url: str, pid: int) -> None:
         self.name, self.url, self._pid = name, url, pid
+        self.kinds: Sequence[str] = KINDS
 
     def start_counting(self) -> None:
         """From here on it is measured."""
@@ -104,6 +108,7 @@ class _Server:
         call = [
             *(sys.executable, "-m", "benchmarks.serving_load", "--client", self.name, self.url),
             *("--clients", str(clients), "--seconds", str(seconds), "--images", str(images)),
+            *("--kinds", *self.kinds),
         ]
         run = subprocess.run(call, cwd=REPOSITORY, capture_output=True, text=True, check=False)
         if run.returncode:
@@ -195,16 +200,19 @@ def _rss_mb(pid: int) -> float:
     return kilobytes * 1024 / 1e6
 
 
-def _be_clients(server: str, url: str, clients: int, seconds: float, images: Path) -> None:
+def _be_clients(
+    server: str, url: str, clients: int, seconds: float, images: Path, kinds: Sequence[str]
+) -> None:
     """Ask, and print what came of it."""
     ask = _framesift(json.loads(images.read_text())) if server == "framesift" else _datasettes()
     times: Times = defaultdict(list)
     errors: dict[str, int] = defaultdict(int)
+    mix = [*kinds, *(kind for kind in kinds if kind in TWICE)]
 
     async def run() -> None:
         until = time.perf_counter() + seconds
         await asyncio.gather(
-            *(_client(url, number, until, ask, times, errors) for number in range(clients))
+            *(_client(url, number, until, ask, mix, times, errors) for number in range(clients))
         )
 
     asyncio.run(run())
@@ -271,12 +279,18 @@ def _request(method: str, target: str, body: str = "", kind: str = "") -> bytes:
 
 
 async def _client(
-    url: str, number: int, until: float, ask: Ask, times: Times, errors: dict[str, int]
+    url: str,
+    number: int,
+    until: float,
+    ask: Ask,
+    mix: Sequence[str],
+    times: Times,
+    errors: dict[str, int],
 ) -> None:
     place, chance = urlsplit(url), random.Random(number)
     reader = writer = None
     while time.perf_counter() < until:
-        kind = chance.choice(MIX)
+        kind = chance.choice(mix)
         request = ask(kind, chance)
         if request is None:
             continue
