@@ -47,11 +47,24 @@ def question_where(
     conditions = []
     bodies = conjuncts(wanted, vocabulary_of(relation, class_names))
     if bodies:
-        conditions.append(_engine(" and ".join(bodies), {"frames": {**relation.columns, **_NAMES}}))
+        conditions.append(_engine(" and ".join(bodies), _frames(cursor, relation)))
     if question.where is not None:
-        schema = {**discover_schema(cursor), "frames": relation.columns}
-        conditions.append(_engine(question.where, schema))
+        conditions.append(_engine(question.where, _everything(cursor, relation)))
     return " AND ".join(f"({condition})" for condition in conditions) or "true", []
+
+
+def _frames(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> read_only.Schema:
+    """What conditions name; for a snapshot in memory always the same object, see db2_names."""
+    return kept(cursor, "frames alone", lambda _: {"frames": {**relation.columns, **_NAMES}})
+
+
+def _everything(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> read_only.Schema:
+    """What a user's WHERE body may name: a sub-select asks the views."""
+    return kept(
+        cursor,
+        "frames and views",
+        lambda asked: {**discover_schema(asked), "frames": relation.columns},
+    )
 
 
 def vocabulary_of(relation: FramesRelation, class_names: Mapping[str, str]) -> Vocabulary:

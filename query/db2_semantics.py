@@ -361,6 +361,9 @@ def _arithmetic(node: exp.Expr, of: _TypeOf) -> Typed:
     if isinstance(node, exp.Div):
         return _replace(node, db2_templates.divide(node, left, right, result)), result
     if result.kind == "DECIMAL":
+        if db2_templates.would_overflow(left, right, result):
+            part = node.args["this"]
+            part.replace(db2_templates.widened(part, left))
         scales = (left.scale, right.scale)
         scale = sum(scales) if isinstance(node, exp.Mul) else max(scales)
         return _replace(node, db2_templates.exact(node, result, scale)), result

@@ -231,6 +231,22 @@ def _scaled(units: str, kind: Db2Type) -> str:
     return f"CAST({text} AS DECIMAL(31, {kind.scale}))"
 
 
+_NARROW = 18
+"""DuckDB calculates + - * of decimals with at most so many digits in 64 bits, and fails where the
+result has more."""
+
+
+def would_overflow(left: Db2Type, right: Db2Type, result: Db2Type) -> bool:
+    """Whether DuckDB's 64 bits may be too few for a result that is none too large for Db2."""
+    digits = max(left.as_decimal().precision, right.as_decimal().precision)
+    return result.precision > _NARROW >= digits
+
+
+def widened(part: exp.Expr, kind: Db2Type) -> exp.Expr:
+    """A number as a decimal that DuckDB calculates with in 128 bits."""
+    return fill(f"CAST({{x}} AS DECIMAL({_NARROW + 1}, {kind.scale}))", x=part)
+
+
 def exact(node: exp.Expr, result: Db2Type, scale: int) -> exp.Expr:
     """Decimal + - * in Db2's type; ``scale`` is what DuckDB's result has."""
     cut = f"trunc({{x}}, {result.scale})" if scale > result.scale else "{x}"

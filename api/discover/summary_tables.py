@@ -5,6 +5,7 @@ computed when they are asked for, so nothing runs by the schedule that clients m
 and shown again.
 """
 
+import fcntl
 import json
 import uuid
 from pathlib import Path
@@ -106,11 +107,14 @@ def _kept(file: Path) -> dict[str, Configuration]:
 
 def _configure(workspace: Workspace, table: str, given: dict[str, Any]) -> None:
     file = _file(workspace)
-    kept = _kept(file)
-    kept[table] = read_as(Configuration, {**kept[table].model_dump(), **given})
     aside = file.with_name(f"{file.name}.{uuid.uuid4()}")
     try:
-        aside.write_text(json.dumps({name: one.model_dump() for name, one in kept.items()}))
-        aside.replace(file)
+        # One process at a time: each writes what it read, of all tables.
+        with file.with_name(f"{file.name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            kept = _kept(file)
+            kept[table] = read_as(Configuration, {**kept[table].model_dump(), **given})
+            aside.write_text(json.dumps({name: one.model_dump() for name, one in kept.items()}))
+            aside.replace(file)
     except OSError as error:
         raise StorageError(f"{file}: cannot be written: {error.strerror}", str(file)) from error

@@ -129,8 +129,15 @@ def test_errors_of_values(
         ("round(12.567, 1)", "12.6"),
         ("abs(-5)", "5"),
         ("sign(-3)", "-1"),
+        # More digits than DuckDB's 64 bits hold.
+        ("decimal('-1000.000000', 10, 6) * decimal('-1000.000000', 10, 6)", "1000000"),
+        ("decimal('999999999999999', 15, 0) + decimal('1.000001', 15, 6)",
+         "1000000000000000.000001"),
+        ("decimal('-999999999999999999', 18, 0) - decimal('999999999999999999', 18, 0)",
+         "-1999999999999999998"),
+        ("1000000000 * decimal('1000000000.5', 11, 1)", "1000000000500000000"),
     ],
-)
+)  # fmt: skip
 def test_arithmetic(store: CatalogStore, expression: str, expected: str) -> None:
     """Integers truncate towards zero; a decimal quotient has Db2's scale, cut and not rounded."""
     found = one(store, expression)
