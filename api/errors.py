@@ -137,6 +137,12 @@ def add_handlers(app: FastAPI) -> None:
         message = str(found["msg"]).removeprefix("Value error, ")
         return problem(422, "InvalidRequest", f"{place}: {message}")
 
+    @app.exception_handler(UnicodeEncodeError)
+    async def _half_a_character(_request: Request, _error: UnicodeEncodeError) -> JSONResponse:
+        # JSON can say "\\ud83d", which no file name and no database holds.
+        detail = "a text holds half of a character (a lone surrogate); send whole ones"
+        return problem(422, "InvalidRequest", detail)
+
     @app.exception_handler(HTTPException)
     async def _http(_request: Request, error: HTTPException) -> JSONResponse:
         title = HTTPStatus(error.status_code).phrase

@@ -192,9 +192,11 @@ def test_no_number_is_null() -> None:
 @pytest.mark.parametrize("rows", [TABLE, TABLE.slice(0, 0)], ids=["rows", "none"])
 def test_every_format_can_be_read_back(rows: pa.Table, chunk: int) -> None:
     """Rows, and no rows at all, in one batch or several."""
-    assert set(MEDIA_TYPES.values()) == set(FORMATS)
+    assert {*MEDIA_TYPES.values(), "csv-named"} == set(FORMATS)
     records = to_records(rows)
     assert bytes_of("csv", rows, chunk).count(b"\n") == len(rows)
+    names, *lines = csv.reader(io.StringIO(bytes_of("csv-named", rows, chunk).decode()))
+    assert (names, len(lines)) == (rows.column_names, len(rows))
     assert json.loads(bytes_of("json", rows, chunk)) == records
     assert [json.loads(s) for s in bytes_of("ndjson", rows, chunk).splitlines()] == records
     assert pa.ipc.open_stream(bytes_of("arrow-stream", rows, chunk)).read_all().equals(rows)
