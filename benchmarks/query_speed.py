@@ -33,8 +33,11 @@ from catalog.lake_tables import CLASS_PIXELS
 from catalog.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.palette import Palette
+from query.candidates import columns_of
+from query.frames_relation import frames_relation
 from query.run_sql import run_sql
 from query.selection import Question
+from query.sets.draw import Frames, draw_set
 from query.sets.methods import Sample
 from query.sets.select_set import Asked, select_set
 from tests.postgres_server import missing_postgres, postgres
@@ -74,6 +77,15 @@ class Framesift:
         frames = select_set(self.store, asked, self.titles)[0].frames
         return list(zip(frames["fkey"].to_pylist(), frames["camera"].to_pylist(), strict=True))
 
+    def drawn(self) -> Rows:
+        """The same draw, of which only what the others fetch is fetched: name and camera."""
+        with self.store.reading() as cursor:
+            relation = frames_relation(cursor)
+            method = Sample(frames=SAMPLE, stratify=("camera",))
+            chosen = draw_set(Frames(cursor, relation, Question(), self.titles), method, seed=7)
+            rows = columns_of(cursor, relation, chosen.hashes, ["fkey", "camera"]).rows
+        return list(zip(rows["fkey"].to_pylist(), rows["camera"].to_pylist(), strict=True))
+
     def _sql(self, text: str) -> Rows:
         rows = run_sql(self.store, text).rows
         return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
@@ -110,6 +122,7 @@ def main() -> None:
             table.add(each)
         for store in ours:
             print(f"{store.name}, metaocean_view: {_median(given.rounds, store.view):.1f} ms")
+            print(f"{store.name}, name and camera: {_median(given.rounds, store.drawn):.1f} ms")
 
 
 def _peers(wanted: list[str], data: Path, folder: Path, tags: list[str]) -> Iterator[Any]:
