@@ -55,7 +55,9 @@ def status(manager: TestClient, name: str) -> str:
 
 def scanned(manager: TestClient, name: str) -> dict[str, Any]:
     """The scan once it has ended."""
+    until = time.monotonic() + 120
     while status(manager, name) == "Running":
+        assert time.monotonic() < until
         time.sleep(0.2)
     found: dict[str, Any] = manager.get(f"scan/{name}").json()
     return found

@@ -21,6 +21,7 @@ from api.workspace import Workspace
 from catalog import tokens, users
 from catalog.record_store import RecordStore
 from tests.api.servers import serving
+from tests.api.test_abuse import counted
 from tests.pipeline.homes import copy_home
 
 PASSWORD = "a sentence is a good one"
@@ -202,7 +203,7 @@ def test_sigterm_lets_a_running_query_finish(home: Path, workers: str) -> None:
             target=lambda: answers.append(ask.post(f"{url}/v1/sql", json=body))
         )
         asking.start()
-        time.sleep(1.0)
+        wait_until(lambda: counted(url)[0] == 1)
         assert not answers, "the statement was too short"
         process.send_signal(signal.SIGTERM)
         wait_until(lambda: refused(url), 30)
@@ -237,7 +238,7 @@ def test_a_query_that_does_not_finish_is_cut_at_the_limit(home: Path, workers: s
 
         asking = threading.Thread(target=long, daemon=True)
         asking.start()
-        time.sleep(1.0)
+        wait_until(lambda: counted(url)[0] == 1)
         assert asking.is_alive()
         process.send_signal(signal.SIGTERM)
         process.wait(60)
