@@ -32,7 +32,7 @@ from catalog.records import (
     KnownFile,
     make_fkey,
 )
-from catalog.select_only import class_matrix
+from catalog.select_only import class_matrix, kept
 from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
 
 _FETCHED_ROWS = 10_000
@@ -209,7 +209,7 @@ def class_shares(
         NotFound: There is no snapshot ``at``.
     """
     with store.reading(at) as cursor:
-        present = [column.tag for column in tag_columns(cursor) if column.table == CLASS_PIXELS]
+        present = kept(cursor, "class tags", _class_tags)
         class_names = {tag: name for tag, name in class_names.items() if tag in present}
         measures = _measures(cursor, present, list(class_names))
     shares = []
@@ -230,6 +230,10 @@ def class_shares(
             )
         )
     return shares
+
+
+def _class_tags(cursor: duckdb.DuckDBPyConnection) -> list[str]:
+    return [column.tag for column in tag_columns(cursor) if column.table == CLASS_PIXELS]
 
 
 def _measures(

@@ -1,6 +1,7 @@
 """A question's conditions as SQL over the frames."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import duckdb
@@ -16,11 +17,15 @@ from query.db2_semantics import condition_to_duckdb
 from query.frames_relation import FramesRelation
 from query.prepared import discover_schema
 from query.selection import Question
+from query.templates import Templates
 from query.vocabulary import Vocabulary
 
 _NAMES = dict.fromkeys(("scene", "camera"), "UUID")
 """Ingest writes these without blanks at the end, so that none need be looked for: compared as they
 are, Parquet's statistics leave most of a large catalog unread."""
+
+_SHAPES = 256
+"""Conditions kept for each snapshot in memory."""
 
 
 def question_where(
@@ -47,23 +52,42 @@ def question_where(
     conditions = []
     bodies = conjuncts(wanted, vocabulary_of(relation, class_names))
     if bodies:
-        conditions.append(_engine(" and ".join(bodies), _frames(cursor, relation)))
+        conditions.append(_frames(cursor, relation).engine(" and ".join(bodies)))
     if question.where is not None:
-        conditions.append(_engine(question.where, _everything(cursor, relation)))
+        conditions.append(_everything(cursor, relation).engine(question.where))
     return " AND ".join(f"({condition})" for condition in conditions) or "true", []
 
 
-def _frames(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> read_only.Schema:
+@dataclass(frozen=True)
+class _Named:
+    """What conditions may name, and what conditions with those names became."""
+
+    schema: read_only.Schema
+    templates: Templates = field(default_factory=lambda: Templates(_SHAPES))
+
+    def engine(self, body: str) -> str:
+        """A WHERE body in Db2's SQL as DuckDB's."""
+        return self.templates.rewritten(body, self._rewritten)
+
+    def _rewritten(self, body: str) -> str:
+        query = read_only.parse_condition(body, self.schema)
+        read_only.check(query, self.schema)
+        return condition_to_duckdb(query, self.schema)
+
+
+def _frames(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> _Named:
     """What conditions name; for a snapshot in memory always the same object, see db2_names."""
-    return kept(cursor, "frames alone", lambda _: {"frames": {**relation.columns, **_NAMES}})
+    return kept(
+        cursor, "frames alone", lambda _: _Named({"frames": {**relation.columns, **_NAMES}})
+    )
 
 
-def _everything(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> read_only.Schema:
+def _everything(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> _Named:
     """What a user's WHERE body may name: a sub-select asks the views."""
     return kept(
         cursor,
         "frames and views",
-        lambda asked: {**discover_schema(asked), "frames": relation.columns},
+        lambda asked: _Named({**discover_schema(asked), "frames": relation.columns}),
     )
 
 
@@ -103,10 +127,3 @@ def _all_names(cursor: duckdb.DuckDBPyConnection, kind: str) -> set[str]:
 
 def _distinct(kind: str) -> str:
     return f"SELECT DISTINCT {kind} FROM {LAKE}.main.{FRAME_TAGS}"
-
-
-def _engine(body: str, schema: read_only.Schema) -> str:
-    """A WHERE body in Db2's SQL as DuckDB's."""
-    query = read_only.parse_condition(body, schema)
-    read_only.check(query, schema)
-    return condition_to_duckdb(query, schema)

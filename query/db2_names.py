@@ -21,13 +21,14 @@ def with_tables(query: exp.Query, schema: Schema) -> exp.Query:
     """The query with every star written out and every column's table before it.
 
     Raises:
-        SqlError: SQL0206N unknown column, SQL0203N ambiguous column, SQL0840N too many columns.
+        SqlError: SQL0206N unknown column, SQL0203N ambiguous column, SQL0212N two tables of one
+            name, SQL0840N too many columns.
     """
     _number_unnamed(query)
-    _Names(schema).check(query)
-    for table in query.find_all(exp.Table):
-        table.set("db", None)  # BLUADMIN is the only schema there is
     try:
+        _Names(schema).check(query)
+        for table in query.find_all(exp.Table):
+            table.set("db", None)  # BLUADMIN is the only schema there is
         qualified: exp.Expr = qualify(
             query, dialect=Db2, schema=_normalised(schema), quote_identifiers=True
         )
@@ -80,6 +81,11 @@ def _not_resolved(error: SqlglotError) -> SqlError:
         position = text.rpartition(" ")[2]
         return SqlError(
             -125, "42805", f"The column number {position} in ORDER BY or GROUP BY is not valid."
+        )
+    used_twice = text.removeprefix("Alias already used: ")
+    if used_twice != text:
+        return SqlError(
+            -212, "42712", f'"{used_twice}" is a duplicate table designator. Name one otherwise.'
         )
     return SqlError(-206, "42703", text)
 

@@ -122,10 +122,11 @@ def page_of(
                 raise UnknownName("column", name, known)
         listed = ", ".join(f'"{name}"' for name in dict.fromkeys(["fkey", *columns]))
         has_label = _HAS_LABEL if not found.relation.with_label_size else f"{LABEL_SIZE} > -1"
+        later, place = ("fkey > ? AND ", (after.after,)) if after is not None else ("", ())
         rows = found.ask(
-            f"SELECT {listed} FROM {POPULATION} WHERE fkey > ? AND {has_label} "
+            f"SELECT {listed} FROM {POPULATION} WHERE {later}{has_label} "
             f"ORDER BY fkey LIMIT {limit + 1}",
-            ("" if after is None else after.after,),
+            place,
         )
         given = [{name: plain(value) for name, value in row.items()} for row in rows[:limit]]
         return Page(found.snapshot, given, given[-1]["fkey"] if len(rows) > limit else None)

@@ -13,25 +13,32 @@ from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
 from query import read_only
 from query.db2_semantics import to_duckdb
 from query.join_elimination import Tables
+from query.open_tags import join_open_tags, open_tags
 from query.read_only import Schema
+from query.templates import Templates
 
 STATEMENTS = 256
-"""Statements kept for each snapshot, those not asked for longest go first."""
+"""Shapes of statements kept for each snapshot, those not asked for longest go first."""
 
 SNAPSHOTS = 4
 """Snapshots of a catalog whose statements are kept."""
 
-LONGEST = 100_000
-"""Longer statements are not kept [characters]."""
-
 
 @dataclass
 class _Snapshot:
-    """What is known of one snapshot: its views, and statements that ask them."""
+    """What is known of one snapshot: its views, and what statements that ask them became."""
 
     schema: Schema
     tables: Tables
-    statements: OrderedDict[str, str] = field(default_factory=OrderedDict)
+    open_tags: frozenset[str] = frozenset()
+    templates: Templates = field(default_factory=lambda: Templates(STATEMENTS))
+
+    def rewritten(self, text: str) -> str:
+        """A Db2 statement as DuckDB's."""
+        query = read_only.parse(text, self.schema)
+        read_only.check(query, self.schema)
+        join_open_tags(query, self.schema, self.open_tags)
+        return to_duckdb(query, self.schema, self.tables)
 
 
 _known: "WeakKeyDictionary[CatalogStore, OrderedDict[tuple[int, bool], _Snapshot]]" = (
@@ -48,20 +55,7 @@ def prepare(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, text: str) -
     """
     number = snapshot_of(cursor)
     snapshot = _snapshot(store, cursor, number)
-    with _lock:
-        found = snapshot.statements.get(text)
-        if found is not None:
-            snapshot.statements.move_to_end(text)
-            return found, number
-    query = read_only.parse(text, snapshot.schema)
-    read_only.check(query, snapshot.schema)
-    made = to_duckdb(query, snapshot.schema, snapshot.tables)
-    if len(text) <= LONGEST:
-        with _lock:
-            snapshot.statements[text] = made
-            while len(snapshot.statements) > STATEMENTS:
-                snapshot.statements.popitem(last=False)
-    return made, number
+    return snapshot.templates.rewritten(text, snapshot.rewritten), number
 
 
 def _snapshot(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, number: int) -> _Snapshot:
@@ -74,7 +68,7 @@ def _snapshot(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, number: in
             of_store.move_to_end(key)
             return found
     tags = {column.tag.lower(): column for column in tag_columns(cursor)}
-    made = _Snapshot(discover_schema(cursor), Tables(tags, is_wide(cursor)))
+    made = _Snapshot(discover_schema(cursor), Tables(tags, is_wide(cursor)), open_tags(cursor))
     with _lock:
         of_store[key] = made
         while len(of_store) > SNAPSHOTS:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from catalog.store import CatalogStore
 from query.prepared import prepare
-from query.statement_watch import Cancellation, StatementWatch
+from query.statement_watch import Cancellation, StatementWatch, current
 
 MAX_ROWS = 1_000_000
 TIMEOUT_S = 600.0
@@ -97,7 +97,7 @@ def stream_sql(
         at: The snapshot to ask; the newest when None.
         max_rows: Rows beyond these are left out.
         timeout_s: When to give up, the time in which the rows are read included.
-        cancellation: Ends it earlier.
+        cancellation: Ends it earlier; statement_watch.current() when None.
 
     Raises:
         SqlError: The statement is refused, wrong, fails on the data, is cancelled, or takes too
@@ -134,7 +134,7 @@ def stream_on(
         SqlError: As `stream_sql`.
     """
     statement, snapshot = prepare(store, cursor, text)
-    with StatementWatch(cursor, timeout_s, cancellation or Cancellation()) as watch:
+    with StatementWatch(cursor, timeout_s, cancellation or current()) as watch:
         with watch.errors():
             reader = cursor.execute(statement).to_arrow_reader(_BATCH_ROWS)
         names = _db2_names(reader.schema.names)
@@ -188,7 +188,7 @@ def execute(
         SqlError: It fails on the data or takes longer than ``timeout_s``.
         duckdb.IOException: A file of the store cannot be read; the store knows what that means.
     """
-    with StatementWatch(cursor, timeout_s, Cancellation()) as watch, watch.errors():
+    with StatementWatch(cursor, timeout_s, current()) as watch, watch.errors():
         return cursor.execute(statement, values).to_arrow_table()
 
 
@@ -204,7 +204,7 @@ def execute_encoded(
         SqlError: It fails on the data or takes longer than ``timeout_s``.
         duckdb.IOException: A file of the store cannot be read; the store knows what that means.
     """
-    with StatementWatch(cursor, timeout_s, Cancellation()) as watch:
+    with StatementWatch(cursor, timeout_s, current()) as watch:
         with watch.errors():
             reader = cursor.execute(statement, values).to_arrow_reader(_ENCODED_ROWS)
         schema = pa.schema(

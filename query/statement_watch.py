@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import duckdb
 import pyarrow as pa
@@ -31,6 +32,24 @@ class Cancellation:
         _WATCHER.look()
 
 
+_CURRENT: ContextVar[Cancellation | None] = ContextVar("cancellation", default=None)
+
+
+@contextmanager
+def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
+    """Have it end what the block asks, in threads that the block starts by anyio, too."""
+    before = _CURRENT.set(cancellation)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(before)
+
+
+def current() -> Cancellation:
+    """What ends the questions asked here: of `cancelled_by`, or one that nobody knows."""
+    return _CURRENT.get() or Cancellation()
+
+
 class StatementWatch:
     """Interrupts what a cursor runs within its block, when the time is over or on request.
 
@@ -46,9 +65,9 @@ class StatementWatch:
         self._over = False
 
     def __enter__(self) -> "StatementWatch":
-        self.look_at = time.monotonic() + self._timeout_s
         if self._cancellation.cancelled:
-            self.look_at = 0.0
+            raise self._ended()
+        self.look_at = time.monotonic() + self._timeout_s
         _WATCHER.add(self)
         return self
 

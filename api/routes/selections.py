@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, Response
 
 from api import bodies
 from api.dependencies import At, CurrentWorkspace
@@ -16,12 +17,13 @@ from query.selection import Question
 router = APIRouter(prefix="/v1", tags=["selections"])
 
 
-@router.post("/selections")
+@router.post("/selections", response_model=dict[str, Any])
 async def post_selection(
     question: Question, workspace: CurrentWorkspace, at: At = None
-) -> dict[str, Any]:
+) -> Response:
     """The frames that answer a question, the snapshot they are of, and what was asked."""
-    return await run_in_threadpool(_answer, workspace, question, at)
+    body = await run_in_threadpool(_answer, workspace, question, at)
+    return await run_in_threadpool(JSONResponse, body)  # as JSON already: checked no second time
 
 
 @router.post("/selections/describe")

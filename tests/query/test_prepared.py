@@ -7,7 +7,7 @@ import pytest
 
 from catalog import families
 from catalog.errors import SqlError
-from query import prepared, read_only
+from query import read_only
 from query.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import ingested
@@ -40,15 +40,3 @@ def test_a_statement_is_rewritten_once_for_a_snapshot(
     assert [answer.rows.to_pylist() for answer in answers] == [[{"1": 1}]] * 3
     assert len(rewritten) == before + 1
     assert {answer.snapshot for answer in answers} == {store.snapshot()}
-
-
-def test_only_so_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that were not asked for longest are forgotten; long ones are never kept."""
-    store = ingested(tmp_path, COMMITTED_SET)
-    monkeypatch.setattr(prepared, "STATEMENTS", 2)
-    monkeypatch.setattr(prepared, "LONGEST", 60)
-    short = [f"select count(*) + {n} from t_car" for n in range(3)]
-    for text in (*short, f"select count(*) from t_car where 1 = 1 {'and 1 = 1 ' * 5}"):
-        run_sql(store, text)
-    (snapshot,) = prepared._known[store].values()
-    assert list(snapshot.statements) == short[1:]
