@@ -1,24 +1,40 @@
-"""How many requests of each kind are worked on at once.
+"""How many requests of each kind are worked on at once, and that work ends when nobody wants it.
 
-Routes work in threads of one pool of forty. Were it one queue, forty slow selections would hold up
-every other request; so each kind has a part of the pool, and a bounded queue before it. Statements
-in SQL and searches have threads and queues of their own (api.sql_response, api.discover.tasks).
+Routes work in threads of one pool. Were it one queue, slow selections would hold up every other
+request; so each kind has places of its own, shared by those who ask (api.turns), and a bounded
+queue before it. Statements in SQL and searches have places of their own (api.sql_response,
+api.discover.tasks).
 """
 
-import anyio
-from anyio import CapacityLimiter
+import asyncio
+
+import anyio.to_thread
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.callers import need_of
+from api.departure import Departure
 from api.errors import refusal
 from api.kinds import OTHER, kind_of
 from api.metrics import REFUSED
+from api.turns import Turn, Turns, whose
 from catalog.errors import ServerBusy
+from query.statement_watch import Cancellation, cancelled_by
 
-_AT_ONCE = {"selection": 12, "statistics": 6, "picture": 10, OTHER: 10}
-"""38 of anyio's 40 threads: /readyz finds one always."""
+_PLACES = {
+    "selection": 16, "statistics": 8, "picture": 16, "assistant": 8, "ready": 2, "metrics": 2,
+    OTHER: 16,
+}  # fmt: skip
+_SPARE = 12
+"""Threads for what is done beside these: compression, reading of results, tasks' files."""
 
-_WAITING = 256
+_WAITING = 512
 _PATIENCE_S = 30.0
+
+
+def make_threads() -> None:
+    """Have as many threads in this event loop's pool as there are places, and some more."""
+    pool = anyio.to_thread.current_default_thread_limiter()
+    pool.total_tokens = sum(_PLACES.values()) + _SPARE
 
 
 class Admission:
@@ -27,41 +43,70 @@ class Admission:
     def __init__(self, app: ASGIApp) -> None:
         """Wrap an application."""
         self._app = app
-        self._limiters = {kind: CapacityLimiter(number) for kind, number in _AT_ONCE.items()}
+        self._turns = {kind: Turns(places, _WAITING) for kind, places in _PLACES.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Work on a request when its turn has come; 503 where that is too far away."""
         kind = kind_of(scope["path"]) if scope["type"] == "http" else ""
-        limiter = self._limiters.get(kind)
-        if limiter is None:
+        turns = self._turns.get(kind)
+        if turns is None:
             await self._app(scope, receive, send)
             return
-        turn = object()
-        if not await _come(limiter, turn):
-            REFUSED.labels(kind).inc()
-            await refusal(scope["path"], ServerBusy(5.0))(scope, receive, send)
-            return
-        held = True
+        async with Departure(receive) as departure:
+            # What is still coming takes no place: who sends slowly holds up nobody.
+            await departure.whole
+            try:
+                turn = turns.enter(whose(scope))
+            except ServerBusy as busy:
+                await _refuse(busy, kind, scope, departure.receive, send)
+                return
+            try:
+                came = await _came(turn, departure)
+                if departure.gone.done():
+                    return
+                if came:
+                    await self._work(turn, departure, scope, send)
+                    return
+            finally:
+                turn.end()
+            await _refuse(ServerBusy(5.0), kind, scope, departure.receive, send)
+
+    async def _work(self, turn: Turn, departure: Departure, scope: Scope, send: Send) -> None:
+        cancellation, begun = Cancellation(), False
+        # A change is made whole, whoever waits for it.
+        reads = not need_of(scope["method"], scope["path"]).changes
+
+        def leave(_: object) -> None:
+            if reads and not begun:
+                cancellation.cancel()
 
         async def releasing(message: Message) -> None:
             # The work is done: how fast the client reads is another matter.
-            nonlocal held
-            if held:
-                held = False
-                limiter.release_on_behalf_of(turn)
-            await send(message)
+            nonlocal begun
+            begun = True
+            turn.end()
+            if not departure.gone.done():
+                await send(message)
 
+        departure.gone.add_done_callback(leave)
         try:
-            await self._app(scope, receive, releasing)
-        finally:
-            if held:
-                limiter.release_on_behalf_of(turn)
+            with cancelled_by(cancellation):
+                await self._app(scope, departure.receive, releasing)
+        except asyncio.CancelledError:  # at the server's end: the thread asks on
+            leave(None)
+            raise
 
 
-async def _come(limiter: CapacityLimiter, turn: object) -> bool:
-    """Wait for a turn; whether it came."""
-    if limiter.statistics().tasks_waiting >= _WAITING:
-        return False
-    with anyio.move_on_after(_PATIENCE_S) as waited:
-        await limiter.acquire_on_behalf_of(turn)
-    return not waited.cancelled_caught
+async def _came(turn: Turn, departure: Departure) -> bool:
+    """Wait for a turn as long as its client does; whether it came."""
+    if not turn.came.done():
+        came = asyncio.wrap_future(turn.came)
+        await asyncio.wait(
+            {came, departure.gone}, timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED
+        )
+    return turn.came.done()
+
+
+async def _refuse(busy: ServerBusy, kind: str, scope: Scope, receive: Receive, send: Send) -> None:
+    REFUSED.labels(kind).inc()
+    await refusal(scope["path"], busy)(scope, receive, send)

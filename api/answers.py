@@ -100,6 +100,11 @@ class DatasetBody(BaseModel):
     parents: list[Any] = Field(description="What it was made from.", examples=[[]])
     report: dict[str, Any] = Field(description="What was achieved.", examples=[{}])
     manifest: str = Field(examples=["/data/framesift/datasets/bikes/1"])
+    owner: str = Field(
+        description="The user who made it; empty where it was made on the server's own command "
+        "line, and of others' datasets where rows of collections are seen only.",
+        examples=["anna"],
+    )
 
     @classmethod
     def of(cls, dataset: Dataset) -> "DatasetBody":
@@ -143,7 +148,9 @@ class JobBody(BaseModel):
     """A job."""
 
     name: str = Field(examples=["train-bikes-7"])
-    kind: str = Field(description="train, validate, scan, stage or policy", examples=["train"])
+    kind: str = Field(
+        description="train, validate, scan, stage, extract or policy", examples=["train"]
+    )
     backend: str = Field(examples=["local"])
     state: str = Field(
         description="pending, running, done, failed, cancelled or unknown", examples=["running"]

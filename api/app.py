@@ -4,11 +4,10 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from anyio import CapacityLimiter
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.routing import Route
 
-from api.admission import Admission
+from api.admission import Admission, make_threads
 from api.assistants.endpoint import PATH, Endpoint, answers_assistants
 from api.body_limit import BodyLimit
 from api.compression import Compression
@@ -32,18 +31,27 @@ from api.etags import ETags
 from api.gate import Gate
 from api.host_check import HostCheck
 from api.idempotency import Idempotency
+from api.known_parameters import check_parameters
+from api.methods import Methods
 from api.openapi import describe
+from api.plain_path import PlainPath
 from api.process_figures import figures_kept
 from api.request_log import RequestLog, RouteNote
+from api.route_rights import check_rights
 from api.routes import (
     audit,
     classes,
     collections,
     datasets,
+    documentation,
+    extractions,
+    families,
     frames,
     health,
     info,
     jobs,
+    map_tags,
+    me,
     metrics,
     models,
     scans,
@@ -55,14 +63,17 @@ from api.routes import (
     tokens,
     users,
 )
+from api.routes import policies as own_policies
 from api.routes import tags as own_tags
 from api.settings import Settings
 from api.shared import Changes
 from api.stopping import Stopping
+from api.turns import Turns
 from api.version_header import VersionHeader
 from api.workspace import Workspace
 
 ROUTERS = (
+    documentation.router,
     health.router,
     info.router,
     metrics.router,
@@ -88,9 +99,14 @@ ROUTERS = (
     sources.router,
     scans.router,
     own_tags.router,
+    map_tags.router,
+    families.router,
+    extractions.router,
+    own_policies.router,
     stagings.router,
     jobs.router,
     models.router,
+    me.router,
     users.router,
     tokens.router,
     collections.router,
@@ -120,7 +136,10 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         workspace = Workspace(settings, serves=True, processes=processes)
         app.state.workspace = workspace
-        app.state.statements = CapacityLimiter(settings.statements_at_once)
+        app.state.statements = Turns(
+            settings.statements_at_once, settings.statements_waiting, retry_s=10.0
+        )
+        make_threads()
         async with figures_kept(app), assistants.running():
             yield
         workspace.close()
@@ -130,6 +149,11 @@ def create_app(
         version=version("framesift"),
         description="Finds driving frames by what is in them.",
         lifespan=lifespan,
+        dependencies=[Depends(check_rights), Depends(check_parameters)],
+        # The redirection would lead to whatever the client says that the server is called.
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
     )
     assistants = Endpoint()
     app.state.stopping = Stopping()
@@ -139,11 +163,13 @@ def create_app(
     app.add_middleware(Idempotency)
     app.add_middleware(ETags)
     app.add_middleware(Compression)
+    app.add_middleware(Methods)
     app.add_middleware(Admission)
     app.add_middleware(
         BodyLimit, most_bytes=settings.max_body_mb << 20, file_bytes=settings.max_file_mb << 20
     )
     app.add_middleware(Gate, authenticates=authenticates, changes=changes or Changes())
+    app.add_middleware(PlainPath)
     if hosts is not None:
         app.add_middleware(HostCheck, names=hosts)
     app.add_middleware(RequestLog)

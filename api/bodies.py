@@ -61,11 +61,18 @@ def of_selection(
     selection: Selection, description: Description, why_empty: str = ""
 ) -> dict[str, Any]:
     """A selection with its frames, what its question means, and why there are no frames if so."""
+    about = about_selection(selection, description, why_empty)
+    return {**about, "frames": to_records(selection.frames)}
+
+
+def about_selection(
+    selection: Selection, description: Description, why_empty: str = ""
+) -> dict[str, Any]:
+    """`of_selection` without the frames."""
     return {
         **of_description(description),
         "count": len(selection),
         "class_pixels": selection.class_pixels(),
-        "frames": to_records(selection.frames),
         **({"why_empty": why_empty} if why_empty else {}),
     }
 
@@ -87,6 +94,7 @@ def of_dataset(dataset: Dataset) -> dict[str, Any]:
         "parents": dataset.parents,
         "report": dataset.report,
         "manifest": dataset.manifest,
+        "owner": dataset.owner,
     }
 
 

@@ -86,12 +86,12 @@ OPEN = frozenset(
     {
         "/healthz", "/readyz",  # asked by what keeps the server running
         "/auth/v1/token",  # looks at the password itself
-        "/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc",  # hold nothing of the home
+        "/openapi.json", "/docs",  # hold nothing of the home
     }
 )  # fmt: skip
 """Paths for which nobody is asked who they are."""
 
-WHO_IS_WHO = ("/v1/users", "/v1/tokens", "/v1/collections")
+WHO_IS_WHO = ("/v1/users", "/v1/tokens", "/v1/collections", "/v1/me")
 """Below these, changes decide who is let in, and to what."""
 
 LOGIN = "/auth/v1/token"
@@ -103,6 +103,7 @@ DISCOVER = ("/auth/v1", "/db2whrest/v1", "/policyengine/v1", "/connmgr/v1")
 _READ_BY_POST = frozenset(
     {
         "/db2whrest/v1/sql_query", "/db2whrest/v1/sql_query_async", "/db2whrest/v1/search",
+        "/db2whrest/v1/sql_query_json",
         "/v1/selections", "/v1/selections/describe", "/v1/sql", "/v1/sql/explain",
         "/mcp",  # whose tools change nothing
     }
@@ -112,24 +113,30 @@ _ADMINS = ("/v1/users", "/v1/audit")
 _OF_CATALOG = frozenset(
     {
         "/db2whrest/v1/sql_query", "/db2whrest/v1/sql_query_async", "/db2whrest/v1/search",
+        "/db2whrest/v1/sql_query_json",
         "/v1/selections", "/v1/selections/describe", "/v1/selections/schema",
         "/v1/selections/operators", "/v1/classes", "/v1/statistics/histogram", "/v1/sql",
+        "/v1/sql/explain",
         "/mcp",  # each of its tools needs what its route needs: api.assistants.answers
     }
 )  # fmt: skip
-"""What is answered from the workspace's catalog and nothing else. Whoever sees some rows only is
-given a workspace with those (api.dependencies), and all else that holds rows stays closed."""
+"""What is answered from the workspace's catalog and its datasets, and nothing else. Whoever sees
+some rows only is given a workspace with those (api.dependencies), and all else that holds rows
+stays closed."""
+
+_RECORDS = ("/v1/datasets", "/v1/stagings", "/v1/jobs", "/v1/models", "/v1/statistics/correlation")
+"""Below these, datasets are what is seen of them, and jobs one's own: pipeline.limited_records."""
 
 _FRAMES = ("/v1/frames", "/v1/images", "/v1/labels", "/v1/overlays")
 """Below these, a frame is looked up in the workspace's catalog before anything else."""
 
-_OWN = ("/db2whrest/v1/task_status",)
-"""Answers that were made for who asks."""
+_OWN = ("/db2whrest/v1/task_status", "/policyengine/v1/policies")
+"""Answers that were made for who asks, and policies, whose routes know the collections of each."""
 
 _NO_ROWS = ("/auth/v1", "/v1/tokens", "/v1/collections")
 
-_NAMES = ("/policyengine/v1/tags", "/db2whrest/v1/buckets")
-"""What may be asked for, the same for everybody: read by all, changed by who sees every row."""
+_NAMES = ("/policyengine/v1/tags", "/v1/tags", "/v1/info", "/db2whrest/v1/buckets")
+"""Names and counts of what is seen: read by all, changed by who sees every row."""
 
 
 def need_of(method: str, path: str) -> Need:
@@ -138,9 +145,9 @@ def need_of(method: str, path: str) -> Need:
     changes = not reads
     if below(path, _ADMINS):
         return Need("admin", all_rows=False, changes=changes)
-    if below(path, ("/v1/tokens",)):
-        return Need("read", all_rows=False, changes=changes)  # whose tokens, the route decides
-    open_to_all = (*_OWN, *_NO_ROWS, *_FRAMES, *(_NAMES if reads else ()))
+    if below(path, ("/v1/tokens", "/v1/me")):
+        return Need("read", all_rows=False, changes=changes)  # whose, the route decides
+    open_to_all = (*_OWN, *_NO_ROWS, *_FRAMES, *_RECORDS, *(_NAMES if reads else ()))
     limited = path in _OF_CATALOG or below(path, open_to_all)
     return Need("write" if changes else "read", not limited, changes)
 

@@ -1,5 +1,6 @@
 """The command ``framesift``. Exit codes: 0 done, 1 failed, 2 wrong usage."""
 
+import gc
 import os
 import sys
 from importlib.metadata import version
@@ -86,13 +87,17 @@ def _framesift(
         ),
     ] = None,
 ) -> None:
-    chosen.choose(Given(server or None, token))
-    if context.invoked_subcommand == "serve":
-        chosen.home()  # a server that is another one's client would have its jobs run there
+    command = context.invoked_subcommand or ""
+    chosen.choose(Given(server or None, token, command))
+    if command in ("serve", "demo"):
+        chosen.home()  # what they start would ask the other server
 
 
 def main() -> None:
     """Run the command line; an expected error is one line on stderr and exit code 1."""
+    # What was imported stays: looking through it for garbage at the end takes a sixth of the time
+    # of a short command.
+    gc.freeze()
     try:
         app()
     except FramesiftError as error:
@@ -102,15 +107,19 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        from framesift import FramesiftServerError  # where it can be one, it is imported already
+        # Where it can be one, it is imported already.
+        from framesift import FramesiftServerError, NotAuthenticated
 
         if not isinstance(error, FramesiftServerError):
             raise
-        _fail(error)
+        _fail(error, _LOGIN if isinstance(error, NotAuthenticated) else "")
 
 
-def _fail(error: Exception) -> None:
-    line = str(error).replace("\n", " ").strip()
+_LOGIN = "; framesift login URL keeps one"
+
+
+def _fail(error: Exception, more: str = "") -> None:
+    line = str(error).replace("\n", " ").strip() + more
     stderr.print(f"error: {line}", markup=False, emoji=False)
     sys.exit(1)
 

@@ -7,6 +7,7 @@ which is taken off again where a client sends it back.
 
 import re
 import zlib
+from http import HTTPStatus
 from typing import Protocol
 
 import zstandard
@@ -137,9 +138,9 @@ class _Compressed:
         """The answer's headers; from here on it is compressed, or is not."""
         headers = MutableHeaders(raw=list(head["headers"]))
         etag = headers.get("etag", "")
-        if head["status"] == 304 and self._coding and f'-{self._coding}"' in self._sent_tags:
-            headers["ETag"] = _of_coding(etag, self._coding)
-        plain = head["status"] in (204, 206, 304) or "content-encoding" in headers
+        if head["status"] == HTTPStatus.NOT_MODIFIED:
+            return self._unchanged(headers)
+        plain = head["status"] in (204, 206) or "content-encoding" in headers
         if plain or not _WORTH.match(headers.get("content-type", "")):
             return headers.raw
         headers.add_vary_header("Accept-Encoding")
@@ -152,6 +153,23 @@ class _Compressed:
             headers["ETag"] = _of_coding(etag, self._coding)
         if "content-length" in headers:
             del headers["content-length"]
+        return headers.raw
+
+    def _unchanged(self, headers: MutableHeaders) -> list[tuple[bytes, bytes]]:
+        """Of a 304, which says what the 200 would have said of ETag and Vary.
+
+        api.etags leaves type and length of the document in it; others know no more than the ETag.
+        """
+        etag, size = headers.get("etag", ""), int(headers.get("content-length", 0))
+        is_known = "content-type" in headers
+        if is_known:
+            headers.add_vary_header("Accept-Encoding")
+        compressed = size >= _LEAST_BYTES if is_known else f'-{self._coding}"' in self._sent_tags
+        if self._coding and compressed and etag:
+            headers["ETag"] = _of_coding(etag, self._coding)
+        for name in ("content-type", "content-length"):
+            if name in headers:
+                del headers[name]
         return headers.raw
 
 

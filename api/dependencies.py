@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 
 from api.callers import Caller
+from api.passage import Passage
 from api.workspace import Workspace
-from catalog.errors import NotAllowed
 
 
 def _caller(request: Request) -> Caller | None:
@@ -15,28 +15,32 @@ def _caller(request: Request) -> Caller | None:
 
 
 def _workspace(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Workspace:
-    if caller is not None and not caller.sees_all and "dataset" in request.query_params:
-        raise NotAllowed(
-            f"dataset: user '{caller.user}' sees only rows of collections, and datasets are not "
-            "divided into those: leave it out"
-        )
     return workspace_of(request, caller)
 
 
 def workspace_of(request: Request, caller: Caller | None) -> Workspace:
-    """The home that this server serves, with as much of its catalog as the caller may see."""
+    """The home that this server serves, with as much of it as the caller may see."""
     workspace: Workspace = request.app.state.workspace
     if caller is None or caller.sees_all:
         return workspace
-    return workspace.limited_to(caller.rules)
+    return workspace.limited_to(caller.rules, caller.user)
 
 
 CurrentWorkspace = Annotated[Workspace, Depends(_workspace)]
-"""The home that this server serves, with as much of its catalog as the caller may see."""
+"""The home that this server serves, with as much of it as the caller may see."""
 
 
 CurrentCaller = Annotated[Caller, Depends(_caller)]
 """Who asks."""
+
+
+def _passage(request: Request) -> Passage:
+    passage: Passage = request.state.passage
+    return passage
+
+
+CurrentPassage = Annotated[Passage, Depends(_passage)]
+"""The request itself, which the audit log is told of."""
 
 At = Annotated[
     int | None,

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from api.callers import DISCOVER, below
+from api.methods import allow
 from api.request_id import request_id
 from catalog.errors import (
     AlreadyExists,
@@ -131,7 +132,9 @@ def add_handlers(app: FastAPI) -> None:
         return answer_to(error)
 
     @app.exception_handler(RequestValidationError)
-    async def _request(_request: Request, error: RequestValidationError) -> JSONResponse:
+    async def _request(request: Request, error: RequestValidationError) -> JSONResponse:
+        if (wrong := _wrong_body(request, error)) is not None:
+            return wrong
         found = error.errors()[0]
         place = ".".join(str(part) for part in found["loc"])
         message = str(found["msg"]).removeprefix("Value error, ")
@@ -144,6 +147,48 @@ def add_handlers(app: FastAPI) -> None:
         return problem(422, "InvalidRequest", detail)
 
     @app.exception_handler(HTTPException)
-    async def _http(_request: Request, error: HTTPException) -> JSONResponse:
+    async def _http(request: Request, error: HTTPException) -> JSONResponse:
+        headers = error.headers
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers = {"Allow": allow(request.scope)}  # of all the path's routes, not of one
+        if below(request.url.path, DISCOVER):
+            body = {"reason": str(error.detail), "status": "error"}
+            return _DiscoverJson(body, error.status_code, headers)
+        if error.detail == _UNREAD:
+            return problem(400, "InvalidInput", "body: no JSON: it is nested too deep, or no UTF-8")
         title = HTTPStatus(error.status_code).phrase
-        return problem(error.status_code, title, str(error.detail), error.headers)
+        detail = _said(error, request, headers or {})
+        return problem(error.status_code, title, detail, headers)
+
+
+_UNREAD = "There was an error parsing the body"
+"""The framework's, of JSON that ends in another error than a wrong character."""
+
+
+def _said(error: HTTPException, request: Request, headers: Mapping[str, str]) -> str:
+    """What an error says, also where it is the framework's and says nothing but its name."""
+    path = request.url.path[:200]
+    if error.detail != HTTPStatus(error.status_code).phrase:
+        return str(error.detail)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return f"{path}: this server has no such path; /docs and /openapi.json list those it has"
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return f"{request.method[:20]}: {path} takes {headers['Allow']} only"
+    return str(error.detail)
+
+
+def _wrong_body(request: Request, error: RequestValidationError) -> JSONResponse | None:
+    """The answer to a body that is none of JSON; None where something else is wrong."""
+    found = error.errors()[0]
+    if found["type"] == "json_invalid":
+        place, why = found["loc"][1], found["ctx"]["error"]
+        return problem(400, "InvalidInput", f"body: no JSON from character {place} on: {why}")
+    kind = request.headers.get("content-type", "")
+    is_read = isinstance(error.body, bytes)  # as it came, and not as what JSON stands for
+    if found["loc"][0] != "body" or not is_read:
+        return None
+    return problem(
+        415, "Unsupported Media Type",
+        f"Content-Type '{kind[:80]}': expected application/json, and a body that is JSON",
+        {"Accept": "application/json"},
+    )  # fmt: skip

@@ -16,6 +16,8 @@ _CHANGING = ("PUT", "PATCH", "DELETE")
 _MOST_BYTES = 8 * 2**20
 """Of a document with an ETag; a longer one goes out as it comes."""
 
+_OF_UNCHANGED = ("ETag", "Cache-Control", "Vary", "Content-Type")
+
 _OF_REQUEST = (b"content-length", b"content-type", b"transfer-encoding", b"range")
 
 
@@ -115,7 +117,9 @@ class _Tagged:
         # Asked again each time: who may see it, and what it is, may have changed.
         headers.setdefault("Cache-Control", "private, no-cache")
         if self._known and names(self._known, etag):
-            kept = {name: headers[name] for name in ("ETag", "Cache-Control")}
+            # Type and length, because what the ETag of the compressed answer is goes by them.
+            kept = {name: headers[name] for name in _OF_UNCHANGED if name in headers}
+            kept["Content-Length"] = str(len(body))
             await Response(status_code=304, headers=kept)(self._scope, self._receive, self._send)
             return
         await self._send({**head, "headers": headers.raw})

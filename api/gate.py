@@ -10,6 +10,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 import anyio.to_thread
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers import (
@@ -25,7 +26,7 @@ from api.errors import refusal
 from api.passage import Passage
 from api.shared import Changes
 from catalog import login_throttle, row_collections, tokens, users
-from catalog.errors import FramesiftError, NotAuthenticated
+from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated
 from catalog.record_store import RecordStore
 from catalog.tokens import SCOPES
 from catalog.user_tables import User
@@ -71,6 +72,8 @@ class Gate:
 
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
+                made = Headers(raw=message["headers"]).get("location", "")
+                passage.about = passage.about or made
                 await self._note(passage, message["status"])
             await send(message)
 
@@ -97,6 +100,27 @@ class Gate:
         return await anyio.to_thread.run_sync(
             tokens.log_in, passage.records, user, limiter=self._records
         )
+
+    async def prove(self, passage: Passage, name: str, password: str) -> None:
+        """Go on only where a password is a user's; wrong ones count as those of a login do.
+
+        Raises:
+            NotAllowed: It is not. Who asks is known all the same, so this is no 401.
+            LoginThrottled: Too many were not.
+        """
+        try:
+            await anyio.to_thread.run_sync(
+                _log_in, passage.records, name, password, passage.address, limiter=self._logins
+            )
+        except NotAuthenticated as error:
+            raise NotAllowed("current: is not your password") from error
+
+    async def note_refusal(self, passage: Passage, what: str) -> None:
+        """Write into the audit log what was refused within an answer that is no refusal."""
+        if self._refusals.noted(passage.address):
+            await anyio.to_thread.run_sync(
+                passage.note, what, HTTPStatus.FORBIDDEN, limiter=self._records
+            )
 
     async def _admit(self, passage: "Passage") -> None:
         if not self._authenticates:

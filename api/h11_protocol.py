@@ -1,4 +1,7 @@
-"""HTTP/1.1 as uvicorn and h11 speak it, and one tolerance for Spectrum Discover's clients.
+"""HTTP/1.1 as uvicorn and h11 speak it, stricter in one thing, and with one tolerance.
+
+Stricter: a head that says its body's length in two ways is refused. The tolerance is for Spectrum
+Discover's clients.
 
 Published clients cut their token out of `curl -I` and keep the carriage return that ends the line,
 so that they send ``Authorization: Bearer TOKEN`` with two carriage returns before the line feed.
@@ -18,6 +21,7 @@ _REQUEST_LINE = re.compile(rb"[A-Z]+ [!-~]+ HTTP/1\.[01]")
 _AUTHORIZATION = re.compile(rb"authorization[ \t]*:", re.IGNORECASE)
 _STRAY = re.compile(rb"authorization:[ \t]*bearer [a-z0-9._~+/-]+=*\r", re.IGNORECASE)
 _FOLDS = (b" ", b"\t")
+_TWO_LENGTHS = frozenset((b"content-length", b"transfer-encoding"))
 
 
 class TolerantH11Protocol(H11Protocol):
@@ -42,10 +46,17 @@ class HeadBuffer(ReceiveBuffer):
         lines = super().maybe_extract_lines()
         if lines and self._most_bytes and sum(map(len, lines)) > self._most_bytes:
             raise RemoteProtocolError("the head is too long", error_status_hint=431)
+        if lines and _names(lines[1:]) >= _TWO_LENGTHS:
+            # RFC 9112, 6.1: whoever stands before this server may have gone by the other one.
+            raise RemoteProtocolError("Content-Length together with Transfer-Encoding")
         if lines and (place := _stray(lines)) is not None:
             del lines[place][-1]
             lines.append(bytearray(b"Connection: close"))
         return lines
+
+
+def _names(lines: list[bytearray]) -> frozenset[bytes]:
+    return frozenset(bytes(line.partition(b":")[0].strip().lower()) for line in lines)
 
 
 def _stray(lines: list[bytearray]) -> int | None:

@@ -24,6 +24,7 @@ from catalog.tables import KeptAnswer
 
 _KEYED = re.compile(
     r"/v1/(sources|scans|stagings|jobs|datasets|users|collections|tags"
+    r"|extractions|policies|policies/[^/]+/runs"
     r"|datasets/[^/]+/(splits|extensions))"
 )
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")

@@ -34,6 +34,9 @@ TASKS = Gauge(
     "Asynchronous tasks that are not done.",
     multiprocess_mode="livesum",
 )
+WORKERS_REPLACED = Counter(
+    "framesift_workers_replaced", "Worker processes that others took the place of.", ("why",)
+)
 REFUSED = Counter(
     "framesift_refused_busy", "Requests refused because too many of their kind wait.", ("kind",)
 )

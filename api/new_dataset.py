@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.workspace import Workspace
 from catalog.tables import Dataset
-from pipeline.datasets import Origin, check_name, create_dataset
+from pipeline.datasets import Origin, create_dataset, name_of_new
 from pipeline.derive import Gap, Stores, extend_dataset, split_dataset
 from pipeline.division import FRAME, Division
 from pipeline.keep_away import keep_away_from, union
@@ -74,7 +74,10 @@ class Divided(Apart):
 class NewDataset(Divided):
     """A dataset to be made."""
 
-    name: str = Field(examples=["val-bikes"])
+    name: str = Field(
+        description="Of who sees some rows only, it is saved with the user's: anna~val-bikes.",
+        examples=["val-bikes"],
+    )
     question: Question = Question()
     method: Method | None = Field(
         default=None, description="How to choose among the frames that answer the question."
@@ -135,9 +138,11 @@ def reason_for_none(workspace: Workspace, selection: Selection) -> str:
     return why_empty(workspace.catalog, selection.question, names, timeout_s)
 
 
-def make_dataset(workspace: Workspace, wanted: NewDataset, at: int | None = None) -> Dataset:
-    """Choose frames, of the snapshot ``at`` where one is given, and save them."""
-    check_name(wanted.name)
+def make_dataset(
+    workspace: Workspace, wanted: NewDataset, at: int | None = None, owner: str = ""
+) -> Dataset:
+    """Choose frames, of the snapshot ``at`` where one is given, and save them for a user."""
+    name_of_new(workspace.records, wanted.name)
     division = wanted.division()
     keep_away, others = _keep_away(workspace, wanted)
     method, like = _with_targets(workspace, wanted.method)
@@ -157,9 +162,8 @@ def make_dataset(workspace: Workspace, wanted: NewDataset, at: int | None = None
         built["disjoint_from"] = [found.content_id for found in others]
         built["disjoint_gap_s"] = wanted.min_gap_s
         report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in others]}
-    return save_selection(
-        workspace, wanted, selection, Origin(built=built, seed=wanted.seed, report=report)
-    )
+    origin = Origin(built=built, seed=wanted.seed, report=report, owner=owner)
+    return save_selection(workspace, wanted, selection, origin)
 
 
 def _columns(division: Division) -> list[str]:
@@ -209,22 +213,35 @@ def save_selection(
         selection = with_columns(cursor, selection, _columns(division))
     origin = origin or Origin(seed=wanted.seed)
     with naming(catalog, selection.snapshot, wanted.name):
-        return create_dataset(
+        made = create_dataset(
             workspace.records, workspace.datasets, wanted.name, selection, division, origin
         )
+    return _as_seen(workspace, made)
 
 
-def divide_dataset(workspace: Workspace, name: str, wanted: NewSplit) -> Dataset:
-    """Divide a dataset's frames anew, as a new version of it."""
-    return split_dataset(_stores(workspace), workspace.records.dataset(name), wanted.division())
+def divide_dataset(workspace: Workspace, name: str, wanted: NewSplit, owner: str = "") -> Dataset:
+    """Divide a dataset's frames anew, as a new version of it, for a user."""
+    found = workspace.records.own_dataset(name)
+    made = split_dataset(_stores(workspace), found, wanted.division(), owner)
+    return _as_seen(workspace, made)
 
 
 def grow_dataset(
-    workspace: Workspace, name: str, wanted: NewExtension, at: int | None = None
+    workspace: Workspace,
+    name: str,
+    wanted: NewExtension,
+    at: int | None = None,
+    owner: str = "",
 ) -> Dataset:
-    """Add the frames that a dataset lacks, as a new version of it."""
+    """Add the frames that a dataset lacks, as a new version of it, for a user."""
     gap = Gap(wanted.demands, wanted.split, wanted.min_gap_s, wanted.allow_leakage, wanted.seed)
-    return extend_dataset(_stores(workspace), workspace.records.dataset(name), gap, at)
+    found = workspace.records.own_dataset(name)
+    return _as_seen(workspace, extend_dataset(_stores(workspace), found, gap, at, owner))
+
+
+def _as_seen(workspace: Workspace, made: Dataset) -> Dataset:
+    """What was made, or was there before with the same content, as its maker may see it."""
+    return workspace.records.dataset(f"{made.name}@{made.version}")
 
 
 def _stores(workspace: Workspace) -> Stores:

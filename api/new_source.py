@@ -1,5 +1,6 @@
 """Adding a source: what the route does, and which places may be named over REST."""
 
+import dataclasses
 import ipaddress
 import socket
 from pathlib import Path
@@ -16,13 +17,21 @@ from ingest.sealed_keys import AccessKeys, seal
 from ingest.source_files import open_source, path_of
 from ingest.source_options import SourceOptions
 
+SOURCE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
+"""What a source may be called: a part of paths and file names that means nothing else there."""
+
 
 class NewSource(BaseModel):
     """A source to be added."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(min_length=1, max_length=128, pattern=r"^[^/]+$", examples=["a2d2"])
+    name: str = Field(
+        max_length=128,
+        pattern=SOURCE_NAME,
+        description="Letters, digits, '.', '_' and '-'; begins with a letter, a digit or '_'.",
+        examples=["a2d2"],
+    )
     uri: str = Field(
         min_length=1,
         max_length=4096,
@@ -77,7 +86,7 @@ def add_source(workspace: Workspace, wanted: NewSource, caller: Caller | None) -
     check_text(wanted)
     options = options_of(wanted)
     uri = allowed_place(workspace.settings, wanted.uri, options, caller)
-    return keep_source(workspace, wanted, uri, options)
+    return keep_source(workspace, wanted, uri, fenced(workspace.settings, uri, options, caller))
 
 
 def keep_source(
@@ -165,13 +174,31 @@ def allowed_place(
     return uri
 
 
+def fenced(
+    settings: Settings, uri: str, options: SourceOptions, caller: Caller | None
+) -> SourceOptions:
+    """The options of a source at an allowed place, which keep it below the root that allows it.
+
+    Whoever may write into the folders on its way could have links lead elsewhere later.
+    """
+    if uri.lower().startswith("s3://") or (caller is not None and caller.may("admin")):
+        return options
+    return dataclasses.replace(options, within=str(_root_of(settings, Path(uri)) or ""))
+
+
+def _root_of(settings: Settings, path: Path) -> Path | None:
+    """The folder of ``source_roots`` below which a path lies, links followed."""
+    real = path.resolve()
+    roots = (root.expanduser().resolve() for root in settings.source_roots)
+    return next((root for root in roots if real.is_relative_to(root)), None)
+
+
 def _check_folder(settings: Settings, path: Path, *, is_admin: bool) -> None:
     if not path.is_absolute():
         raise InvalidInput(f"uri {path}: expected an absolute path of the server")
     if is_admin:
         return
-    real = path.resolve()  # links count as where they lead
-    if not any(real.is_relative_to(root.expanduser().resolve()) for root in settings.source_roots):
+    if _root_of(settings, path) is None:
         raise NotAllowed(
             f"uri {path}: lies below none of the folders that this server lets be named "
             "(FRAMESIFT_SOURCE_ROOTS); an admin may name any"
@@ -200,10 +227,23 @@ def _check_host(settings: Settings, endpoint: str) -> None:
             )
 
 
+_NAT64 = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48")))
+_COMPATIBLE = ipaddress.IPv6Network("::/96")
+
+
 def _is_public(text: str) -> bool:
+    """Whether an address is one of the public internet, and every other one that it stands for."""
     address = ipaddress.ip_address(text.partition("%")[0])
-    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-    return (inner or address).is_global and not address.is_multicast
+    found: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = [address]
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:  # itself never global
+            found = [address.ipv4_mapped]
+        if any(address in network for network in (*_NAT64, _COMPATIBLE)):
+            found = [ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)]
+            if address in _NAT64[1]:  # private by itself, and where the IPv4 stands is not fixed
+                return False
+        found += [inner for inner in (address.sixtofour, *(address.teredo or ())) if inner]
+    return all(one.is_global and not one.is_multicast for one in found)
 
 
 def check_text(wanted: NewSource) -> None:

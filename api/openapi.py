@@ -12,8 +12,10 @@ from pydantic import BaseModel, Field
 
 from api.callers import DISCOVER, OPEN, below
 from api.idempotency import takes_key
+from api.openapi_examples import OF_PICTURES, fill_answers, fill_parameters
 
 _CHANGING = ("put", "patch", "delete")
+_PICTURES = ("/v1/images", "/v1/labels", "/v1/overlays")
 
 
 class Problem(BaseModel):
@@ -59,6 +61,7 @@ _OF_CHANGES = {
     "409": "There is one of that name, or the first request with this key is under way.",
     "413": "The body is too long.",
 }
+_OF_BODIES = {"415": "The body is of another type than those that are listed."}
 _OF_CONDITIONS = {"412": "If-Match names another state than there is now."}
 
 _KEY = {
@@ -119,10 +122,23 @@ _EXAMPLES: dict[tuple[str, str], Any] = {
         "kind": "Restricted",
         "values": ["sun", "rain", "fog"],
     },
+    ("patch", "/v1/tags/{tag}"): {"kind": "Restricted", "values": ["sun", "rain", "snow"]},
+    ("post", "/v1/extractions"): {"source": "a2d2", "extractors": ["image"]},
+    ("post", "/v1/policies"): {
+        "name": "bikes",
+        "action": "AUTOTAG",
+        "parameters": {"tags": {"project": "bikes"}},
+        "condition": "bicycle > 5000",
+    },
+    ("patch", "/v1/policies/{name}"): {"state": "inactive"},
     ("post", "/v1/stagings"): {"dataset": "bikes@1"},
     ("post", "/v1/jobs"): {"kind": "train", "dataset": "bikes@1", "workers": 2, "max_steps": 300},
     ("post", "/v1/users"): {"name": "anna", "roles": ["datauser"]},
     ("patch", "/v1/users/{name}"): {"roles": ["dataadmin"]},
+    ("put", "/v1/me/password"): {
+        "current": "the one until now",
+        "password": "the one from now on",
+    },
     ("post", "/v1/tokens"): {"name": "notebook", "scope": "read", "days": 30},
     ("post", "/v1/collections"): {
         "name": "munich",
@@ -164,6 +180,11 @@ def _complete(document: dict[str, Any]) -> None:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             _complete_operation(path, method, operation)
+            if below(path, ("/v1",)):
+                if method == "get" and below(path, _PICTURES):
+                    operation["parameters"] += OF_PICTURES
+                fill_parameters(path, operation)
+                fill_answers(operation, schemas)
 
 
 def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> None:
@@ -171,11 +192,12 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
     operation["security"] = _security(path, of_discover=of_discover)
     answers = operation["responses"]
     content = _content("DiscoverProblem" if of_discover else "Problem")
-    for status, description in _errors(path, method).items():
+    errors = _errors(path, method) | (_OF_BODIES if "requestBody" in operation else {})
+    for status, description in errors.items():
         answers.setdefault(status, {"description": description})
     answers["431"] = {
         "description": "Path, query and headers together are too long.",
-        "content": {"text/plain": {"schema": {"type": "string"}}},  # nobody read them
+        "content": _content("Problem"),  # nobody read them, so of whose route it is is not known
     }
     # Parameters are checked before Discover's own routes are asked.
     answers["422"] = {"description": _ERRORS["422"], "content": _content("Problem")}

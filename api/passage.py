@@ -23,11 +23,13 @@ class Passage:
     Attributes:
         caller: Who asks; None where nobody was asked.
         who: The name for the audit log: what was claimed, until it is proven.
+        about: What it makes or changes, for the audit log; routes say it, and no secrets.
     """
 
     scope: Scope
     caller: Caller | None = None
     who: str = ""
+    about: str = ""
 
     def __post_init__(self) -> None:
         self._headers = Headers(scope=self.scope)
@@ -94,5 +96,5 @@ class Passage:
         """Write this request into the audit log."""
         audit_log.add(
             self.records, self.who, what or self.method, self.path, str(status),
-            address=self.address, request_id=request_id.get(),
+            address=self.address, request_id=request_id.get(), note=self.about,
         )  # fmt: skip

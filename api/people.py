@@ -90,6 +90,10 @@ class AuditBody(BaseModel):
     target: str = Field(examples=["/v1/datasets"])
     outcome: str = Field(description="HTTP status, or 'done'.", examples=["201"])
     request_id: str
+    note: str = Field(
+        description="What was made or changed, where the target does not say it.",
+        examples=["user anna: roles datauser"],
+    )
 
     @classmethod
     def of(cls, entry: AuditEntry) -> "AuditBody":
@@ -103,6 +107,7 @@ class AuditBody(BaseModel):
             target=entry.target,
             outcome=entry.outcome,
             request_id=entry.request_id,
+            note=entry.note,
         )
 
 

@@ -28,9 +28,8 @@ async def _keep(app: FastAPI) -> None:
         # Not opened for this: a store is opened when it is first used.
         catalog = vars(app.state.workspace).get("catalog")
         HOT_BYTES.set(catalog.hot.held_bytes if catalog is not None and catalog.hot else 0)
-        statements = app.state.statements.statistics()
-        STATEMENTS.labels("running").set(statements.borrowed_tokens)
-        STATEMENTS.labels("waiting").set(statements.tasks_waiting)
+        STATEMENTS.labels("running").set(app.state.statements.running)
+        STATEMENTS.labels("waiting").set(app.state.statements.waiting)
         if hasattr(app.state, "tasks"):
             TASKS.set(app.state.tasks.unfinished)
         await asyncio.sleep(_EVERY_S)

@@ -20,7 +20,7 @@ from api.request_id import request_id, taken_or_made
 _LOG = logging.getLogger(__name__)
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_TIMED = frozenset({"search", "selection", "statistics", "picture"})
+_TIMED = frozenset({"search", "selection", "statistics", "picture", "assistant"})
 _GONE = 499
 """As nginx calls a client that left before its answer began."""
 

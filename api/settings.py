@@ -63,6 +63,11 @@ class Settings(BaseSettings):
         pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$",
         description="Memory that a process's queries may take.",
     )
+    query_spill: str = Field(
+        default="32GB",
+        pattern=r"^\d+(\.\d+)? ?([KMGT]i?B)$",
+        description="Temporary disk space that a process's queries may take beyond their memory.",
+    )
     hot_memory_mb: int | None = Field(
         default=None,
         ge=0,
@@ -76,7 +81,7 @@ class Settings(BaseSettings):
         default=32, ge=1, le=256, description="Statements that a server process runs at once."
     )
     statements_waiting: int = Field(
-        default=256, ge=0, description="Statements that wait for their turn; more are refused."
+        default=512, ge=0, description="Statements that wait for their turn; more are refused."
     )
     connections: int = Field(
         default=16_384,
@@ -97,6 +102,12 @@ class Settings(BaseSettings):
     )
     keep_alive_s: int = Field(
         default=15, gt=0, description="How long a connection may wait for its next request [s]."
+    )
+    worker_timeout_s: float = Field(
+        default=30.0,
+        ge=2,
+        description="How long one of several server processes may stand still before it is "
+        "replaced [s].",
     )
     max_body_mb: int = Field(default=16, ge=1, description="What a request's body may have [MiB].")
     max_file_mb: int = Field(

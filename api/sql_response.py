@@ -17,6 +17,7 @@ from api.discover.task_files import Output
 from api.discover.tasks import PATIENCE_S, Task
 from api.errors import headers_of
 from api.metrics import REFUSED, observe_query
+from api.turns import Turn, Turns, whose
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, ServerBusy
 from query.result_format import MEDIA_TYPES, Format, encoded
@@ -31,8 +32,6 @@ CONTENT_TYPES = {
     "csv-named": "text/csv; charset=utf-8; header=present",
 }
 """Format -> the Content-Type of an answer in it."""
-
-_RETRY_S = 10.0
 
 _detached: set["asyncio.Future[None]"] = set()
 """What runs on after its answer: nobody else holds it."""
@@ -83,22 +82,21 @@ class SqlResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the statement and send its rows."""
-        # Other requests have threads of their own.
-        limiter: CapacityLimiter = scope["app"].state.statements
-        if limiter.statistics().tasks_waiting >= self._workspace.settings.statements_waiting:
+        turns: Turns = scope["app"].state.statements
+        try:
+            turn = turns.enter(whose(scope))
+        except ServerBusy as error:
             REFUSED.labels("sql").inc()
-            error = ServerBusy(_RETRY_S)
             answer = self._refusal(error)
             answer.headers.update(headers_of(error))
             await answer(scope, receive, send)
             return
-        watching = asyncio.create_task(self._cancel_at_disconnect(receive))
-        running = asyncio.ensure_future(
-            to_thread.run_sync(self._run, scope, receive, send, limiter=limiter)
-        )
+        gone = asyncio.get_running_loop().create_future()
+        watching = asyncio.create_task(self._cancel_at_disconnect(receive, gone))
+        running = asyncio.create_task(self._in_turn(turn, gone, scope, receive, send))
         try:
             await asyncio.wait({running}, timeout=None if self._later is None else PATIENCE_S)
-            handed = None if running.done() or self._begun else await self._hand_over()
+            handed = None if running.done() or self._begun else await self._hand_over(turn)
             if handed is None:
                 await running
                 return
@@ -110,8 +108,28 @@ class SqlResponse(Response):
             watching.cancel()
             if self._task is None:
                 self._cancellation.cancel()
+                turn.withdraw()
 
-    async def _hand_over(self) -> Response | None:
+    async def _in_turn(
+        self,
+        turn: Turn,
+        gone: "asyncio.Future[None]",
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        try:
+            if not turn.came.done():
+                came = asyncio.wrap_future(turn.came)
+                await asyncio.wait({came, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not gone.done():
+                # Other requests have threads of their own; here every place has one.
+                threads = CapacityLimiter(1)
+                await to_thread.run_sync(self._run, scope, receive, send, limiter=threads)
+        finally:
+            turn.end()
+
+    async def _hand_over(self, turn: Turn) -> Response | None:
         """Let the statement go on as a task; None where its rows are there now, or it cannot."""
         if self._later is None:
             return None
@@ -123,14 +141,16 @@ class SqlResponse(Response):
         with self._lock:
             if not self._begun and not self._cancellation.cancelled:
                 self._task = task
+                task.turn = turn
                 return answer
         task.abandon()
         task.run(_nothing)
         return None
 
-    async def _cancel_at_disconnect(self, receive: Receive) -> None:
+    async def _cancel_at_disconnect(self, receive: Receive, gone: "asyncio.Future[None]") -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
+        gone.set_result(None)
         self._cancellation.cancel()
 
     def _run(self, scope: Scope, receive: Receive, send: Send) -> None:

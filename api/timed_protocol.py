@@ -6,6 +6,7 @@ there are; of those that ask nothing the oldest give way to new ones.
 """
 
 import asyncio
+import json
 import logging
 import sys
 from collections import OrderedDict
@@ -24,6 +25,13 @@ _LEAST_BYTES_PER_S = 4096
 _UNREAD_S = 10.0
 """How long the rest of a body is taken and thrown away when its request has been answered: a client
 that is still sending would not see an answer before the connection is cut."""
+
+_UNREADABLE = (
+    "no HTTP/1.1 that can be read: a wrong first line or header, no Host, or a body whose length "
+    "is not said, or said by Content-Length and Transfer-Encoding both"
+)
+_TOO_LONG = "path, query and headers together are too long; send fewer"
+_LATE = "the request did not come in time; send it again, and faster"
 
 
 class TimedProtocol(TolerantH11Protocol):
@@ -85,14 +93,15 @@ class TimedProtocol(TolerantH11Protocol):
         super().resume_writing()
         self._stop_unread()
 
-    def send_400_response(self, msg: str) -> None:
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  uvicorn calls it
         """400, or what h11 takes for a better answer, such as 431 for a head that is too long."""
         error = sys.exception()
         status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
+        # Of h11's own words none: they repeat what came, and that may be a token.
         if status == HTTPStatus.BAD_REQUEST:
-            super().send_400_response(msg)
+            self._refuse(HTTPStatus.BAD_REQUEST, _UNREADABLE)
         else:
-            self._refuse(HTTPStatus(status))
+            self._refuse(HTTPStatus(status), _TOO_LONG)
 
     def _watch_input(self, *, begun: bool) -> None:
         """Have a timer for what is awaited of the client.
@@ -135,7 +144,7 @@ class TimedProtocol(TolerantH11Protocol):
 
     def _head_late(self) -> None:
         if len(self.conn._receive_buffer):
-            self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, _LATE)
         else:
             self.transport.close()
 
@@ -147,14 +156,20 @@ class TimedProtocol(TolerantH11Protocol):
         elif self.cycle.response_started:
             self.transport.abort()
         else:
-            self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT, _LATE)
 
-    def _refuse(self, status: HTTPStatus) -> None:
+    def _refuse(self, status: HTTPStatus, why: str) -> None:
         """An answer of the connection's own, and its end; no part of the application sees it."""
-        body = f"{status.phrase}\n".encode()
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self.cycle.response_started:
+                self.transport.abort()  # a second head would be read as bytes of the first's body
+                return
+            self.cycle.disconnected = True  # what it answers now is sent to nobody
+            self.cycle.message_event.set()
+        body = _problem(status, why)
         self.transport.write(
             f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\n"
-            f"Content-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"Content-Type: application/problem+json\r\nContent-Length: {len(body)}\r\n\r\n"
             .encode() + body
         )  # fmt: skip
         self.transport.close()
@@ -178,6 +193,12 @@ class TimedProtocol(TolerantH11Protocol):
 
     def _later(self, seconds: float, what: Any, *arguments: object) -> asyncio.TimerHandle:
         return self.loop.call_later(seconds, partial(what, *arguments))
+
+
+def _problem(status: HTTPStatus, why: str) -> bytes:
+    """As the application's own (api.errors), with no request whose id it could name."""
+    body = {"type": "about:blank", "title": status.phrase, "status": status, "detail": why}
+    return json.dumps(body).encode()
 
 
 def protocol_of(settings: Settings) -> type[TimedProtocol]:

@@ -1,14 +1,18 @@
 """One process that serves: the whole server, or one of several on its socket."""
 
+import asyncio
 import os
 import signal
 import socket
 import threading
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.process import BaseProcess, parent_process
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 import uvicorn
 
@@ -26,6 +30,21 @@ _ACCEPTED_AT_ONCE = 8
 
 _BACKLOG = 2048
 _GRACE_S = 1.0
+_BEAT_S = 0.5
+
+_TLS_BYTES = 32 << 10
+"""Read at once from a connection of TLS. asyncio takes 256 KiB for each, and an idle connection had
+280 kB; so it has 58."""
+
+
+class Beat(Protocol):
+    """A number in memory that a worker shares with its supervisor, and that grows while it works.
+
+    Attributes:
+        value: The number; 0 until the worker serves.
+    """
+
+    value: int
 
 
 @dataclass(frozen=True)
@@ -59,12 +78,25 @@ class Serving:
     folder: str | None = None
 
 
-def run_worker(serving: Serving, listener: socket.socket) -> None:
-    """Serve in a process that the supervisor started, until it says so or is gone."""
+def run_worker(serving: Serving, listener: socket.socket, beat: Beat, lost: str) -> None:
+    """Serve in a process that the supervisor started, until it says so or is gone.
+
+    Args:
+        serving: What, and how.
+        listener: Where it accepts.
+        beat: By which it is seen to work.
+        lost: Why another one's place is taken, to be counted; "" where none is.
+    """
     parent = parent_process()
     assert parent is not None
     threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
-    serve_on(serving, listener)
+    assert serving.folder is not None
+    count_together(serving.folder)
+    if lost:
+        from api.metrics import WORKERS_REPLACED
+
+        WORKERS_REPLACED.labels(lost).inc()
+    serve_on(serving, listener, beat)
 
 
 def _end_with(parent: BaseProcess) -> None:
@@ -72,11 +104,15 @@ def _end_with(parent: BaseProcess) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def serve_on(serving: Serving, listener: socket.socket) -> None:
-    """Serve until a signal ends it, and the process with it."""
+def serve_on(serving: Serving, listener: socket.socket, beat: Beat | None = None) -> None:
+    """Serve until a signal ends it, and the process with it.
+
+    Args:
+        serving: What, and how.
+        listener: Where it accepts.
+        beat: Who watches over the process sees by it that its event loop turns.
+    """
     folder = serving.folder
-    if folder is not None:
-        count_together(folder)
     from api.app import create_app  # counts as it is imported
     from api.timed_protocol import protocol_of
 
@@ -94,8 +130,13 @@ def serve_on(serving: Serving, listener: socket.socket) -> None:
         """Serves on for a while when it is told to stop, and ends in time."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            loop = asyncio.get_running_loop()
+            if serving.certificate is not None:
+                _limit_tls(loop, serving.settings.head_timeout_s)
             await super().startup(sockets)
             listener.listen(_BACKLOG)
+            if beat is not None:
+                _beat(loop, beat)
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
             """The handler of SIGTERM and SIGINT; a second SIGINT waits for nothing."""
@@ -105,8 +146,8 @@ def serve_on(serving: Serving, listener: socket.socket) -> None:
                 return
             stopping.begin(serving.drain_s + serving.shutdown_s)
             ended_by.append(sig)
-            # A query outside of SqlResponse is ended by nobody. What a request writes is
-            # committed whole or not at all, so it may be cut short.
+            # What is cut is cancelled, but for what writes: that is committed whole or not at all,
+            # so it may be cut short.
             _after(serving.drain_s + serving.shutdown_s + _GRACE_S, lambda: os._exit(128 + sig))
             if serving.drain_s:
                 _after(serving.drain_s, self._stop)
@@ -121,6 +162,20 @@ def serve_on(serving: Serving, listener: socket.socket) -> None:
     for sig in ended_by:
         signal.signal(sig, signal.SIG_DFL)
         signal.raise_signal(sig)
+
+
+def _limit_tls(loop: asyncio.AbstractEventLoop, handshake_s: float) -> None:
+    """Have connections of TLS take little memory, and not long until they ask something."""
+    # uvicorn has no option for either.
+    SSLProtocol.max_size = _TLS_BYTES
+    loop.create_server = partial(  # type: ignore[method-assign]
+        loop.create_server, ssl_handshake_timeout=handshake_s
+    )
+
+
+def _beat(loop: asyncio.AbstractEventLoop, beat: Beat) -> None:
+    beat.value += 1
+    loop.call_later(_BEAT_S, _beat, loop, beat)
 
 
 def _after(seconds: float, what: Callable[[], None]) -> None:

@@ -13,11 +13,14 @@ from api.settings import Settings
 from catalog.limited_store import LimitedStore
 from catalog.location import CatalogLocation
 from catalog.postgres import Postgres
+from catalog.private_files import tighten
 from catalog.record_store import RecordStore
 from catalog.s3_prefix import S3Access, S3Prefix
 from catalog.store import CatalogStore
 from ingest import sealed_keys
 from ingest.sealed_keys import SecretKey
+from pipeline.limited_records import LimitedRecords
+from pipeline.seen_datasets import SeenDatasets
 from query.collection_rule import rows_of
 
 
@@ -65,7 +68,8 @@ class Workspace:
         """
         self.settings, self.serves, self._processes = settings, serves, processes
         self.home = settings.home.expanduser().absolute()
-        self._limited: OrderedDict[tuple[str, ...], Workspace] = OrderedDict()
+        self._limited: OrderedDict[tuple[str, ...], tuple[LimitedStore, SeenDatasets]]
+        self._limited = OrderedDict()
         self._limiting = threading.Lock()
         given = settings.secret_key.get_secret_value() if settings.secret_key else ""
         sealed_keys.use(SecretKey(self.home / "secret.key", given))
@@ -97,6 +101,7 @@ class Workspace:
             self.catalog_location,
             lock_wait_s=self.settings.lock_wait_s,
             memory_limit=self.settings.query_memory,
+            spill_limit=self.settings.query_spill,
             hot_memory_mb=self._hot_memory_mb if self.serves else 0,
         )
 
@@ -105,22 +110,33 @@ class Workspace:
         given = self.settings.hot_memory_mb
         return (memory_mb() // 4 if given is None else given) // self._processes
 
-    def limited_to(self, rules: tuple[str, ...]) -> "Workspace":
-        """The same home for somebody who sees the rows of collections with these rules, or none."""
+    def limited_to(self, rules: tuple[str, ...], user: str) -> "Workspace":
+        """The same home for a user who sees the rows of collections with these rules, or none."""
         with self._limiting:
-            limited = self._limited.pop(rules, None)
-            if limited is None:
-                limited = copy(self)
-                limits = {"memory_limit": self.settings.query_memory}
-                limited.catalog = LimitedStore(self.catalog, rows_of(rules), limits)
-            self._limited[rules] = limited
+            rows = self._limited.pop(rules, None)
+            if rows is None:
+                limits = {
+                    "memory_limit": self.settings.query_memory,
+                    "max_temp_directory_size": self.settings.query_spill,
+                }
+                catalog = LimitedStore(self.catalog, rows_of(rules), limits)
+                folder = self.home / "seen"
+                rows = catalog, SeenDatasets(catalog, folder, self.settings.query_timeout_s)
+            self._limited[rules] = rows
             while len(self._limited) > _LIMITED:
                 self._limited.popitem(last=False)
-            return limited
+        limited = copy(self)
+        limited.catalog, seen = rows
+        limited.records = LimitedRecords(self.records, seen, user)
+        return limited
 
     @cached_property
     def records(self) -> RecordStore:
         """The records of sources, scans, datasets and jobs."""
+        if (
+            self.home / "records" / "records.sqlite"
+        ).is_file():  # it is a home, and no other folder
+            tighten(self.home)
         return RecordStore(
             database_at(self.settings.records) or self.home / "records" / "records.sqlite",
             lock_wait_s=self.settings.lock_wait_s,
@@ -166,6 +182,6 @@ class Workspace:
     def close(self) -> None:
         """Close what is open."""
         while self._limited:
-            self._limited.popitem()[1].catalog.close()
+            self._limited.popitem()[1][0].close()
         if "catalog" in self.__dict__:
             self.catalog.close()

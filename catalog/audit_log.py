@@ -18,6 +18,7 @@ def add(
     *,
     address: str = "",
     request_id: str = "",
+    note: str = "",
 ) -> None:
     """Keep an entry, of texts that are cut to what their columns hold."""
     with records.session() as session:
@@ -29,6 +30,7 @@ def add(
                 target=_cut(target, 1024),
                 outcome=_cut(outcome, 64),
                 request_id=_cut(request_id, 64),
+                note=_cut(note, 1024),
             )
         )
 

@@ -104,6 +104,9 @@ class Lake:
             self.connection = duckdb.connect(
                 ":memory:", config={**SAFE, "temp_directory": new_spill_folder(), **limits}
             )
+            if (spill := limits.get("max_temp_directory_size")) is not None:
+                # DuckDB 1.5.5 shows it as given above, and keeps to it only as set here.
+                self.connection.execute(f"SET max_temp_directory_size = '{quoted(spill)}'")
         except duckdb.Error as error:
             raise InvalidInput(f"catalog limits {limits}: {one_line(error)}") from error
         try:

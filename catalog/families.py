@@ -27,6 +27,9 @@ TYPES: dict[str, pa.DataType] = {
 }
 """Types a tag may have, and Arrow's for each."""
 
+MOST_TAGS = 4_000
+"""Of a catalog: a Db2 result has at most 4,096 columns, and metaocean_view has all."""
+
 NAME_CHARACTERS = 64
 """Longest name of a tag or family."""
 
@@ -186,6 +189,11 @@ def missing_columns(
                 f"tag '{tag}' of family {family} is {held[tag].type}, got {kind}; keep its type, "
                 f"choose another name, or drop the family first: framesift tags drop {family}"
             )
+    if missing and len(held) + len(missing) > MOST_TAGS:
+        raise InvalidInput(
+            f"tag family '{family}': {len(missing):,} new tags, and the catalog has {len(held):,} "
+            f"of at most {MOST_TAGS:,}; drop a family that is not needed: framesift tags drop"
+        )
     return missing
 
 

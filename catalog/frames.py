@@ -33,7 +33,7 @@ from catalog.records import (
     make_fkey,
 )
 from catalog.select_only import class_matrix, kept
-from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
+from catalog.store import LAKE, CatalogStore, snapshot_of
 
 _FETCHED_ROWS = 10_000
 
@@ -186,13 +186,10 @@ def info(store: CatalogStore) -> CatalogInfo:
     with store.reading() as cursor:
         counts = cursor.execute(
             f"SELECT (SELECT count(*) FROM {LAKE}.main.{FILES}), "
-            f"(SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS}), "
-            "(SELECT count(*) FROM duckdb_views() WHERE database_name = ? AND schema_name = ? "
-            "AND starts_with(view_name, 't_'))",
-            [LAKE, DISCOVER],
+            f"(SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS})"
         ).fetchone()
-        files, frames, tags = counts or (0, 0, 0)
-        return CatalogInfo(snapshot_of(cursor), files, frames, tags)
+        files, frames = counts or (0, 0)
+        return CatalogInfo(snapshot_of(cursor), files, frames, len(tag_columns(cursor)))
 
 
 def class_shares(

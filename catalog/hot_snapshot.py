@@ -107,6 +107,8 @@ class HotSnapshot:
         # The tables count: a limit for questions alone could be less than is held already.
         connection.execute(f"SET memory_limit = '{int(held) + int(for_questions)}B'")
         connection.execute(f"SET temp_directory = '{new_spill_folder()}'")
+        if (spill := limits.get("max_temp_directory_size")) is not None:
+            connection.execute(f"SET max_temp_directory_size = '{spill}'")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return int(held)

@@ -52,7 +52,11 @@ _SCHEMAS = (LAKE, "main", DISCOVER)
 
 
 class LimitedStore(CatalogStore):
-    """The rows of a catalog for which a condition holds; it cannot be written."""
+    """The rows of a catalog for which a condition holds; it cannot be written.
+
+    Attributes:
+        condition: Which rows, in DuckDB's SQL over the columns of ROW.
+    """
 
     def __init__(self, whole: CatalogStore, condition: str, limits: dict[str, str]) -> None:
         """Open nothing yet.
@@ -64,7 +68,7 @@ class LimitedStore(CatalogStore):
         """
         self.location, self.lock_wait_s = whole.location, whole.lock_wait_s
         self.hot = None
-        self._whole, self._condition, self._limits = whole, condition, limits
+        self._whole, self.condition, self._limits = whole, condition, limits
         self._opened: OrderedDict[int, Lake] = OrderedDict()
         self._opening = threading.Lock()
 
@@ -93,6 +97,11 @@ class LimitedStore(CatalogStore):
     ) -> AbstractContextManager[Callable[[], None]]:
         """Refused, and with it writing."""
         raise NotAllowed("the catalog is written by those who may see every row")
+
+    @override
+    def kept_still(self, held: str) -> AbstractContextManager[Callable[[], None]]:
+        """As CatalogStore's: who holds it writes nothing."""
+        return self._whole.kept_still(held)
 
     @override
     def _reader_cursor(self, at: int | None) -> duckdb.DuckDBPyConnection:
@@ -124,7 +133,7 @@ class LimitedStore(CatalogStore):
         with translated(self.location):
             lake = Lake(self.location, self._limits, read_only=True, at=number, attached_as=STORED)
             try:
-                _create_views(lake.connection, number, self._condition)
+                _create_views(lake.connection, number, self.condition)
             except BaseException:
                 lake.close()
                 raise

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from catalog.errors import StorageError
 from catalog.postgres import Postgres
+from catalog.private_files import make_private_folder
 from catalog.s3_prefix import S3Prefix
 from catalog.write_lock import write_lock
 
@@ -60,7 +61,7 @@ class CatalogLocation:
             folders.insert(0, self.metadata.parent)
         for folder in folders:
             try:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_private_folder(folder)
             except OSError as error:
                 raise StorageError(
                     f"{error.filename}: the catalog's folder cannot be made: {error.strerror}",

@@ -2,10 +2,21 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sqlalchemy import Engine, create_engine, delete, event, func, inspect, or_, select, text
+from sqlalchemy import (
+    Engine,
+    Select,
+    create_engine,
+    delete,
+    event,
+    func,
+    inspect,
+    or_,
+    select,
+    text,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import (
     DataError,
@@ -28,11 +39,12 @@ from catalog.errors import (
     StorageError,
 )
 from catalog.postgres import Postgres
+from catalog.private_files import make_private_file, make_private_folder
 from catalog.records import PLATFORMS, Problem
 from catalog.tables import Dataset, Job, Scan, ScanProblem, Source, Staging, TagDefinition
 from catalog.write_lock import write_lock
 
-NEWEST = "0007"
+NEWEST = "0009"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 _KEYS_PER_STATEMENT = 500
@@ -44,7 +56,18 @@ _TRANSACTION_LOCK = 0x6672616D65  # any number that no other program of the data
 
 
 class RecordStore:
-    """The records of one Framesift home. Safe to use from several threads and processes."""
+    """The records of one Framesift home. Safe to use from several threads and processes.
+
+    Attributes:
+        user: Who asks, where that one sees some rows only; else empty.
+    """
+
+    user: str = ""
+
+    @property
+    def own_names(self) -> str:
+        """What names of new datasets and jobs begin with, to be told from those of others."""
+        return f"{self.user}~" if self.user else ""
 
     def __init__(self, place: Path | Postgres, *, lock_wait_s: float = 60.0) -> None:
         """Open the database, made or migrated first where needed.
@@ -61,11 +84,13 @@ class RecordStore:
         self.place = place
         if isinstance(place, Path):
             try:
-                place.parent.mkdir(parents=True, exist_ok=True)
+                make_private_folder(place.parent)
             except OSError as error:
                 raise StorageError(
                     f"{place.parent}: cannot be made: {error.strerror}", str(place.parent)
                 ) from error
+            with suppress(OSError):  # SQLite says what is wrong
+                make_private_file(place)
         self.engine = _sqlite_engine(place) if isinstance(place, Path) else _postgres_engine(place)
         with _translated(place):
             self._migrate(lock_wait_s)
@@ -276,9 +301,9 @@ class RecordStore:
 
     def class_names(self) -> dict[str, str]:
         """Class name of each class tag, in class order."""
-        with self.session() as session:
-            rows = session.scalars(
-                select(TagDefinition)
+        with self.reading() as session:
+            rows = session.execute(
+                select(TagDefinition.tag, TagDefinition.title)
                 .where(TagDefinition.family == "class_pixels")
                 .order_by(TagDefinition.position)
             )
@@ -300,10 +325,18 @@ class RecordStore:
 
     # Datasets
 
-    def datasets(self) -> list[Dataset]:
-        """Every version of every dataset, by name, oldest version first."""
-        with self.session() as session:
-            return list(session.scalars(select(Dataset).order_by(Dataset.name, Dataset.version)))
+    def datasets(self, name: str | None = None) -> list[Dataset]:
+        """Every version of every dataset, or of that one; by name, oldest version first."""
+        query = select(Dataset).order_by(Dataset.name, Dataset.version)
+        if name is not None:
+            query = query.where(Dataset.name == name)
+        with self.reading() as session:
+            return list(session.scalars(query))
+
+    def versions(self, name: str) -> list[Dataset]:
+        """Versions that "name" or "name@version" means, newest first; none where there is none."""
+        with self.reading() as session:
+            return list(session.scalars(_named(name)))
 
     def dataset(self, name: str) -> Dataset:
         """A dataset by "name" (its newest version) or "name@version".
@@ -311,14 +344,8 @@ class RecordStore:
         Raises:
             NotFound: There is none.
         """
-        base, _, version = name.partition("@")
-        query = select(Dataset).where(Dataset.name == base)
-        if version:
-            # A number of more digits than SQLite holds is no version either.
-            known = version.isascii() and version.isdigit() and len(version) < 19
-            query = query.where(Dataset.version == (int(version) if known else -1))
-        with self.session() as session:
-            found = session.scalar(query.order_by(Dataset.version.desc()).limit(1))
+        with self.reading() as session:
+            found = session.scalar(_named(name).limit(1))
             if found is None:
                 names = session.scalars(select(Dataset.name).distinct().order_by(Dataset.name))
                 listed = ", ".join(names)
@@ -329,7 +356,28 @@ class RecordStore:
                 )
             return found
 
+    def whole_dataset(self, name: str) -> Dataset:
+        """As `dataset`, for what needs each of its frames.
+
+        Raises:
+            NotFound: There is none.
+            NotAllowed: Not all of its frames may be seen.
+        """
+        return self.dataset(name)
+
+    def own_dataset(self, name: str) -> Dataset:
+        """As `whole_dataset`, for what makes another version of it.
+
+        Raises:
+            NotFound: There is none.
+            NotAllowed: Not all of its frames may be seen, or it is somebody else's.
+        """
+        return self.whole_dataset(name)
+
     # Jobs
+
+    def _seen_jobs(self) -> Select[Job]:
+        return select(Job)
 
     def job(self, name: str) -> Job:
         """The job of that name.
@@ -338,7 +386,7 @@ class RecordStore:
             NotFound: There is none.
         """
         with self.reading() as session:
-            job = session.scalar(select(Job).where(Job.name == name))
+            job = session.scalar(self._seen_jobs().where(Job.name == name))
             if job is None:
                 raise NotFound("job", name, "see framesift jobs list")
             return job
@@ -359,7 +407,7 @@ class RecordStore:
             before: Only those with a smaller id.
             limit: At most so many.
         """
-        query = select(Job).order_by(Job.id.desc()).limit(limit)
+        query = self._seen_jobs().order_by(Job.id.desc()).limit(limit)
         if kind is not None:
             query = query.where(Job.kind == kind)
         if states is not None:
@@ -370,6 +418,9 @@ class RecordStore:
             return list(session.scalars(query))
 
     # Stagings
+
+    def _seen_stagings(self) -> Select[Staging, Dataset]:
+        return select(Staging, Dataset).join(Dataset)
 
     def stagings(
         self,
@@ -385,7 +436,7 @@ class RecordStore:
             before: Only those with a smaller id.
             limit: At most so many.
         """
-        query = select(Staging, Dataset).join(Dataset).order_by(Staging.id.desc()).limit(limit)
+        query = self._seen_stagings().order_by(Staging.id.desc()).limit(limit)
         if dataset_id is not None:
             query = query.where(Staging.dataset_id == dataset_id)
         if before is not None:
@@ -406,6 +457,19 @@ class RecordStore:
         if not found or found[0][0].id != number:
             raise NotFound("staging", str(number), "GET /v1/stagings lists them")
         return found[0]
+
+
+def _named(name: str) -> Select[Dataset]:
+    """Datasets by "name" or "name@version", newest first."""
+    # The "@" of a user's name is before the "~" that ends it in the names of their datasets.
+    owner, mark, rest = name.rpartition("~")
+    base, _, version = rest.partition("@")
+    query = select(Dataset).where(Dataset.name == owner + mark + base)
+    if version:
+        # A number of more digits than SQLite holds is no version either.
+        known = version.isascii() and version.isdigit() and len(version) < 19
+        query = query.where(Dataset.version == (int(version) if known else -1))
+    return query.order_by(Dataset.version.desc())
 
 
 def _sqlite_engine(path: Path) -> Engine:

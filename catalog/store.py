@@ -65,6 +65,7 @@ class CatalogStore:
         *,
         lock_wait_s: float = 60.0,
         memory_limit: str = "2GB",
+        spill_limit: str = "32GB",
         threads: int | None = None,
         hot_memory_mb: int = 0,
     ) -> None:
@@ -74,6 +75,7 @@ class CatalogStore:
             location: Where it lies.
             lock_wait_s: How long a write waits for another one to finish.
             memory_limit: What one process's queries may take, as DuckDB spells it.
+            spill_limit: What they may take on the disk when that is not enough.
             threads: Threads of one process's queries; all cores when None.
             hot_memory_mb: Memory to hold the newest snapshot in, for a process that answers many
                 questions [MB]; 0 holds none.
@@ -86,7 +88,7 @@ class CatalogStore:
         """
         self.location = location
         self.lock_wait_s = lock_wait_s
-        self._limits = {"memory_limit": memory_limit}
+        self._limits = {"memory_limit": memory_limit, "max_temp_directory_size": spill_limit}
         if threads is not None:
             self._limits["threads"] = str(threads)
         # By the snapshot they are fixed at, least recently used first; None follows the newest.
@@ -271,6 +273,14 @@ class CatalogStore:
             StorageError: The lock cannot be asked for.
         """
         return self.location.lock(name, self.lock_wait_s if wait_s is None else wait_s, held)
+
+    def kept_still(self, held: str) -> AbstractContextManager[Callable[[], None]]:
+        """A block during which nothing is written, and no snapshot expires; as `lock`.
+
+        Args:
+            held: What it is for, for those who wait.
+        """
+        return self.lock(WRITE_LOCK, held)
 
     def snapshot(self) -> int:
         """Number of the newest committed snapshot."""

@@ -3,7 +3,16 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    ForeignKey,
+    Index,
+    String,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
@@ -109,6 +118,8 @@ class Dataset(Base):
     parents: Mapped[list[Any]] = mapped_column(default=list)
     # What was achieved of what was wanted, and how its splits are kept apart.
     report: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    # Name of the user who made it; empty where it was made on the machine's own command line.
+    owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
     created: Mapped[datetime] = mapped_column(default=now)
 
 
@@ -148,6 +159,8 @@ class Job(Base):
     metrics: Mapped[dict[str, Any]] = mapped_column(default=dict)
     paths: Mapped[dict[str, Any]] = mapped_column(default=dict)
     error: Mapped[str] = mapped_column(default="")
+    # Name of the user who began it, where that one sees some rows only; else empty.
+    owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
     created: Mapped[datetime] = mapped_column(default=now)
     started: Mapped[datetime | None]
     finished: Mapped[datetime | None]

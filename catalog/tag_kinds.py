@@ -145,7 +145,8 @@ def check_values(
 
 def _has_table(cursor: duckdb.DuckDBPyConnection) -> bool:
     row = cursor.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND table_name = ?",
+        # duckdb_tables() does not know the views that a limited catalog has in place of tables.
+        "SELECT count(*) FROM duckdb_columns() WHERE database_name = ? AND table_name = ?",
         [LAKE, TABLE],
     ).fetchone()
     return bool(row and row[0])

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from catalog.tables import Base, now
@@ -85,6 +85,8 @@ class AuditEntry(Base):
     # HTTP status, "done", or what was wrong.
     outcome: Mapped[str] = mapped_column(String(64))
     request_id: Mapped[str] = mapped_column(String(64))
+    # What was made or changed, where the target does not say it: names, roles, no secrets.
+    note: Mapped[str] = mapped_column(String(1024), default="", server_default=text("''"))
 
 
 class LoginFailure(Base):

@@ -11,17 +11,20 @@ Needs httpx and nothing else of Framesift; pyarrow, pandas and Pillow only where
 for in their form. Reads no environment variables. See docs/python.md.
 """
 
-from framesift.client import Client, connect
+from framesift.client import Client, connect, log_in
 from framesift.datasets import Dataset, demand
 from framesift.errors import (
     AlreadyExists,
     FramesiftServerError,
+    FramesiftWarning,
     InvalidQuestion,
     JobFailed,
+    MissingPackage,
     NoAnswer,
     NotAllowed,
     NotAuthenticated,
     NotFound,
+    NotSupported,
     ServerFailed,
     SqlError,
     Throttled,
@@ -31,6 +34,7 @@ from framesift.errors import (
 from framesift.frames import Frame
 from framesift.jobs import Job
 from framesift.picture import Picture
+from framesift.policies import Policy
 from framesift.selection import Selection
 from framesift.sql import SqlResult
 
@@ -40,14 +44,18 @@ __all__ = [
     "Dataset",
     "Frame",
     "FramesiftServerError",
+    "FramesiftWarning",
     "InvalidQuestion",
     "Job",
     "JobFailed",
+    "MissingPackage",
     "NoAnswer",
     "NotAllowed",
     "NotAuthenticated",
     "NotFound",
+    "NotSupported",
     "Picture",
+    "Policy",
     "Selection",
     "ServerFailed",
     "SqlError",
@@ -57,4 +65,5 @@ __all__ = [
     "WrongVersion",
     "connect",
     "demand",
+    "log_in",
 ]

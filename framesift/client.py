@@ -8,6 +8,8 @@ from framesift.datasets import Datasets
 from framesift.frames import Frame, frame_named, paged_frames
 from framesift.jobs import Jobs
 from framesift.models import Models
+from framesift.pages import paged
+from framesift.policies import Policies
 from framesift.question import Names, PixelRange, ShareRange, names_of, question_of
 from framesift.selection import Selection
 from framesift.sources import Sources
@@ -15,6 +17,8 @@ from framesift.sql import SqlResult
 from framesift.statistics import asked_frames
 from framesift.tags import Tags
 from framesift.transport import Transport
+
+_LOGIN_S = 60.0
 
 
 class Client:
@@ -24,6 +28,7 @@ class Client:
         datasets: Saved, versioned selections.
         jobs: Training, validation and other long work.
         models: What training jobs made.
+        policies: Tags that are set on what a condition finds.
         sources: Places that hold files.
         tags: Named values on frames.
     """
@@ -54,6 +59,7 @@ class Client:
             Models(transport),
         )
         self.sources, self.tags = Sources(transport), Tags(transport)
+        self.policies = Policies(transport)
 
     def __repr__(self) -> str:
         """The server; never the token."""
@@ -63,8 +69,8 @@ class Client:
         self,
         *,
         where: str | None = None,
-        camera: Names = (),
-        scene: Names = (),
+        camera: Names | None = None,
+        scene: Names | None = None,
         has: Names = (),
         without: Names = (),
         share: Mapping[str, ShareRange] | None = None,
@@ -81,8 +87,8 @@ class Client:
 
         Args:
             where: A WHERE body in SQL.
-            camera: Camera or cameras.
-            scene: Scene or scenes.
+            camera: Camera or cameras; all when None.
+            scene: Scene or scenes; all when None.
             has: Class or classes that must be in the frame.
             without: Class or classes that must not be.
             share: Share of the frame's pixels per class: ``{"car": (0.01, 0.2)}``.
@@ -97,7 +103,8 @@ class Client:
             **ranges: Pixels per class tag: ``car=(10_000, 20_000)``, ``bicycle=(1, None)``.
 
         Raises:
-            FramesiftServerError: The server refuses, or does not answer.
+            InvalidQuestion: A value is not of its form, or the server refuses it.
+            FramesiftServerError: The server does not answer.
         """
         question = question_of(
             where=where,
@@ -313,6 +320,19 @@ class Client:
         """
         return self._transport.json(method, path, body, asked=asked, creates=creates)
 
+    def entries(self, path: str, name: str, **filters: object) -> Iterator[Mapping[str, Any]]:
+        """The entries of any of the server's lists, fetched a page at a time as they are wanted.
+
+        Args:
+            path: Such as "/v1/users".
+            name: The answer's field that holds the entries, such as "users".
+            **filters: Parameters of the query; None is left out.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return paged(self._transport, path, name, **filters)
+
     def close(self) -> None:
         """Close the connections."""
         self._transport.close()
@@ -322,6 +342,28 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def log_in(url: str, user: str, password: str, *, ca_bundle: str | None = None) -> str:
+    """A token for a user's name and password; it lasts an hour.
+
+    Args:
+        url: Such as "http://127.0.0.1:8008".
+        user: The user's name.
+        password: The user's password.
+        ca_bundle: PEM file of authorities to trust, such as a self-signed certificate.
+
+    Raises:
+        NotAuthenticated: There is no such user and password.
+        Throttled: Too many were tried.
+        FramesiftServerError: The server does not answer.
+    """
+    transport = Transport(url, None, _LOGIN_S, ca_bundle)
+    try:
+        answer = transport.send("GET", "/auth/v1/token", auth=(user, password))
+        return str(answer.headers.get("X-Auth-Token", ""))
+    finally:
+        transport.close()
 
 
 def connect(url: str, token: str | None = None, *, ca_bundle: str | None = None) -> Client:

@@ -4,17 +4,23 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from framesift.frames import Frame, paged_frames
 from framesift.jobs import Job, Jobs, reference, start
 from framesift.notebook import facts_of_dataset, frames_html
+from framesift.optional import imported
 from framesift.pages import paged
 from framesift.question import question_of
 from framesift.record import Record
 from framesift.statistics import asked_frames, class_report, gaps
+from framesift.tables import data_frame
 from framesift.transport import Transport
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+    import pyarrow as pa
 
 ExportFormat = Literal["csv", "parquet", "jsonl", "files", "fiftyone"]
 
@@ -53,6 +59,11 @@ class Dataset(Record):
         """Frames of each split."""
         splits: Mapping[str, int] = self["splits"]
         return splits
+
+    @property
+    def owner(self) -> str:
+        """The user who made it; "" where the server does not know or tell."""
+        return str(self.get("owner", ""))
 
     def frames(
         self, split: str | None = None, *, columns: Sequence[str] | None = None, page: int = 1_000
@@ -203,16 +214,31 @@ class Dataset(Record):
         with self._exported(format, split, with_labels) as answer:
             yield from answer.iter_bytes()
 
-    def to_arrow(self, split: str | None = None) -> Any:
-        """Its frames as a pyarrow.Table: files, sizes, pixels of each class (needs pyarrow)."""
-        import pyarrow.parquet as pq
+    def to_arrow(self, split: str | None = None) -> "pa.Table":
+        """Its frames as a pyarrow.Table: files, sizes, pixels of each class.
 
+        Args:
+            split: Only those of this split.
+
+        Raises:
+            MissingPackage: There is no pyarrow.
+            FramesiftServerError: There is no such split, or the server does not answer.
+        """
+        pq = imported("pyarrow.parquet")
         with self._exported("parquet", split, False) as answer:
             return pq.read_table(io.BytesIO(answer.read()))
 
-    def to_pandas(self, split: str | None = None) -> Any:
-        """The same as a pandas.DataFrame (needs pyarrow and pandas)."""
-        return self.to_arrow(split).to_pandas()
+    def to_pandas(self, split: str | None = None) -> "pd.DataFrame":
+        """The same as a pandas.DataFrame; integers stay integers, where some are missing, too.
+
+        Args:
+            split: Only those of this split.
+
+        Raises:
+            MissingPackage: There is no pyarrow, or no pandas.
+            FramesiftServerError: There is no such split, or the server does not answer.
+        """
+        return data_frame(self.to_arrow(split))
 
     def stage(self, *, workers: int | None = None) -> Job:
         """Copy its images and labels into the server's cache; the job.
@@ -296,7 +322,8 @@ class Datasets:
         """Choose frames and save them as a dataset's new version.
 
         Args:
-            name: What to call it.
+            name: What to call it; the server puts the user's name before it for who sees some rows
+                only.
             question: As a selection has it.
             method: How to choose among the frames that answer: ``{"method": "sample", ...}``,
                 "match", "cover" or "uncertain", see docs/datasets.md.

@@ -3,6 +3,7 @@
 FramesiftServerError          all of them
 +- NoAnswer                   nothing listens there, or no Framesift does
 +- WrongVersion               the server is of another major number
++- NotSupported               the server has no such route, or its answer no such field
 +- InvalidQuestion            400, 422: what was asked cannot be answered
 |  +- SqlError                a statement was refused; `sqlcode`, `sqlstate`
 |  +- UnknownName             a class, tag, camera... that is not there; `nearest`
@@ -13,6 +14,9 @@ FramesiftServerError          all of them
 +- Throttled                  429; `retry_after_s`
 +- ServerFailed               500 and above
 +- JobFailed                  a job that was waited for ended otherwise than done
++- MissingPackage             a form of an answer needs a package that is not installed
+
+FramesiftWarning              an answer that is not all there is
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,6 +51,26 @@ class NoAnswer(FramesiftServerError):
 
 class WrongVersion(FramesiftServerError):
     """The server's major number is another one than this client's."""
+
+
+class NotSupported(FramesiftServerError):
+    """The server has no such route, or its answer no such field: it is older, or another one."""
+
+
+class MissingField(NotSupported, KeyError):
+    """A field that the server's answer lacks; for mappings it is a key that is not there."""
+
+    def __str__(self) -> str:
+        """The message as it is: a KeyError's is quoted."""
+        return str(self.args[0])
+
+
+class MissingPackage(FramesiftServerError, ImportError):
+    """A form of an answer needs a package that is not installed; the message names it."""
+
+
+class FramesiftWarning(UserWarning):
+    """An answer is not all that was asked for; the message says what is cut, and what to do."""
 
 
 class InvalidQuestion(FramesiftServerError):

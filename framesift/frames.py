@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from framesift.notebook import frame_html
 from framesift.picture import Picture
-from framesift.question import Names, names_of
+from framesift.question import Names, some_of
 from framesift.record import Record
 from framesift.transport import Transport
 
@@ -67,7 +67,7 @@ class Frame(Record):
     def overlay(
         self,
         *,
-        classes: Names = (),
+        classes: Names | None = None,
         alpha: float | None = None,
         width: int | None = None,
         height: int | None = None,
@@ -77,7 +77,7 @@ class Frame(Record):
         """The label blended over the camera image; other arguments as of `image`.
 
         Args:
-            classes: Only these, by tag or name; all by default.
+            classes: Only these, by tag or name; all when None.
             alpha: How much of the label shows, 0 to 1; half by default.
             width: As of `image`.
             height: As of `image`.
@@ -89,7 +89,7 @@ class Frame(Record):
         """
         return self._picture(
             "overlays",
-            classes=",".join(names_of(classes)) or None,
+            classes=",".join(some_of("classes", classes)) or None,
             alpha=alpha,
             width=width,
             height=height,

@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from framesift.errors import JobFailed, NoAnswer, NotFound
+from framesift.errors import JobFailed, NoAnswer, NotFound, NotSupported
 from framesift.events import events_of
 from framesift.pages import paged
 from framesift.progress import ProgressLine, state_of
 from framesift.record import Record
 from framesift.transport import Transport
+from framesift.versions import HEADER, documents_of
 
 _FINISHED = ("done", "failed", "cancelled")
+_UNFINISHED = ("pending", "running", "unknown")
+"""A newer server may have states beside these."""
+
 _POLL_S = 1.0
 _SILENCE_S = 60.0
 """A stream of events that says nothing for so long is broken: the server comments each 15 s."""
@@ -39,7 +43,8 @@ class Job(Record):
     @property
     def finished(self) -> bool:
         """Whether it has ended, well or not."""
-        return self.state in _FINISHED
+        known = (*_FINISHED, *_UNFINISHED)
+        return self.state in _FINISHED or (self.state not in known and bool(self.get("finished")))
 
     @property
     def metrics(self) -> Mapping[str, Any]:
@@ -53,7 +58,7 @@ class Job(Record):
         Raises:
             FramesiftServerError: The server does not answer.
         """
-        self._body = dict(self._transport.json("GET", self._path))
+        self._body = self._transport.json("GET", self._path)
         return self
 
     def changes(self) -> Iterator["Job"]:
@@ -73,7 +78,7 @@ class Job(Record):
                     last = event_id
                     self._body = body or self._body
                     yield self
-            except (NoAnswer, NotFound, ValueError):
+            except (NoAnswer, NotFound, NotSupported, ValueError):
                 pass
             if not self.finished:
                 time.sleep(_POLL_S)
@@ -122,7 +127,7 @@ class Job(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        self._body = dict(self._transport.json("POST", f"{self._path}/cancel"))
+        self._body = self._transport.json("POST", f"{self._path}/cancel")
         return self
 
     def logs(self, command: str | None = None) -> str:
@@ -174,9 +179,10 @@ class Job(Record):
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
         path = f"{self._path}/events"
         with self._transport.streaming("GET", path, _SILENCE_S, headers=headers) as answer:
+            read = documents_of(answer.headers.get(HEADER, ""))
             for event in events_of(answer.iter_lines()):
                 if event.name in ("job", ""):
-                    yield event.id, json.loads(event.data) if event.name else {}
+                    yield event.id, json.loads(event.data, object_hook=read) if event.name else {}
 
 
 class Jobs:
@@ -193,7 +199,7 @@ class Jobs:
         """Jobs, newest first, fetched as they are wanted.
 
         Args:
-            kind: Only of this: "train", "validate", "scan", "stage", "policy".
+            kind: Only of this: "train", "validate", "scan", "stage", "extract", "policy".
             state: Only those in this state.
 
         Raises:

@@ -54,6 +54,16 @@ def frame_html(frame: "Frame") -> str:
     )
 
 
+def rows_html(rows: Sequence[Mapping[str, Any]], below: str) -> str:
+    """Rows as a table, with a line below it."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in (rows[0] if rows else ()))
+    lines = "".join(
+        f"<tr>{''.join(f'<td>{escape(str(value))}</td>' for value in row.values())}</tr>"
+        for row in rows
+    )
+    return f"<div><table><tr>{head}</tr>{lines}</table><p>{escape(below)}</p></div>"
+
+
 def facts_of_dataset(body: Mapping[str, Any]) -> list[str]:
     """A dataset's numbers."""
     splits = ", ".join(f"{name} {count:,}" for name, count in body["splits"].items())

@@ -4,7 +4,12 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+from framesift.optional import imported
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 @dataclass(frozen=True)
@@ -26,11 +31,14 @@ class Picture:
         """Kind and size."""
         return f"<Picture {self.media_type}, {len(self.data):,} bytes>"
 
-    def to_pil(self) -> Any:
-        """The same as a PIL.Image.Image (needs Pillow)."""
-        from PIL import Image
+    def to_pil(self) -> "Image":
+        """The same as a PIL.Image.Image.
 
-        return Image.open(io.BytesIO(self.data))
+        Raises:
+            MissingPackage: There is no Pillow.
+        """
+        opened: Image = imported("PIL.Image").open(io.BytesIO(self.data))
+        return opened
 
     def save(self, path: str | Path) -> Path:
         """Write the bytes to a file; its path."""

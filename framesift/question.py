@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from framesift.errors import InvalidQuestion
+
 PixelRange = tuple[int | None, int | None] | int
 """Lowest and highest pixels, None for an open end; one number means exactly that many."""
 
@@ -15,8 +17,8 @@ Names = str | Sequence[str]
 def question_of(
     *,
     where: str | None = None,
-    camera: Names = (),
-    scene: Names = (),
+    camera: Names | None = None,
+    scene: Names | None = None,
     has: Names = (),
     without: Names = (),
     share: Mapping[str, ShareRange] | None = None,
@@ -28,12 +30,16 @@ def question_of(
     seed: int = 0,
     **ranges: PixelRange,
 ) -> dict[str, Any]:
-    """A question as the server takes it; `Client.select` says what the keywords mean."""
+    """A question as the server takes it; `Client.select` says what the keywords mean.
+
+    Raises:
+        InvalidQuestion: A keyword's value is not of its form.
+    """
     return {
-        "ranges": [_range(tag, value) for tag, value in ranges.items()],
+        "ranges": [_pixels(tag, value) for tag, value in ranges.items()],
         "where": where,
-        "cameras": names_of(camera),
-        "scenes": names_of(scene),
+        "cameras": some_of("camera", camera),
+        "scenes": some_of("scene", scene),
         "order": names_of(order),
         "limit": limit,
         "sample": sample,
@@ -43,10 +49,10 @@ def question_of(
                 *({"kind": "has", "tag": name} for name in names_of(has)),
                 *({"kind": "without", "tag": name} for name in names_of(without)),
                 *(
-                    {"kind": "share", "tag": name, "lowest": low, "highest": high}
-                    for name, (low, high) in (share or {}).items()
+                    {"kind": "share", **_range(name, ends, f"share of {name}")}
+                    for name, ends in (share or {}).items()
                 ),
-                *([] if time is None else [_time(*time)]),
+                *([] if time is None else [_time(time)]),
                 *([] if condition is None else [condition]),
             ]
         ),
@@ -58,7 +64,22 @@ def names_of(value: Names) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 
-def _time(start: str | None, end: str | None) -> Mapping[str, Any]:
+def some_of(what: str, value: Names | None) -> list[str]:
+    """One name or several that are chosen among others, as a list; empty for all of them.
+
+    Raises:
+        InvalidQuestion: The list is empty, which is none of them, and not all.
+    """
+    found = [] if value is None else names_of(value)
+    if value is not None and not found:
+        raise InvalidQuestion(
+            f"{what}={value!r}: an empty list names none; name one, or leave it out for all"
+        )
+    return found
+
+
+def _time(value: tuple[str | None, str | None]) -> Mapping[str, Any]:
+    start, end = _ends("time", value, '(first, last), such as ("2018-08", "2018-10-15")')
     return {"kind": "time", "start": start, "end": end}
 
 
@@ -68,6 +89,17 @@ def _all(conditions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     return {"kind": "all", "of": conditions}
 
 
-def _range(tag: str, value: PixelRange) -> dict[str, Any]:
-    lowest, highest = (value, value) if isinstance(value, int) else value
+def _pixels(tag: str, value: PixelRange) -> dict[str, Any]:
+    is_exact = isinstance(value, int) and not isinstance(value, bool)
+    return _range(tag, (value, value) if is_exact else value, tag)
+
+
+def _range(tag: str, value: object, what: str) -> dict[str, Any]:
+    lowest, highest = _ends(what, value, "(lowest, highest)")
     return {"tag": tag, "lowest": lowest, "highest": highest}
+
+
+def _ends(what: str, value: object, form: str) -> Sequence[Any]:
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return value
+    raise InvalidQuestion(f"{what}={value!r}: expected {form}, with None for an open end")

@@ -10,7 +10,7 @@ class Record(Mapping[str, Any]):
     """A document of the server; its fields are read as of a mapping."""
 
     def __init__(self, body: Mapping[str, Any], transport: Transport) -> None:
-        self._body = dict(body)
+        self._body = body
         self._transport = transport
 
     def __getitem__(self, name: str) -> Any:
@@ -24,6 +24,11 @@ class Record(Mapping[str, Any]):
     def __len__(self) -> int:
         """Number of fields."""
         return len(self._body)
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The document as the server sent it."""
+        return self._body
 
     def __repr__(self) -> str:
         """Kind and name."""

@@ -2,12 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from framesift.datasets import Dataset
 from framesift.frames import Frame
 from framesift.notebook import frames_html
+from framesift.optional import imported
+from framesift.tables import data_frame
 from framesift.transport import Transport
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -76,17 +82,21 @@ class Selection:
         )
         return Dataset(answer, self._transport)
 
-    def to_arrow(self) -> Any:
-        """The frames as a pyarrow.Table (needs pyarrow)."""
-        import pyarrow as pa
+    def to_arrow(self) -> "pa.Table":
+        """The frames as a pyarrow.Table.
 
-        return pa.Table.from_pylist([dict(frame) for frame in self.frames])
+        Raises:
+            MissingPackage: There is no pyarrow.
+        """
+        return imported("pyarrow").Table.from_pylist([dict(frame) for frame in self.frames])
 
-    def to_pandas(self) -> Any:
-        """The frames as a pandas.DataFrame (needs pandas)."""
-        import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+    def to_pandas(self) -> "pd.DataFrame":
+        """The frames as a pandas.DataFrame; integers stay integers, where some are missing, too.
 
-        return pd.DataFrame([dict(frame) for frame in self.frames])
+        Raises:
+            MissingPackage: There is no pyarrow, or no pandas.
+        """
+        return data_frame(self.to_arrow())
 
     def _repr_html_(self) -> str:
         facts = [f"{len(self):,} frames", f"snapshot {self.snapshot}"]

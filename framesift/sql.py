@@ -1,33 +1,55 @@
 """The answer to a statement in SQL."""
 
 import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
-from html import escape
-from typing import Any
+from importlib.util import find_spec
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+import httpx
+
+from framesift.notebook import rows_html
+from framesift.optional import imported
+from framesift.tables import data_frame, rows_of
 from framesift.transport import Transport
+from framesift.warn import warn
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+    import pyarrow as pa
 
 _JSON = "application/json"
+_LINES = "application/x-ndjson"
 _ARROW = "application/vnd.apache.arrow.stream"
 _SHOWN = 20
+_SAID = 200
+"""Characters of a statement that a warning repeats."""
 
 
 class SqlResult:
-    """The rows of a statement, which runs when they are first asked for, in the form asked for.
+    """The rows of a statement, which runs once, when they are first asked for in whatever form.
+
+    A server gives so many rows of a statement at most. An answer of just so many is warned of by a
+    FramesiftWarning when it is read: there may be more.
 
     Attributes:
         statement: The statement.
-        max_rows: How many rows the server gives at most, once a `reader` was opened; where there
-            are so many there may be more. None where it did not say.
+        max_rows: How many rows the server gives at most; None before it has answered, and where it
+            does not say.
+        truncated: Whether there are so many, so that more may be left out; None before all that
+            came is read, and where the server does not say how many it gives.
     """
 
     def __init__(self, statement: str, at: int | None, transport: Transport) -> None:
         self.statement = statement
         self.max_rows: int | None = None
+        self.truncated: bool | None = None
         self._body = {"statement": statement} | ({} if at is None else {"at": at})
         self._transport = transport
+        self._rows: Sequence[Mapping[str, Any]] | None = None
+        self._table: pa.Table | None = None
 
     def __repr__(self) -> str:
         """The statement."""
@@ -41,70 +63,108 @@ class SqlResult:
         """Number of rows."""
         return len(self.rows)
 
-    @cached_property
+    @property
     def rows(self) -> Sequence[Mapping[str, Any]]:
         """Every row, by column name; what JSON has no word for is text.
 
         Raises:
             FramesiftServerError: The server refuses the statement, or does not answer.
         """
-        answer = self._transport.send("POST", "/v1/sql", json=self._body, headers={"Accept": _JSON})
-        rows: Sequence[Mapping[str, Any]] = answer.json()
-        return rows
+        if self._rows is None:
+            # As Arrow where that can be read: other forms are then made of the same answer.
+            self._rows = self._json_rows() if _has_no_arrow() else rows_of(self.to_arrow())
+        return self._rows
 
-    @cached_property
-    def _table(self) -> Any:
-        import pyarrow as pa
-
-        answer = self._transport.send(
-            "POST", "/v1/sql", json=self._body, headers={"Accept": _ARROW}
-        )
-        return pa.ipc.open_stream(pa.py_buffer(answer.content)).read_all()
-
-    def to_arrow(self) -> Any:
-        """The rows as a pyarrow.Table, with the server's types (needs pyarrow).
+    def to_arrow(self) -> "pa.Table":
+        """The rows as a pyarrow.Table, with the server's types.
 
         Raises:
+            MissingPackage: There is no pyarrow.
             FramesiftServerError: The server refuses the statement, or does not answer.
         """
+        if self._table is None:
+            pa = imported("pyarrow")
+            answer = self._transport.send("POST", "/v1/sql", **self._request(_ARROW))
+            table = pa.ipc.open_stream(pa.py_buffer(answer.content)).read_all()
+            self._came(table.num_rows, answer)
+            self._table = table
         return self._table
 
-    def to_pandas(self) -> Any:
-        """The rows as a pandas.DataFrame (needs pyarrow and pandas).
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows as a pandas.DataFrame: integers as such, other decimals as Decimal.
+
+        Counts and sums, which are decimals in Db2, are int64 where they fit; integers with missing
+        values are Int64.
 
         Raises:
+            MissingPackage: There is no pyarrow, or no pandas.
             FramesiftServerError: The server refuses the statement, or does not answer.
         """
-        return self._table.to_pandas()
+        return data_frame(self.to_arrow())
 
     @contextmanager
-    def reader(self) -> Iterator[Any]:
-        """The rows as a pyarrow.RecordBatchReader, as they come: never the whole in memory.
+    def reader(self) -> Iterator["pa.RecordBatchReader"]:
+        """The rows as they come, never the whole in memory; the statement runs for each reader.
 
         Raises:
+            MissingPackage: There is no pyarrow.
             FramesiftServerError: The server refuses the statement, does not answer or breaks off.
         """
-        import pyarrow as pa
-
-        headers = {"Accept": _ARROW}
-        with self._transport.streaming(
-            "POST", "/v1/sql", json=self._body, headers=headers
-        ) as answer:
-            most = answer.headers.get("Framesift-Max-Rows", "")
-            self.max_rows = int(most) if most.isdecimal() else None
+        pa = imported("pyarrow")
+        with self._transport.streaming("POST", "/v1/sql", **self._request(_ARROW)) as answer:
+            self.max_rows = _max_rows(answer)
             with pa.ipc.open_stream(io.BufferedReader(Body(answer.iter_bytes()))) as reader:
-                yield reader
+                batches = self._counted(reader, answer)
+                yield pa.RecordBatchReader.from_batches(reader.schema, batches)
+
+    def _request(self, accept: str) -> dict[str, Any]:
+        return {"json": self._body, "headers": {"Accept": accept}}
+
+    def _json_rows(self) -> Sequence[Mapping[str, Any]]:
+        answer = self._transport.send("POST", "/v1/sql", **self._request(_JSON))
+        rows: Sequence[Mapping[str, Any]] = answer.json()
+        self._came(len(rows), answer)
+        return rows
+
+    def _counted(
+        self, batches: "pa.RecordBatchReader", answer: httpx.Response
+    ) -> Iterator["pa.RecordBatch"]:
+        count = 0
+        for batch in batches:
+            count += batch.num_rows
+            yield batch
+        self._came(count, answer)
+
+    def _came(self, rows: int, answer: httpx.Response) -> None:
+        """Note whether an answer of so many rows may be cut, and say so."""
+        most = self.max_rows = _max_rows(answer)
+        self.truncated = None if most is None else rows >= most
+        if self.truncated:
+            warn(
+                f"{self.statement[:_SAID]!r}: these are the first {rows:,} rows, as many as the "
+                "server gives (FRAMESIFT_QUERY_MAX_ROWS); more may be left out. Narrow the "
+                "statement, or ask in parts: order by fkey, and each where fkey > the last one's"
+            )
+
+    def _first_rows(self, count: int) -> Sequence[Mapping[str, Any]]:
+        if self._rows is not None or self._table is not None:
+            return self.rows[:count]
+        with self._transport.streaming("POST", "/v1/sql", **self._request(_LINES)) as answer:
+            lines = io.BufferedReader(Body(answer.iter_bytes()))
+            rows = [json.loads(line) for line in islice(lines, count)]
+            if len(rows) < count:
+                self._came(len(rows), answer)
+            return rows
 
     def _repr_html_(self) -> str:
-        rows = self.rows
-        names = list(rows[0]) if rows else []
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        lines = "".join(
-            f"<tr>{''.join(f'<td>{escape(str(value))}</td>' for value in row.values())}</tr>"
-            for row in rows[:_SHOWN]
-        )
-        more = f", the first {_SHOWN} of them shown" if len(rows) > _SHOWN else ""
-        return f"<div><table><tr>{head}</tr>{lines}</table><p>{len(rows):,} rows{more}</p></div>"
+        """The first rows; the others are not fetched for it."""
+        rows = self._first_rows(_SHOWN + 1)
+        if len(rows) > _SHOWN and self._rows is None:
+            return rows_html(rows[:_SHOWN], f"the first {_SHOWN} rows; there are more")
+        count = len(rows) if self._rows is None else len(self._rows)
+        cut = ", as many as the server gives: more may be left out" if self.truncated else ""
+        part = f"; the first {_SHOWN} are shown" if count > _SHOWN else ""
+        return rows_html(rows[:_SHOWN], f"{count:,} rows{cut}{part}")
 
 
 class Body(io.RawIOBase):
@@ -130,3 +190,12 @@ class Body(io.RawIOBase):
         buffer[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         return count
+
+
+def _has_no_arrow() -> bool:
+    return find_spec("pyarrow") is None
+
+
+def _max_rows(answer: httpx.Response) -> int | None:
+    most = answer.headers.get("Framesift-Max-Rows", "")
+    return int(most) if most.isdecimal() else None

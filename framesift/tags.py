@@ -1,10 +1,12 @@
 """Named values on frames."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from framesift.jobs import Job, start
 from framesift.pages import paged
 from framesift.transport import Transport
 
@@ -65,6 +67,80 @@ class Tags:
         given = {**wanted, "family": family}
         body = {key: value for key, value in given.items() if value is not None}
         return self._transport.json("POST", "/v1/tags", body, creates=True)
+
+    def set(self, tag: str, kind: str, *, values: Sequence[str] = ()) -> Mapping[str, Any]:
+        """Give a tag another kind, or other values; the tag.
+
+        Args:
+            tag: The tag.
+            kind: "Open", "Restricted" or "Characteristics".
+            values: All values of a Restricted tag.
+
+        Raises:
+            NotFound: There is none of that name.
+            InvalidQuestion: Files have values that it would refuse.
+        """
+        wanted = {"kind": kind, "values": list(values)}
+        return self._transport.json("PATCH", f"/v1/tags/{quote(tag, safe='')}", wanted)
+
+    def families(self) -> Iterator[Mapping[str, Any]]:
+        """Tags that were written together, by an extractor or an import, with their types.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        return paged(self._transport, "/v1/families", "families")
+
+    def drop(self, family: str) -> Mapping[str, Any]:
+        """Remove a family with its tags and values; older snapshots keep it.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._transport.json("DELETE", f"/v1/families/{quote(family, safe='')}")
+
+    def extract(self, source: str, *extractors: str, full: bool = False, workers: int = 2) -> Job:
+        """Read tags from the files of a source's frames, only new and changed ones; the job.
+
+        Args:
+            source: The source.
+            *extractors: Of those that are installed on the server, such as "image" and "bus".
+            full: Read frames done before, too.
+            workers: Frames read at once.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        wanted = {"source": source, "extractors": extractors, "full": full, "workers": workers}
+        return start(self._transport, "/v1/extractions", wanted)
+
+    def import_map(
+        self, features: Iterable[Any], family: str, within_m: float, **options: str | None
+    ) -> Mapping[str, Any]:
+        """Tag the frames that were taken near features of a map.
+
+        Args:
+            features: Geometries in WGS 84 longitude and latitude, of shapely or any other that
+                has `__geo_interface__`, or as GeoJSON has them.
+            family: Tag family to write.
+            within_m: How near counts [m].
+            **options: tag, latitude, longitude, as `framesift tags import-map`.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        drawn = (getattr(each, "__geo_interface__", each) for each in features)
+        found = [{"type": "Feature", "properties": {}, "geometry": each} for each in drawn]
+        given = {name: value for name, value in options.items() if value is not None}
+        answer = self._transport.send(
+            "POST",
+            "/v1/tags/map",
+            content=json.dumps({"type": "FeatureCollection", "features": found}),
+            headers={"Content-Type": "application/geo+json"},
+            params={"family": family, "within": within_m, **given},
+        )
+        counts: Mapping[str, Any] = answer.json()
+        return counts
 
     def import_values(self, file: str | Path, family: str, **options: Any) -> Mapping[str, Any]:
         """Give frames tags from a table: a row per file, a column per tag.

@@ -4,23 +4,29 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import httpx
 
 from framesift.errors import (
     FramesiftServerError,
+    InvalidQuestion,
     NoAnswer,
+    NotFound,
+    NotSupported,
     Throttled,
     WrongVersion,
     of_problem,
 )
-
-VERSION_HEADER = "Framesift-Version"
+from framesift.versions import HEADER, difference, documents_of, is_older, major, own_version
 
 _WAITS_S = (0.1, 0.5)
 """How long before each of the further tries."""
+
+_NO_CONTENT = 204
+_NOT_OF_SCHEMA = 422
+_NO_ROUTE = {404: "Not Found", 405: "Method Not Allowed"}
+"""Titles of problems of the web framework: our own have names of their own."""
 
 _LOST = (httpx.ConnectError, httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 """The connection was not made, or broke; a timeout is not among them."""
@@ -37,7 +43,7 @@ class Transport:
         Raises:
             FramesiftServerError: The URL, token or file of authorities cannot be one.
         """
-        headers = {"User-Agent": f"framesift/{_own_version()}"}
+        headers = {"User-Agent": f"framesift/{own_version()}"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
         try:
@@ -67,7 +73,7 @@ class Transport:
         asked: Mapping[str, object] | None = None,
         creates: bool = False,
     ) -> Mapping[str, Any]:
-        """The document that a request is answered with.
+        """The document that a request is answered with; empty where that is nothing.
 
         Args:
             method: Of HTTP.
@@ -82,6 +88,8 @@ class Transport:
         """
         headers = {"Idempotency-Key": str(uuid.uuid4())} if creates else {}
         answer = self.send(method, path, json=body, headers=headers, params=_given(asked or {}))
+        if answer.status_code == _NO_CONTENT:
+            return {}
         data = _document(answer)
         if isinstance(data, dict):
             return data
@@ -94,6 +102,7 @@ class Transport:
             FramesiftServerError: The server refuses, or does not answer.
         """
         for wait_s in (*_WAITS_S, None):
+            self._need_open()
             try:
                 answer = self._http.request(method, path, **request)
             except _LOST as error:
@@ -118,6 +127,7 @@ class Transport:
         """
         if timeout_s is not None:
             request["timeout"] = timeout_s
+        self._need_open()
         try:
             with self._http.stream(method, path, **request) as answer:
                 if not answer.is_success:
@@ -127,14 +137,26 @@ class Transport:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._no_answer(error) from error
 
+    def _need_open(self) -> None:
+        if self._http.is_closed:
+            raise FramesiftServerError(
+                f"{self.url}: this client is closed; framesift.connect makes another one"
+            )
+
     def _check(self, answer: httpx.Response) -> None:
         _check_version(answer)
         if answer.is_success:
             return
         data = _document(answer)
+        if isinstance(data, dict) and isinstance(data.get("reason"), str):
+            data = {"detail": data["reason"]}  # as Spectrum Discover's routes say it
         if not isinstance(data, dict) or not isinstance(data.get("detail"), str):
             raise _foreign(answer)
+        if answer.status_code in _NO_ROUTE and data.get("title") in _NO_ROUTE.values():
+            raise _not_supported(answer)
         error = of_problem(answer.status_code, data)
+        if isinstance(error, InvalidQuestion) and answer.status_code == _NOT_OF_SCHEMA:
+            error.args = (_with_versions(str(error), answer),)
         wait = answer.headers.get("Retry-After", "")
         if isinstance(error, Throttled) and wait.isdecimal():
             error.details = {**error.details, "retry_after_s": float(wait)}
@@ -142,6 +164,11 @@ class Transport:
 
     def _no_answer(self, error: Exception) -> NoAnswer:
         reason = str(error) or type(error).__name__
+        if "CERTIFICATE_VERIFY_FAILED" in reason:
+            return NoAnswer(
+                f"{self._http.base_url}: its certificate is not trusted: {reason}; give the PEM "
+                "file to trust (ca_bundle; for commands FRAMESIFT_SERVER_CA_BUNDLE)"
+            )
         return NoAnswer(
             f"{self._http.base_url}: no answer: {reason}; is 'framesift serve' running there?"
         )
@@ -153,9 +180,27 @@ def _given(parameters: Mapping[str, object]) -> dict[str, Any]:
 
 def _document(answer: httpx.Response) -> object:
     try:
-        return answer.json()
+        return answer.json(object_hook=documents_of(answer.headers.get(HEADER, "")))
     except ValueError:
         return None
+
+
+def _not_supported(answer: httpx.Response) -> FramesiftServerError:
+    """What is wrong with a path or method that the server does not know."""
+    request, server = answer.request, answer.headers.get(HEADER, "")
+    if b"%2F" in request.url.raw_path:
+        path = request.url.raw_path.decode("ascii").partition("?")[0]
+        return NotFound(f"{path}: there is no name with a slash", answer.status_code)
+    asked = f"{request.method} {request.url.path}"
+    return NotSupported(
+        f"{asked}: the server has no such route{difference(server)}", answer.status_code
+    )
+
+
+def _with_versions(message: str, answer: httpx.Response) -> str:
+    """What is wrong with a request: an older server may not know what it says."""
+    server = answer.headers.get(HEADER, "")
+    return message + difference(server) if is_older(server) else message
 
 
 def _foreign(answer: httpx.Response) -> NoAnswer:
@@ -179,23 +224,16 @@ def _trusted(ca_bundle: str | None) -> Any:
         ) from error
 
 
-def _own_version() -> str:
-    try:
-        return version("framesift")
-    except PackageNotFoundError:  # the folder alone, on a path
-        return "0"
-
-
 def _check_version(answer: httpx.Response) -> None:
     """Every version of one major number understands every other.
 
     Raises:
         WrongVersion: The server's is another one.
     """
-    theirs, ours = answer.headers.get(VERSION_HEADER, ""), _own_version()
-    if theirs and theirs.partition(".")[0] != ours.partition(".")[0]:
+    theirs, ours = answer.headers.get(HEADER, ""), own_version()
+    if theirs and major(theirs) != major(ours):
         raise WrongVersion(
             f"{answer.url.copy_with(path='/', query=None)}: a server of version {theirs}, and this "
-            f"client is {ours}: install the framesift {theirs.partition('.')[0]}.* package",
+            f"client is {ours}: install the framesift {major(theirs)}.* package",
             answer.status_code,
         )

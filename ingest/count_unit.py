@@ -14,6 +14,7 @@ from typing import Any
 
 from catalog.errors import CatalogDamaged
 from catalog.records import Problem
+from ingest import sealed_keys
 from ingest.palette import Palette
 from ingest.read_frame import FrameCount, FrameKeys, read_frame
 from ingest.source_files import FileReader, open_reader
@@ -31,7 +32,7 @@ class UnitSource:
 
     Attributes:
         uri: Where its files are; the worker must reach them under the same URI.
-        options: How an object store is reached; credentials are the worker's own.
+        options: How an object store is reached; credentials are the worker's own, or sealed.
         class_list: Class name by colour.
     """
 
@@ -57,8 +58,15 @@ def write_unit(
             "class_list": source.class_list,
             "frames": [astuple(frame) for frame in frames],
             "spans": spans,
+            **_key_file(source.options),
         }
     )
+
+
+def _key_file(options: SourceOptions) -> dict[str, str]:
+    """Where the worker may find what opens sealed keys: a path, and never the key."""
+    path = sealed_keys.place() if options.sealed_keys else ""
+    return {"key_file": path} if path else {}
 
 
 def count_unit(unit: bytes, reads_at_once: int = READS_AT_ONCE) -> bytes:
@@ -66,9 +74,12 @@ def count_unit(unit: bytes, reads_at_once: int = READS_AT_ONCE) -> bytes:
 
     Raises:
         StorageError: The source cannot be reached from here.
+        InvalidInput: The source's keys are sealed, and what opens them is not to be had here.
         CatalogDamaged: The unit is none.
     """
     content = _unpacked(unit)
+    if key_file := content.get("key_file"):
+        sealed_keys.learn(key_file)
     frames = [FrameKeys(*frame) for frame in content["frames"]]
     reader = _reader(content["uri"], json.dumps(content["options"]), json.dumps(content["spans"]))
     palette = _palette(json.dumps(content["class_list"]))

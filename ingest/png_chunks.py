@@ -16,7 +16,9 @@ MAX_PIXELS = 89_000_000
 Just below the number from which Pillow prints a warning of its own.
 """
 
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+"""How every PNG begins."""
+
 _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Samples of a pixel, by colour type."""
 
@@ -75,8 +77,8 @@ def read_header(png: bytes) -> PngHeader:
     """
     if not png:
         raise BadFile("is empty (0 bytes), expected a PNG image")
-    if not png.startswith(_SIGNATURE):
-        raise BadFile(f"is not a PNG image: begins with {png[:8]!r}")
+    if not png.startswith(SIGNATURE):
+        raise BadFile("is not a PNG image: it does not begin like one")
     if len(png) < HEADER_BYTES:
         raise BadFile(f"PNG is truncated: its header is incomplete after {len(png)} bytes")
     if png[8:16] != b"\0\0\0\rIHDR" or not _checksum_fits(png, 12, HEADER_BYTES, zlib.crc32):
@@ -111,7 +113,7 @@ class PngChunks:
         if self.palette is not None:
             chunks.append((b"PLTE", self.palette))
         chunks += [(b"IDAT", self.pixels), (b"IEND", b"")]
-        return _SIGNATURE + b"".join(_chunk(kind, data) for kind, data in chunks)
+        return SIGNATURE + b"".join(_chunk(kind, data) for kind, data in chunks)
 
 
 def take_apart(png: bytes, crc32: Callable[[memoryview], int] = zlib.crc32) -> PngChunks:

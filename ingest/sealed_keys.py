@@ -2,18 +2,25 @@
 
 Encrypted by Fernet (AES-128-CBC and HMAC-SHA256, https://github.com/fernet/spec). The key comes
 from the environment, or lies in a file that only its owner may read, made when first needed. A
-process that opens such a source is told by `use` where it is; one that was not, such as a Dask
-worker on another machine, says that it cannot.
+process that opens such a source is told by `use` where it is.
+
+A worker that counts units (a Dask worker, an element of a job array) is told nothing but what its
+unit says: the keys as they are sealed, and where the file lies (`place`, `learn`). It needs either
+FRAMESIFT_SECRET_KEY in its own environment or that file. So neither units nor the scheduler, its
+dashboard and its logs ever hold what opens the keys.
 """
 
 import json
 import os
 import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalog.errors import InvalidInput, StorageError
+from catalog.errors import FramesiftError, InvalidInput, StorageError
 
 if TYPE_CHECKING:  # 60 ms, and most sources have no keys
     from cryptography.fernet import Fernet
@@ -51,7 +58,7 @@ class SecretKey:
         """
         from cryptography.fernet import Fernet
 
-        where = "FRAMESIFT_SECRET_KEY" if self.given else str(self.path)
+        where = _VARIABLE if self.given else str(self.path)
         try:
             return Fernet(self.given or self._kept(make=make))
         except ValueError as error:
@@ -99,13 +106,45 @@ class SecretKey:
             part.unlink(missing_ok=True)
 
 
+_VARIABLE = "FRAMESIFT_SECRET_KEY"
+"""Read here by workers alone, which have no settings; all else is told by api/settings.py."""
+
+_LEARNED = 16
+"""Key files that a worker remembers: it may count units of several homes."""
+
 _key: SecretKey | None = None
+_learned: OrderedDict[Path, SecretKey] = OrderedDict()
+_learning = threading.Lock()
 
 
 def use(key: SecretKey) -> None:
     """Tell this process where the key is."""
     global _key  # a process has one home, and sources are opened deep below it
     _key = key
+
+
+def check_given() -> None:
+    """Refuse a key that is given and is none, before anything is to be opened by it.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    if _key is not None and _key.given:
+        _key.fernet()
+
+
+def place() -> str:
+    """Where this process's key file is, for a unit; empty where the key is given otherwise."""
+    return str(_key.path) if _key is not None and not _key.given else ""
+
+
+def learn(path: str) -> None:
+    """Tell a worker where the key file is that a unit's keys were sealed by."""
+    with _learning:
+        _learned.pop(Path(path), None)
+        _learned[Path(path)] = SecretKey(Path(path))
+        while len(_learned) > _LEARNED:
+            _learned.popitem(last=False)
 
 
 def seal(keys: AccessKeys) -> str:
@@ -127,19 +166,42 @@ def unseal(text: str) -> AccessKeys:
     """
     from cryptography.fernet import InvalidToken
 
-    try:
-        return AccessKeys(**json.loads(_known().fernet().decrypt(text)))
-    except InvalidToken as error:
-        raise InvalidInput(
-            "the source's keys were encrypted by another key than this home's: restore "
-            "FRAMESIFT_SECRET_KEY or HOME/secret.key, or give the source its keys anew"
-        ) from error
+    first: FramesiftError | None = None
+    for key in _candidates():
+        try:
+            return AccessKeys(**json.loads(key.fernet().decrypt(text)))
+        except InvalidToken as error:
+            reason = InvalidInput(
+                "the source's keys were encrypted by another key than this home's: restore "
+                "FRAMESIFT_SECRET_KEY or HOME/secret.key, or give the source its keys anew"
+            )
+            reason.__cause__ = error
+            first = first or reason
+        except (InvalidInput, StorageError) as error:
+            first = first or error
+    raise first or InvalidInput(
+        "the source's keys are kept encrypted, and this process has no key to them: set "
+        f"{_VARIABLE} where it runs, or name a profile with the source"
+    )
+
+
+def _candidates() -> Iterator[SecretKey]:
+    """The home's key; of a worker that of its environment, and what its units name."""
+    if _key is not None:
+        yield _key
+        return
+    given = os.environ.get(_VARIABLE, "")
+    if given:
+        yield SecretKey(Path(), given)
+    with _learning:
+        learned = list(reversed(_learned.values()))
+    yield from learned
 
 
 def _known() -> SecretKey:
     if _key is None:
         raise InvalidInput(
-            "the source's keys are kept encrypted in its home, and this process has no key to "
-            "them: let workers elsewhere have a profile, and name that with the source"
+            "keys of a source are encrypted by its home's key, and this process has none: add "
+            "sources by the command line or a server"
         )
     return _key

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
+from catalog.beneath import open_beneath, open_folder, status_beneath
 from catalog.errors import (
     BadFile,
     FramesiftError,
@@ -31,6 +32,9 @@ _SOURCE_FAILS = (
     errno.ENETDOWN, errno.ENETUNREACH, errno.ENODEV, errno.ENXIO,
 )  # fmt: skip
 """What a disk or mount that is gone answers: no fault of the file."""
+
+_FILES = (stat.S_IFREG, stat.S_IFLNK)
+"""What is listed; a link among them is one that leads elsewhere."""
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
 
@@ -89,19 +93,34 @@ class SourceFiles(FileReader, Protocol):
 
 
 class LocalFolder:
-    """A folder of this machine, or a network file system mounted on it."""
+    """A folder of this machine, or a network file system mounted on it.
 
-    def __init__(self, root: Path) -> None:
-        """Raises StorageError when the folder is not there or not readable."""
+    Nothing is read that lies elsewhere, whatever links are put into it; see catalog.beneath.
+    """
+
+    def __init__(self, root: Path, within: str = "") -> None:
+        """Find the folder, which may be reached by links.
+
+        Args:
+            root: The folder.
+            within: A folder that it must lie below, links followed; anywhere where empty.
+
+        Raises:
+            StorageError: It is not there, not readable, or lies elsewhere by now.
+        """
         self.folder = root
         self.root = str(root)
+        self._real = real_place(root, within)
         if not root.is_dir():
             raise StorageError(f"{root}: no such folder; is the source mounted?", str(root))
         if not os.access(root, os.R_OK | os.X_OK):
             raise StorageError(f"{root}: permission denied", str(root))
 
     def list(self, below: str = "") -> Iterator[File]:
-        """Every regular file; links to files count, links to folders are not followed."""
+        """Every regular file; links to files count, links to folders are not followed.
+
+        A link that leads out of the folder is listed as a link, which cannot be read.
+        """
         root = self._root_identity()
         if below and not below.endswith("/"):
             yield from self._one(below)
@@ -141,12 +160,14 @@ class LocalFolder:
 
     def _one(self, key: str) -> Iterator[File]:
         try:
-            status = (self.folder / key).stat()
+            status = status_beneath(self._real, key)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
+            if error.errno == errno.EXDEV:
+                return
             raise _cannot_list(self.folder / key, error) from error
-        if stat.S_ISREG(status.st_mode):
+        if stat.S_IFMT(status.st_mode) in _FILES:
             yield _file(key, status)
 
     def _below(self, below: str) -> Iterator[File]:
@@ -157,38 +178,45 @@ class LocalFolder:
             if found is None:
                 open_folders.pop()
                 continue
-            key, entry = found
+            key, is_link = found
             try:
-                status = entry.stat(follow_symlinks=False)
+                status = os.lstat(f"{self._real}/{key}")
                 if stat.S_ISDIR(status.st_mode):
                     open_folders.append(self._entries(key + "/"))
                     continue
                 if stat.S_ISLNK(status.st_mode):
-                    status = entry.stat()
+                    status = status_beneath(self._real, key)
             except OSError as error:
-                if error.errno == errno.ENOENT or entry.is_symlink():
+                if error.errno == errno.ENOENT or is_link:
                     continue  # removed while we listed, or a link that leads nowhere
                 raise _cannot_list(self.folder / key, error) from error
-            if stat.S_ISREG(status.st_mode):
+            if stat.S_IFMT(status.st_mode) in _FILES:
                 yield _file(key, status)
 
-    def _entries(self, below: str) -> "Iterator[tuple[str, os.DirEntry[str]]]":
+    def _entries(self, below: str) -> Iterator[tuple[str, bool]]:
+        """Keys of what is in a folder, and whether each is a link."""
         folder = self.folder / below
         try:
-            with os.scandir(folder) as entries:
-                found = sorted(entries, key=_sort_key)
+            place = open_folder(self._real, below)
+            try:
+                with os.scandir(place) as entries:
+                    found = sorted((_sort_key(entry), entry.is_symlink()) for entry in entries)
+            finally:
+                os.close(place)
         except (FileNotFoundError, NotADirectoryError) as error:
             if below:
                 return iter(())  # removed while we listed
             raise _cannot_list(folder, error) from error
         except OSError as error:
+            if error.errno == errno.EXDEV:
+                return iter(())  # became a link while we listed
             raise _cannot_list(folder, error) from error
-        return iter([(f"{below}{entry.name}", entry) for entry in found])
+        return iter([(f"{below}{name.rstrip('/')}", is_link) for name, is_link in found])
 
     def read(self, key: str) -> bytes:
         """A whole file; see SourceFiles."""
         try:
-            with (self.folder / key).open("rb") as file:
+            with open_beneath(self._real, key) as file:
                 size = os.fstat(file.fileno()).st_size
                 if size > MAX_FILE_BYTES:
                     raise BadFile(f"has {size:,} bytes; at most {MAX_FILE_BYTES:,} are read", key)
@@ -199,7 +227,7 @@ class LocalFolder:
     def read_range(self, key: str, start: int, length: int) -> bytes:
         """A part of a file; see SourceFiles."""
         try:
-            with (self.folder / key).open("rb") as file:
+            with open_beneath(self._real, key) as file:
                 file.seek(start)
                 return file.read(length)
         except OSError as error:
@@ -224,7 +252,7 @@ def open_source(
     """
     scheme, separator, rest = uri.partition(":")
     if separator and scheme.lower() == "file" and rest.startswith("/"):
-        return _open_path(path_of(uri), index_folder)
+        return _open_path(path_of(uri), options, index_folder)
     if uri.lower().startswith("s3://"):
         return _open_s3(uri, options, index_folder)
     if "://" in uri:
@@ -234,7 +262,7 @@ def open_source(
         )
     if not uri:
         raise InvalidInput("the source's URI is empty; expected a folder's path or file:///...")
-    return _open_path(uri, index_folder)
+    return _open_path(uri, options, index_folder)
 
 
 def open_reader(
@@ -270,12 +298,28 @@ def _open_s3(uri: str, options: SourceOptions, index_folder: Path | None) -> Sou
     return open_tar(uri, options, index_folder) if is_tar(uri) else S3Folder(uri, options)
 
 
-def _open_path(path: str, index_folder: Path | None) -> SourceFiles:
+def _open_path(path: str, options: SourceOptions, index_folder: Path | None) -> SourceFiles:
     from ingest.tar_source import is_tar, open_tar
 
     if not Path(path).is_dir() and is_tar(path):
-        return open_tar(path, index_folder=index_folder)
-    return LocalFolder(Path(path))
+        return open_tar(path, options, index_folder)
+    return LocalFolder(Path(path), options.within)
+
+
+def real_place(path: Path, within: str) -> str:
+    """Where a folder or archive lies, links followed.
+
+    Raises:
+        StorageError: Not below ``within``, where that is not empty.
+    """
+    real = os.path.realpath(path)
+    if within and not Path(real).is_relative_to(os.path.realpath(within)):
+        raise StorageError(
+            f"{path}: leads out of {within} now, below which it lay when the source was added; "
+            "an admin may add it anew",
+            str(path),
+        )
+    return real
 
 
 def path_of(uri: str) -> str:

@@ -23,6 +23,8 @@ class SourceOptions:
         ca_bundle: PEM file of further authorities to trust; empty for the system's alone.
         verify_tls: Check the server's certificate.
         sealed_keys: Keys of this source, as ingest.sealed_keys.seal gives them; empty for none.
+        within: Folder that a folder or archive of this machine must lie below, links followed;
+            empty for anywhere.
         give_up_after: Longest time to retry a request that fails [s].
     """
 
@@ -33,6 +35,7 @@ class SourceOptions:
     ca_bundle: str = ""
     verify_tls: bool = True
     sealed_keys: str = ""
+    within: str = ""
     give_up_after: float = 60.0
 
     def __post_init__(self) -> None:
@@ -66,8 +69,9 @@ class SourceOptions:
         }
 
     def shown(self) -> dict[str, str | bool | float]:
-        """`to_json` without keys: only whether there are any."""
+        """`to_json` without keys: only whether there are any; and without folders of the server."""
         shown = self.to_json()
+        shown.pop("within", None)
         return shown | {"sealed_keys": True} if shown.pop("sealed_keys", "") else shown
 
     @classmethod

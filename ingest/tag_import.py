@@ -2,11 +2,12 @@
 
 Every row is either imported or reported with its line: one that names no file, several files, a
 file that an earlier line named, has too few fields, or a value that is not of its tag's type.
-The file is held in memory (its text and its columns), rows are never looped over in Python.
+The file is held in memory (its text and its columns), rows are never looped over in Python. A few
+kilobytes of Parquet may stand for any number of bytes: `most_bytes` bounds what they become.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,13 @@ from catalog.lake_tables import FILES, FILES_COLUMNS, VIEW_COLUMNS
 from catalog.store import LAKE, CatalogStore
 
 Key = Literal["filename", "path", "fkey"]
+
+MOST_COLUMNS = 512
+"""Of a file: each is a column of the catalog, which has a few thousand at most."""
+
+_BATCH_ROWS = 16_384
+_LONGEST_SHOWN = 80
+_TEXTS = ("string", "large_string")
 
 _LINE, _KEY = "line number", "file key"  # with a blank: no tag can have such a name
 
@@ -107,6 +115,8 @@ def import_tags(
     types: Mapping[str, str] | None = None,
     prefix: str = "",
     datasource: str | None = None,
+    most_bytes: int | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> TagImport:
     """Import a file's columns as the tags of a family, in one commit.
 
@@ -124,14 +134,17 @@ def import_tags(
             BOOLEAN, INTEGER, BIGINT, DOUBLE, TIMESTAMP and VARCHAR that fits all of its values.
         prefix: Put before every tag's name.
         datasource: Match files of this datasource only.
+        most_bytes: What the values of a Parquet file may take, once decoded [bytes]; None for any.
+        stopped: Whether nobody waits for it any more; nothing is written then.
 
     Raises:
-        InvalidInput: The file is no such file, or a name or type cannot be used.
+        InvalidInput: The file is no such file or too large, a name or type cannot be used, or it
+            was stopped.
         StorageError: It cannot be read.
         CatalogBusy: The write lock was not free in time.
     """
     table_of(family)
-    given = _read(file, key, key_column, prefix)
+    given = _read(file, key, key_column, prefix, most_bytes)
     with store.reading() as cursor:
         held = family_columns(cursor, family)
     wanted = {**{tag: kind for tag, kind in held.items() if tag in given.tags}, **(types or {})}
@@ -140,18 +153,25 @@ def import_tags(
             raise InvalidInput(f"type of '{tag}': {file} has no such tag: {', '.join(given.tags)}")
     with closing(duckdb.connect(":memory:")) as work:
         work.register("given", given.table)
-        columns = _types(work, given, wanted)
+        columns = _types(work, given, wanted, stopped)
         with store.reading() as cursor:
             missing_columns(cursor, family, columns)  # refused before anything is matched
         good, bad = _typed(work, columns, given)
+    _go_on(stopped)
     with store.writing(f"tags imported from {file.name}", author="import") as connection:
         connection.register("named", good)
         problems = _match(connection, key, datasource)
         rows = connection.execute(_ROWS.format(_quoted_list(columns))).to_arrow_table()
+        _go_on(stopped)
         if rows.num_rows:
             define(connection, family, columns)
             put_rows(connection, family, rows)
     return _result(given, columns, rows.num_rows, [problems, bad])
+
+
+def _go_on(stopped: Callable[[], bool]) -> None:
+    if stopped():
+        raise InvalidInput("the import was stopped, as nobody waits for it; nothing was written")
 
 
 _ROWS = "SELECT m.fkey{0} FROM named AS g JOIN matched AS m ON m.line = g.line"
@@ -183,11 +203,13 @@ def _result(
     )
 
 
-def _read(file: Path, key: Key, key_column: str | None, prefix: str) -> _Given:
+def _read(
+    file: Path, key: Key, key_column: str | None, prefix: str, most_bytes: int | None
+) -> _Given:
     broken: list[tuple[int, str]] = []
     try:
         if file.suffix.lower() in (".parquet", ".pq"):
-            table = _read_parquet(file)
+            table = _read_parquet(file, most_bytes)
         else:
             table, broken = _read_csv(file)
     except OSError as error:
@@ -197,6 +219,7 @@ def _read(file: Path, key: Key, key_column: str | None, prefix: str) -> _Given:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())[:300]
         raise InvalidInput(f"{file}: cannot be read as CSV or Parquet: {reason}") from error
+    _check_columns(file, table.num_columns)
     names = [name.strip().lower() for name in table.column_names]
     for name in names:
         if names.count(name) > 1:
@@ -214,7 +237,7 @@ def _read(file: Path, key: Key, key_column: str | None, prefix: str) -> _Given:
     for tag in tags:
         check_tag_name(tag)
     lines = _line_numbers(table.num_rows, broken)
-    arranged = pa.table({_LINE: lines, **{tag: table[name] for tag, name in tags.items()}})
+    arranged = pa.table({_LINE: lines, **{tag: _text(table[name]) for tag, name in tags.items()}})
     return _Given(
         arranged.append_column(_KEY, _key_texts([table[name] for name in keys])),
         {tag: str(table.schema.field(name).type) for tag, name in tags.items()},
@@ -241,10 +264,77 @@ def _key_texts(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
     return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "")
 
 
-def _read_parquet(file: Path) -> pa.Table:
+def _check_columns(file: Path, columns: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise InvalidInput(
+            f"{file}: has {columns:,} columns, at most {MOST_COLUMNS} are imported at once; "
+            "send the others with another file"
+        )
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of text trimmed, with null for nothing; any other as it is."""
+    import pyarrow.compute as pc
+
+    if str(column.type) not in _TEXTS:
+        return column
+    trimmed = pc.utf8_trim(column, " \t\r\n")
+    return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, column.type), trimmed)
+
+
+def _read_parquet(file: Path, most_bytes: int | None) -> pa.Table:
     import pyarrow.parquet as pq
 
-    return pq.read_table(file)
+    if most_bytes is None:
+        return pq.read_table(file)
+    found = pq.ParquetFile(file)
+    schema, about = found.schema_arrow, found.metadata
+    _check_columns(file, len(schema))
+    for group in range(about.num_row_groups):
+        if about.row_group(group).total_byte_size > most_bytes:
+            raise _too_large(file, most_bytes)
+    # As dictionaries, columns take what they take in the file until their size is known.
+    texts = [field.name for field in schema if _is_variable(file, field)]
+    found = pq.ParquetFile(file, read_dictionary=texts, buffer_size=2**20, pre_buffer=False)
+    batches, size = [], 0
+    for batch in found.iter_batches(_BATCH_ROWS, use_threads=False):
+        size += sum(_decoded_bytes(column) for column in batch.columns)
+        if size > most_bytes:
+            raise _too_large(file, most_bytes)
+        batches.append(batch)
+    table = pa.Table.from_batches(batches, found.schema_arrow)
+    plain = [pa.field(field.name, _values(field.type)) for field in table.schema]
+    return table.cast(pa.schema(plain))
+
+
+def _too_large(file: Path, most_bytes: int) -> InvalidInput:
+    return InvalidInput(
+        f"{file}: its values take more than {most_bytes:,} bytes; send them with several files"
+    )
+
+
+def _is_variable(file: Path, field: pa.Field) -> bool:
+    """Whether a column's values are texts or bytes of any length."""
+    kind, types = _values(field.type), pa.types
+    if types.is_nested(kind) or types.is_fixed_size_binary(kind):
+        raise InvalidInput(
+            f"{file}: column '{field.name}' is {kind}; expected numbers, texts or times"
+        )
+    return not (types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind))
+
+
+def _values(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _decoded_bytes(column: pa.Array) -> int:
+    """What a column takes without a dictionary."""
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes) + len(column)
+    lengths = pc.binary_length(column.dictionary).take(column.indices)
+    return int(pc.sum(lengths.cast(pa.int64())).as_py() or 0) + 8 * len(column)
 
 
 def _read_csv(file: Path) -> tuple[pa.Table, list[tuple[int, str]]]:
@@ -299,31 +389,36 @@ def _line_numbers(rows: int, broken: Sequence[tuple[int, str]]) -> pa.Array:
 
 
 def _types(
-    work: duckdb.DuckDBPyConnection, given: _Given, wanted: Mapping[str, str]
+    work: duckdb.DuckDBPyConnection,
+    given: _Given,
+    wanted: Mapping[str, str],
+    stopped: Callable[[], bool],
 ) -> dict[str, str]:
     """The type of every tag."""
     columns = {}
     for tag, arrow in given.tags.items():
+        _go_on(stopped)
         if tag in wanted:
             if wanted[tag] not in TYPES:
                 raise InvalidInput(
                     f"tag '{tag}': type '{wanted[tag]}'; expected one of {', '.join(TYPES)}"
                 )
             columns[tag] = wanted[tag]
-        elif arrow in ("string", "large_string"):
-            columns[tag] = _narrowest(work, tag)
+        elif arrow in _TEXTS:
+            columns[tag] = _narrowest(work, given.table[tag])
         else:
             columns[tag] = _of_arrow(tag, given.table.schema.field(tag).type)
     return columns
 
 
-def _narrowest(work: duckdb.DuckDBPyConnection, tag: str) -> str:
-    text = _trimmed(tag)
+def _narrowest(work: duckdb.DuckDBPyConnection, texts: pa.ChunkedArray) -> str:
     misfits = ", ".join(
-        f"count(*) FILTER ({text} NOTNULL AND NOT coalesce({fits.format(text)}, false))"
+        f"count(*) FILTER (v NOTNULL AND NOT coalesce({fits.format('v')}, false))"
         for fits in _FITS.values()
     )
-    row = work.execute(f"SELECT count({text}), {misfits} FROM given").fetchone() or (0,)
+    # A table of one column: each statement looks at all that its table has.
+    work.register("one", pa.table({"v": texts}))
+    row = work.execute(f"SELECT count(v), {misfits} FROM one").fetchone() or (0,)
     if row[0]:
         for kind, count in zip(_FITS, row[1:], strict=True):
             if not count:
@@ -349,8 +444,8 @@ def _of_arrow(tag: str, kind: pa.DataType) -> str:
     raise InvalidInput(f"column of tag '{tag}' is {kind}; expected numbers, texts or times")
 
 
-def _trimmed(tag: str) -> str:
-    """A column's value as trimmed text, NULL where it is empty."""
+def _as_text(tag: str) -> str:
+    """What is no text as trimmed text, NULL where it is empty."""
     return f"nullif(trim(CAST(\"{tag}\" AS VARCHAR), ' \t\r\n'), '')"
 
 
@@ -360,8 +455,8 @@ def _typed(
     """Line, key and typed tags of the rows whose values fit, and the problems of the others."""
     wrong, values = [], []
     for tag, kind in columns.items():
-        text = _trimmed(tag)
-        is_text = given.tags[tag] in ("string", "large_string")
+        is_text = given.tags[tag] in _TEXTS
+        text = f'"{tag}"' if is_text else _as_text(tag)
         if not is_text and kind != "VARCHAR":
             wrong.append(f"WHEN \"{tag}\" NOTNULL AND TRY_CAST(\"{tag}\" AS {kind}) ISNULL "
                          f"THEN {_misfit(tag, kind, text)}")  # fmt: skip
@@ -387,7 +482,7 @@ def _typed(
 
 
 def _misfit(tag: str, kind: str, text: str) -> str:
-    return f"'value ''' || {text} || ''' of {tag} is no {kind}'"
+    return f"'value ''' || left({text}, {_LONGEST_SHOWN}) || ''' of {tag} is no {kind}'"
 
 
 def _match(connection: duckdb.DuckDBPyConnection, key: Key, datasource: str | None) -> pa.Table:
@@ -395,13 +490,13 @@ def _match(connection: duckdb.DuckDBPyConnection, key: Key, datasource: str | No
     only = " AND f.datasource = ?" if datasource is not None else ""
     values = [datasource] if datasource is not None else []
     found = connection.execute(
-        "WITH hits AS (SELECT g.line, f.fkey FROM named AS g"
-        f" JOIN {LAKE}.main.{FILES} AS f ON {_MATCHES[key]}{only}),"
-        " lines AS (SELECT line, count(*) AS files, min(fkey) AS fkey, max(fkey) AS another"
-        " FROM hits GROUP BY line)"
+        # Each key once: many rows of a name that many files have are no more work than one.
+        "WITH given AS (SELECT DISTINCT key FROM named),"
+        " keys AS (SELECT g.key, count(*) AS files, min(f.fkey) AS fkey, max(f.fkey) AS another"
+        f" FROM given AS g JOIN {LAKE}.main.{FILES} AS f ON {_MATCHES[key]}{only} GROUP BY g.key)"
         " SELECT g.line, g.key, coalesce(files, 0) AS files, fkey, another,"
         " min(g.line) FILTER (files = 1) OVER (PARTITION BY fkey) AS first"
-        " FROM named AS g LEFT JOIN lines USING (line)",
+        " FROM named AS g LEFT JOIN keys USING (key)",
         values,
     ).to_arrow_table()
     connection.register("found", found)

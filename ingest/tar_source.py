@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from catalog.beneath import open_beneath
 from catalog.errors import BadFile, InvalidInput, StorageError, UnreadableFile
 from catalog.records import File, Problem
 from ingest.object_file import object_file
-from ingest.source_files import MAX_FILE_BYTES
+from ingest.source_files import MAX_FILE_BYTES, real_place
 from ingest.source_options import NO_OPTIONS, SourceOptions
 from ingest.tar_index import ArchiveBytes, open_index
 
@@ -142,11 +143,21 @@ class LocalArchive:
 
     walks = 1
 
-    def __init__(self, path: Path) -> None:
-        """Ask for its size and time; raises StorageError when it cannot be read."""
-        self.uri, self._path = str(path), path
+    def __init__(self, path: Path, within: str = "") -> None:
+        """Ask for its size and time.
+
+        Args:
+            path: The archive.
+            within: A folder that it must lie below, links followed; anywhere where empty.
+
+        Raises:
+            StorageError: It cannot be read, or lies elsewhere by now.
+        """
+        self.uri = str(path)
+        # As it is found now: a link put in its place later leads nowhere else.
+        self._folder, self._name = os.path.split(real_place(path, within))
         try:
-            with path.open("rb", buffering=0) as file:
+            with open_beneath(self._folder, self._name) as file:
                 status = os.fstat(file.fileno())
         except OSError as error:
             raise StorageError(f"{path}: cannot be read: {error.strerror}", str(path)) from error
@@ -156,7 +167,7 @@ class LocalArchive:
     def read_range(self, start: int, length: int, shown: str = "") -> bytes:
         """A part of the file; see ArchiveBytes. Opened each time: it may have been replaced."""
         try:
-            with self._path.open("rb") as file:
+            with open_beneath(self._folder, self._name) as file:
                 status = os.fstat(file.fileno())
                 if (status.st_size, status.st_mtime_ns) != (self.size, self._changed):
                     raise BadFile(f"{self.uri} changed while it was read; scan again", shown)
@@ -185,7 +196,7 @@ def _open_archive(uri: str, options: SourceOptions) -> ArchiveBytes:
         from ingest.s3_source import S3Archive  # boto3 takes 0.3 s to import
 
         return S3Archive(uri, options)
-    return LocalArchive(Path(uri))
+    return LocalArchive(Path(uri), options.within)
 
 
 def _time(seconds: float) -> datetime:

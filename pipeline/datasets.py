@@ -28,6 +28,7 @@ from query.selection import Selection
 from query.sets.strata import Codes
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
+_LONGEST_NAME = 128
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,14 @@ class Origin:
         seed: Decided between frames that fitted equally.
         parents: The datasets that it was made from.
         report: What was achieved of what was wanted.
+        owner: Name of the user who makes it; empty on the machine's own command line.
     """
 
     built: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     parents: Sequence[Dataset] = ()
     report: Mapping[str, Any] = field(default_factory=dict)
+    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def create_dataset(
     Args:
         records: The records.
         folder: Where manifests lie; the dataset's is ``folder/name/vN``.
-        name: Letters, digits, dots, dashes and underscores.
+        name: Letters, digits, dots, dashes and underscores; see `name_of_new`.
         selection: The frames, with the division's columns.
         division: How to divide them; one split "all" when None.
         origin: How they were come by, where it was not the question alone.
@@ -100,7 +103,7 @@ def create_dataset(
         StorageError: The manifest cannot be written.
     """
     division, origin = division or Division(), origin or Origin()
-    check_name(name)
+    name = name_of_new(records, name)
     if not len(selection):
         raise InvalidInput(
             f"dataset {name}: the selection has no frames; widen its ranges "
@@ -145,16 +148,26 @@ def rows_of(
     return _rows(selection, splits, sources), class_list, classes, roots
 
 
-def check_name(name: str) -> None:
-    """Refuse a name that could not be a folder's on every system.
+def name_of_new(records: RecordStore, name: str) -> str:
+    """The name that a dataset is saved under: those of who sees some rows only are their own.
+
+    Else a name that is taken, or a version that is not the first, would tell of a dataset that
+    they do not see.
 
     Raises:
-        InvalidInput: It could not.
+        InvalidInput: It could not be a folder's on every system, or is too long.
     """
-    if not _NAME.fullmatch(name):
+    given = name.removeprefix(records.own_names)
+    if not _NAME.fullmatch(given):
         raise InvalidInput(
             f"dataset name '{name}': expected letters, digits, '.', '_' and '-', such as val-bikes"
         )
+    saved = records.own_names + given
+    if len(saved) > _LONGEST_NAME:
+        raise InvalidInput(
+            f"dataset name '{saved}': expected at most {_LONGEST_NAME} characters with the user's"
+        )
+    return saved
 
 
 def save_content(
@@ -209,6 +222,7 @@ def save_content(
             seed=str(origin.seed),
             parents=parents,
             report=dict(origin.report),
+            owner=origin.owner,
         )
         session.add(dataset)
     return dataset

@@ -49,8 +49,14 @@ class Stores:
     timeout_s: float = 600.0
 
 
-def split_dataset(stores: Stores, dataset: Dataset, division: Division) -> Dataset:
+def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: str = "") -> Dataset:
     """A dataset's frames divided anew, as a new version of it.
+
+    Args:
+        stores: The stores.
+        dataset: The dataset.
+        division: How.
+        owner: Name of the user who does it; empty on the machine's own command line.
 
     Raises:
         UnknownName: The division names a column that there is not.
@@ -75,7 +81,7 @@ def split_dataset(stores: Stores, dataset: Dataset, division: Division) -> Datas
     )
     # How the frames were chosen stays true; how they were divided does not.
     chosen = {k: v for k, v in dataset.report.items() if k not in ("leakage", "split_strata")}
-    origin = Origin(seed=division.seed, parents=[dataset], report={**chosen, **report})
+    origin = Origin(seed=division.seed, parents=[dataset], report={**chosen, **report}, owner=owner)
     return save_content(stores.records, stores.folder, dataset.name, content, origin)
 
 
@@ -149,7 +155,9 @@ class Gap:
     seed: int = 0
 
 
-def extend_dataset(stores: Stores, dataset: Dataset, gap: Gap, at: int | None = None) -> Dataset:
+def extend_dataset(
+    stores: Stores, dataset: Dataset, gap: Gap, at: int | None = None, owner: str = ""
+) -> Dataset:
     """Add as few frames as close the gap, as a new version; the report says what stays open.
 
     Args:
@@ -157,6 +165,7 @@ def extend_dataset(stores: Stores, dataset: Dataset, gap: Gap, at: int | None = 
         dataset: The dataset.
         gap: What it lacks.
         at: The catalog snapshot that the new frames are of; the newest when None.
+        owner: Name of the user who does it; empty on the machine's own command line.
 
     Raises:
         InvalidInput: Nothing is missing, nothing that is missing can be had, it has several splits
@@ -203,7 +212,7 @@ def extend_dataset(stores: Stores, dataset: Dataset, gap: Gap, at: int | None = 
     guard = Division(min_gap_s=gap.min_gap_s, allow_leakage=gap.allow_leakage)
     if len(content.splits) > 1:
         report["leakage"] = leakage(times, splits.astype(np.int64), guard)
-    origin = Origin(seed=gap.seed, parents=[dataset], report=report)
+    origin = Origin(seed=gap.seed, parents=[dataset], report=report, owner=owner)
     with naming(stores.catalog, snapshot, dataset.name):
         return save_content(stores.records, stores.folder, dataset.name, content, origin)
 

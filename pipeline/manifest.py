@@ -136,10 +136,14 @@ class Manifest:
         """Path of each frame's label image, in order."""
         return self._paths("label")
 
-    def _paths(self, column: str) -> list[str]:
+    def places(self, kind: str) -> list[tuple[str, str]]:
+        """Of each frame's ``image`` or ``label``, in order: its source's root, and its key."""
         roots = self.header.roots
-        keys, sources = self.frames[column].to_pylist(), self.frames["source"].to_pylist()
-        return [f"{roots[source]}/{key}" for source, key in zip(sources, keys, strict=True)]
+        keys, sources = self.frames[kind].to_pylist(), self.frames["source"].to_pylist()
+        return [(roots[source], key) for source, key in zip(sources, keys, strict=True)]
+
+    def _paths(self, column: str) -> list[str]:
+        return [f"{root}/{key}" for root, key in self.places(column)]
 
     def write(self, folder: Path) -> "Manifest":
         """Write both files into ``folder``, the header last, each aside and then renamed.

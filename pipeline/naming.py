@@ -25,5 +25,5 @@ def naming(catalog: CatalogStore, snapshot: int, name: str) -> Iterator[None]:
     if snapshot == catalog.snapshot():
         yield
         return
-    with catalog.writing(f"dataset {name}"), catalog.reading(snapshot):
+    with catalog.kept_still(f"dataset {name} is being saved"), catalog.reading(snapshot):
         yield

@@ -16,6 +16,7 @@ from pipeline.jobs.registry import backend
 from pipeline.jobs.request import JobPaths, JobRequest, Stage
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
+_LONGEST_NAME = 128
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def submit(
     chosen = backend(wanted.backend)
     # Name and record in one transaction: two submissions at once get two names.
     with records.session() as session:
-        name = _free_name(session, jobs_folder, wanted)
+        name = _free_name(session, jobs_folder, wanted, records.own_names)
         paths = JobPaths(jobs_folder / name)
         made = plan(paths)
         environment = {**_QUIET, **made.environment}
@@ -82,6 +83,7 @@ def submit(
             dataset_id=wanted.dataset.id if wanted.dataset is not None else None,
             request=request.to_json(),
             paths={"folder": str(paths.folder), "logs": str(paths.logs), **made.shown},
+            owner=records.user,
         )
         session.add(job)
     try:
@@ -100,8 +102,14 @@ def submit(
         return kept
 
 
-def _free_name(session: Session, jobs_folder: Path, wanted: Wanted) -> str:
+def _free_name(session: Session, jobs_folder: Path, wanted: Wanted, own_names: str) -> str:
     """The wanted name, or one made up.
+
+    Args:
+        session: Of the records.
+        jobs_folder: Where jobs' folders lie.
+        wanted: The job.
+        own_names: What the wanted name begins with: one that is taken would tell of others' jobs.
 
     Raises:
         InvalidInput: It cannot name a folder.
@@ -115,13 +123,15 @@ def _free_name(session: Session, jobs_folder: Path, wanted: Wanted) -> str:
     if wanted.name is None:
         number = (session.scalar(select(func.max(Job.id))) or 0) + 1
         return next(name for n in count(number) if not taken(name := f"{wanted.base}-{n}"))
-    if not _NAME.fullmatch(wanted.name):
+    given = wanted.name.removeprefix(own_names)
+    if not _NAME.fullmatch(given) or len(own_names + given) > _LONGEST_NAME:
         raise InvalidInput(
             f"job name '{wanted.name}': expected letters, digits, '.', '_' and '-', such as train-1"
         )
-    if taken(wanted.name):
-        raise AlreadyExists("job", wanted.name, "give another --name")
-    return wanted.name
+    name = own_names + given
+    if taken(name):
+        raise AlreadyExists("job", name, "give another --name")
+    return name
 
 
 _QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "PYTHONUNBUFFERED": "1"}

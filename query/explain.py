@@ -2,14 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
-from sqlglot import parse_one
+from sqlglot import exp, parse_one
 
 from catalog.lake_tables import FILES
+from catalog.limited_store import LimitedStore
 from catalog.store import LAKE, CatalogStore
 from query.prepared import prepare
 from query.run_sql import TIMEOUT_S, execute
@@ -23,13 +24,14 @@ class TableRead:
         name: files, class_pixels or tags_<family>.
         columns: What is read of it, in order of the table.
         rows: Rows that it has.
-        estimated_rows: Rows that the engine expects to read, after the filters on this table.
+        estimated_rows: Rows that the engine expects to read, after the filters on this table; None
+            where only some rows may be seen, for the engine expects by all of them.
     """
 
     name: str
     columns: tuple[str, ...]
     rows: int
-    estimated_rows: int
+    estimated_rows: int | None
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,14 @@ class Explanation:
         sql: What DuckDB executes.
         tables: What it reads, each table as often as it is read.
         families: Families of tags among the tables.
-        estimated_rows: Rows that the engine expects the answer to have.
+        estimated_rows: Rows that the engine expects the answer to have; None as in TableRead.
         snapshot: The catalog snapshot that was asked.
     """
 
     sql: str
     tables: tuple[TableRead, ...]
     families: tuple[str, ...]
-    estimated_rows: int
+    estimated_rows: int | None
     snapshot: int
 
 
@@ -68,6 +70,8 @@ def explain(
         SqlError: The statement is refused or wrong.
         NotFound: There is no snapshot ``at``.
     """
+    if isinstance(store, LimitedStore):
+        return _of_seen(store, text, at, timeout_s)
     # Only here EXPLAIN is executed, and only of what our own rewriting made.
     with store.inspecting(at) as cursor:
         statement, snapshot = prepare(store, cursor, text)
@@ -90,16 +94,44 @@ def explain(
         for scan in scans
     )
     return Explanation(
-        sql=parse_one(statement, dialect="duckdb").sql(dialect="duckdb", pretty=True),
+        sql=_pretty(statement),
         tables=tables,
-        families=tuple(
-            dict.fromkeys(
-                table.name.removeprefix("tags_") for table in tables if table.name != FILES
-            )
-        ),
+        families=_families(tables),
         estimated_rows=_estimate(plan),
         snapshot=snapshot,
     )
+
+
+def _of_seen(store: LimitedStore, text: str, at: int | None, timeout_s: float) -> Explanation:
+    """An explanation for who sees some rows: a plan would tell of the others, so there is none."""
+    with store.reading(at) as cursor:
+        statement, snapshot = prepare(store, cursor, text)
+        parsed = parse_one(statement, dialect="duckdb")
+        named = {column.name for column in parsed.find_all(exp.Column)}
+        tables = []
+        for table in parsed.find_all(exp.Table):
+            if table.db != "main":  # a name of the statement's own, or a view
+                continue
+            count = f'SELECT count(*) AS n FROM {LAKE}.main."{table.name}"'
+            columns = _columns(cursor, table.name, timeout_s)
+            tables.append(
+                TableRead(
+                    name=table.name,
+                    columns=tuple(name for name in columns if name in named),
+                    rows=execute(cursor, count, timeout_s)["n"][0].as_py(),
+                    estimated_rows=None,
+                )
+            )
+    return Explanation(_pretty(statement), tuple(tables), _families(tables), None, snapshot)
+
+
+def _pretty(statement: str) -> str:
+    return parse_one(statement, dialect="duckdb").sql(dialect="duckdb", pretty=True)
+
+
+def _families(tables: Iterable[TableRead]) -> tuple[str, ...]:
+    names = (table.name.removeprefix("tags_") for table in tables if table.name != FILES)
+    return tuple(dict.fromkeys(names))
 
 
 def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake_tables import FILES
 from catalog.store import LAKE, CatalogStore
 from catalog.wide_tables import FKEY_HASH, LABEL_SIZE
 from query.population import POPULATION, Frames, population
-from query.result_text import plain
+from query.result_format import to_records
 from query.run_sql import TIMEOUT_S
 
 DEFAULT_COLUMNS = ("fkey", "scene", "camera", "frame_number", "image_width", "image_height")
@@ -28,13 +30,18 @@ class Page:
 
     Attributes:
         snapshot: Number of the snapshot that all pages are of.
-        frames: The columns asked for, as JSON can hold them.
+        rows: The columns asked for.
         last: fkey of the last frame where more follow; else None.
     """
 
     snapshot: int
-    frames: list[dict[str, Any]]
+    rows: pa.Table
     last: str | None
+
+    @property
+    def frames(self) -> list[dict[str, Any]]:
+        """The rows as JSON can hold them."""
+        return to_records(self.rows)
 
 
 @dataclass(frozen=True)
@@ -123,13 +130,14 @@ def page_of(
         listed = ", ".join(f'"{name}"' for name in dict.fromkeys(["fkey", *columns]))
         has_label = _HAS_LABEL if not found.relation.with_label_size else f"{LABEL_SIZE} > -1"
         later, place = ("fkey > ? AND ", (after.after,)) if after is not None else ("", ())
-        rows = found.ask(
+        rows = found.table(
             f"SELECT {listed} FROM {POPULATION} WHERE {later}{has_label} "
             f"ORDER BY fkey LIMIT {limit + 1}",
             place,
         )
-        given = [{name: plain(value) for name, value in row.items()} for row in rows[:limit]]
-        return Page(found.snapshot, given, given[-1]["fkey"] if len(rows) > limit else None)
+        given = rows.slice(0, limit)
+        last = given["fkey"][-1].as_py() if rows.num_rows > limit else None
+        return Page(found.snapshot, given, last)
 
 
 _HAS_LABEL = (

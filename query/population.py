@@ -54,7 +54,12 @@ class Population:
     _timeout_s: float
 
     def ask(self, body: str, values: tuple[object, ...] = ()) -> list[dict[str, Any]]:
-        """The rows of a statement over the relation POPULATION.
+        """The rows of `table`."""
+        rows: list[dict[str, Any]] = self.table(body, values).to_pylist()
+        return rows
+
+    def table(self, body: str, values: tuple[object, ...] = ()) -> pa.Table:
+        """What a statement over the relation POPULATION gives.
 
         Args:
             body: What follows ``WITH frames AS (...), population AS (...)``.
@@ -68,10 +73,7 @@ class Population:
             f"{POPULATION} AS (SELECT * FROM frames WHERE {self._condition}) {body}"
         )
         bound = [*self._values, *values]
-        rows: list[dict[str, Any]] = execute(
-            self._cursor, statement, self._timeout_s, bound
-        ).to_pylist()
-        return rows
+        return execute(self._cursor, statement, self._timeout_s, bound)
 
     @contextmanager
     def beside(self, fkeys: pa.ChunkedArray) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """Frames of a manifest as small arrays, each PNG decoded once while memory lasts."""
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from catalog.beneath import open_beneath
 from catalog.errors import BadFile, FramesiftError
 from ingest.label_image import decode_label, open_png
 from ingest.palette import Palette
@@ -48,8 +49,8 @@ class FrameReader:
             cache_bytes: What `small` may keep; beyond it frames are decoded again each time.
         """
         self.failure: FramesiftError | None = None
-        self._images = frames.image_paths()
-        self._labels = frames.label_paths()
+        self._images = frames.places("image")
+        self._labels = frames.places("label")
         self._palette = palette
         self._size = (height_px, width_px)
         self._kept: dict[int, tuple[UInt8, UInt8]] = {}
@@ -61,11 +62,11 @@ class FrameReader:
         Raises:
             BadFile: It is missing, or cannot be decoded.
         """
-        path = self._images[row]
+        place = self._images[row]
         try:
-            picture = open_png(_read(path))
+            picture = open_png(_read(*place))
         except BadFile as error:
-            raise _naming(error, path) from error
+            raise _naming(error, *place) from error
         height_px, width_px = self._size
         small = picture.resize((width_px, height_px), Image.Resampling.BOX)
         return np.asarray(small), (picture.height, picture.width)
@@ -77,16 +78,16 @@ class FrameReader:
             BadFile: A file is missing or cannot be decoded, or image and label differ in size.
         """
         image, (height_px, width_px) = self.image(row)
-        path = self._labels[row]
+        place = self._labels[row]
         try:
-            label = decode_label(_read(path), self._palette)
+            label = decode_label(_read(*place), self._palette)
         except BadFile as error:
-            raise _naming(error, path) from error
+            raise _naming(error, *place) from error
         if label.shape != (height_px, width_px):
             raise BadFile(
                 f"label has {label.shape[1]}x{label.shape[0]} pixels, but its image "
-                f"{self._images[row]} has {width_px}x{height_px}",
-                path,
+                f"{'/'.join(self._images[row])} has {width_px}x{height_px}",
+                "/".join(place),
             )
         return Frame(image, label)
 
@@ -123,13 +124,14 @@ def nearest(label: UInt8, height_px: int, width_px: int) -> UInt8:
     return np.ascontiguousarray(label[rows[:, None], columns])
 
 
-def _read(path: str) -> bytes:
+def _read(root: str, key: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        with open_beneath(os.path.realpath(root), key) as file:
+            return file.read()
     except OSError as error:
         reason = error.strerror or "cannot be read"
-        raise BadFile(f"{reason}; stage the dataset again", path) from error
+        raise BadFile(f"{reason}; stage the dataset again", f"{root}/{key}") from error
 
 
-def _naming(error: BadFile, path: str) -> BadFile:
-    return error if error.file else BadFile(error.reason, path)
+def _naming(error: BadFile, root: str, key: str) -> BadFile:
+    return error if error.file else BadFile(error.reason, f"{root}/{key}")

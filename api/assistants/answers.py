@@ -1,7 +1,7 @@
 """What an assistant can ask, and what it is told: the routes' functions with short answers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +28,10 @@ _MOST_VALUES = 50
 _SHOWN = ("fkey", "scene", "camera", "frame_number")
 
 
+async def _unnoted() -> None:
+    """Where nobody is refused anything, there is nothing to note."""
+
+
 @dataclass(frozen=True)
 class Desk:
     """Who asks, and what of the home they may see.
@@ -36,11 +40,13 @@ class Desk:
         workspace: With as much of the catalog as the caller may see.
         caller: Who asks.
         url: Where the server's own routes are; "" where there is no server.
+        note_refusal: Called where the caller is refused an answer.
     """
 
     workspace: Workspace
     caller: Caller
     url: str = ""
+    note_refusal: Callable[[], Awaitable[None]] = _unnoted
 
     @property
     def timeout_s(self) -> float:
@@ -72,7 +78,7 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
     with workspace.catalog.reading(report.snapshot) as cursor:
         columns = [column for column in tag_columns(cursor) if column.tag not in names]
         # What values a tag may have says something of rows that this caller may not see.
-        given = kinds(cursor) if desk.may("GET", "/v1/tags") else {}
+        given = kinds(cursor) if desk.caller.sees_all else {}
     tags = [
         {"tag": column.tag, "type": column.type.lower()}
         | ({"values": list(given[column.tag].allowed)} if column.tag in given else {})

@@ -7,6 +7,7 @@ Stateless: any worker answers any request. What it is made of is imported at the
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -95,4 +96,6 @@ async def _desk_of(context: Any) -> Desk:
     caller = passage.caller
     if caller is None:
         raise NotAllowed("nobody is known to ask")
-    return Desk(workspace_of(request, caller), caller, str(request.base_url).rstrip("/"))
+    tool = (context.request_context.params or {}).get("name", "")
+    note = partial(request.state.gate.note_refusal, passage, f"tool {tool}")
+    return Desk(workspace_of(request, caller), caller, str(request.base_url).rstrip("/"), note)

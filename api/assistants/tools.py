@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from api.assistants import answers
 from api.assistants.answers import MOST_FRAMES, MOST_ROWS, Desk
@@ -24,7 +24,7 @@ from api.frame_images.pictures import (
     made_label,
     made_overlay,
 )
-from catalog.errors import FramesiftError
+from catalog.errors import FramesiftError, NotAllowed
 from query.class_statistics import Grouping
 from query.selection import Question
 
@@ -66,7 +66,11 @@ class Tools:
     async def _told(self, context: Context[Any, Any], answer: Callable[[Desk], _T]) -> _T:
         try:
             desk = await self._desk_of(context)
-            return await run_in_threadpool(answer, desk)
+            try:
+                return await run_in_threadpool(answer, desk)
+            except NotAllowed:
+                await desk.note_refusal()
+                raise
         except FramesiftError as error:
             raise ToolError(str(error)) from error
 
@@ -187,13 +191,33 @@ class Tools:
             raise ToolError(detail) from error
 
 
+class _Server(MCPServer):
+    """Says what is wrong with arguments in one line, without pydantic's help on itself."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> Any:
+        """Call a tool.
+
+        Raises:
+            ToolError: There is none of that name, its arguments are wrong, or it fails.
+        """
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            wrong = error.__cause__
+            if not isinstance(wrong, ValidationError):
+                raise
+            raise ToolError(f"{name}: {_said(wrong)}") from wrong
+
+
 def server_of(desk_of: DeskOf) -> MCPServer:
     """A server of all tools.
 
     Args:
         desk_of: Who asks, given a call's context. May raise FramesiftError.
     """
-    server: MCPServer = MCPServer(
+    server: MCPServer = _Server(
         "framesift",
         title="Framesift",
         instructions=_INSTRUCTIONS,
@@ -205,6 +229,12 @@ def server_of(desk_of: DeskOf) -> MCPServer:
         if not name.startswith("_"):
             server.add_tool(getattr(tools, name), annotations=_READS)
     return server
+
+
+def _said(wrong: ValidationError) -> str:
+    places = (".".join(map(str, each["loc"])) for each in wrong.errors())
+    said = (each["msg"].removeprefix("Value error, ") for each in wrong.errors())
+    return "; ".join(f"{place}: {why}" for place, why in zip(places, said, strict=True))
 
 
 def _picture(desk: Desk, fkey: str, kind: str, look: Look, classes: str | None) -> MadeImage:

@@ -1,22 +1,17 @@
-"""framesift user, token, collection, audit: who may do what on this home's server."""
+"""framesift user, token, collection, audit: who may do what on a server."""
 
-import getpass
-import os
 import sys
-from datetime import timedelta
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
-from api.commands.common import open_workspace
-from api.people import AuditBody, CollectionBody, NewTokenBody, TokenBody, UserBody
+from api.places.people import Entries, NewToken, people
 from api.terminal import JsonFlag, emit_json, emit_table, stdout
-from catalog import audit_log, login_throttle, row_collections, tokens, users
+from catalog import tokens, users
 from catalog.errors import InvalidInput
-from catalog.record_store import RecordStore
-from query.collection_rule import check_rule
 
-user_app = typer.Typer(help="Users of this home's server.", no_args_is_help=True)
+user_app = typer.Typer(help="Users of a server.", no_args_is_help=True)
 token_app = typer.Typer(help="Tokens, for programs.", no_args_is_help=True)
 collection_app = typer.Typer(
     help="Which rows users see whose role does not see all.", no_args_is_help=True
@@ -47,21 +42,16 @@ def user_add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a user; the password is asked for."""
-    records = open_workspace().records
+    place = people()
     users.check_name("user", name)
-    password = None if no_password else _password(password_stdin)
-    made = users.add(records, name, role, password)
-    _note(records, "user add", f"{name}: {', '.join(made.roles)}")
-    if as_json:
-        emit_json(UserBody.of(made).model_dump())
-    else:
-        stdout.print(f"added user {name}: {', '.join(made.roles)}")
+    made = place.add_user(name, role, None if no_password else _password(password_stdin))
+    _emit(made, as_json, f"added user {name}: {', '.join(made['roles'])}")
 
 
 @user_app.command("list")
 def user_list(as_json: JsonFlag = False) -> None:
     """List the users."""
-    found = [UserBody.of(user).model_dump() for user in users.listed(open_workspace().records)]
+    found = people().users()
     if as_json:
         emit_json(found)
         return
@@ -85,15 +75,10 @@ def user_passwd(
     name: UserName, password_stdin: PasswordStdin = False, as_json: JsonFlag = False
 ) -> None:
     """Give a user another password; logins with the old one end, and failures are forgotten."""
-    records = open_workspace().records
-    users.found(records, name)
-    user = users.set_password(records, name, _password(password_stdin))
-    login_throttle.forget(records, name)
-    _note(records, "user passwd", name)
-    if as_json:
-        emit_json(UserBody.of(user).model_dump())
-    else:
-        stdout.print(f"user {name} has another password")
+    place = people()
+    place.user(name)  # before the password is asked for
+    user = place.set_password(name, _password(password_stdin))
+    _emit(user, as_json, f"user {name} has another password")
 
 
 @user_app.command("disable")
@@ -103,25 +88,15 @@ def user_disable(
     as_json: JsonFlag = False,
 ) -> None:
     """Refuse a user and their tokens."""
-    records = open_workspace().records
-    user = users.set_disabled(records, name, not undo)
-    _note(records, "user disable", f"{name}: {'let in again' if undo else 'refused'}")
-    if as_json:
-        emit_json(UserBody.of(user).model_dump())
-    else:
-        stdout.print(f"user {name} is {'let in again' if undo else 'refused'}")
+    user = people().set_disabled(name, not undo)
+    _emit(user, as_json, f"user {name} is {'let in again' if undo else 'refused'}")
 
 
 @user_app.command("remove")
 def user_remove(name: UserName, as_json: JsonFlag = False) -> None:
     """Remove a user and their tokens."""
-    records = open_workspace().records
-    users.remove(records, name)
-    _note(records, "user remove", name)
-    if as_json:
-        emit_json({"name": name})
-    else:
-        stdout.print(f"removed user {name}")
+    people().remove_user(name)
+    _emit({"name": name}, as_json, f"removed user {name}")
 
 
 @user_app.command("roles")
@@ -131,13 +106,8 @@ def user_roles(
     as_json: JsonFlag = False,
 ) -> None:
     """Give a user these roles, and no others."""
-    records = open_workspace().records
-    user = users.set_roles(records, name, roles)
-    _note(records, "user roles", f"{name}: {', '.join(user.roles)}")
-    if as_json:
-        emit_json(UserBody.of(user).model_dump())
-    else:
-        stdout.print(f"user {name}: {', '.join(user.roles)}")
+    user = people().set_roles(name, roles)
+    _emit(user, as_json, f"user {name}: {', '.join(user['roles'])}")
 
 
 @token_app.command("create")
@@ -151,14 +121,11 @@ def token_create(
     as_json: JsonFlag = False,
 ) -> None:
     """Make a token, and print it; nothing shows it again."""
-    records = open_workspace().records
-    token, text = tokens.create(records, user, name, scope, timedelta(days=days))
-    _note(records, "token create", f"{user}/{name}: {scope}, {days} days")
+    made = people().create_token(NewToken(name, user, scope, days))
     if as_json:
-        body = TokenBody.of(token, user).model_dump()
-        emit_json(NewTokenBody(**body, token=text).model_dump())
+        emit_json(made)
     else:
-        typer.echo(text)
+        typer.echo(made["token"])
 
 
 @token_app.command("list")
@@ -167,8 +134,7 @@ def token_list(
     as_json: JsonFlag = False,
 ) -> None:
     """List the tokens, without what they are made of."""
-    listed = tokens.listed(open_workspace().records, user)
-    found = [TokenBody.of(token, name).model_dump() for token, name in listed]
+    found = people().tokens(user)
     if as_json:
         emit_json(found)
     else:
@@ -182,13 +148,8 @@ def token_revoke(
     as_json: JsonFlag = False,
 ) -> None:
     """Let a token count no more."""
-    records = open_workspace().records
-    token, user = tokens.revoke(records, number)
-    _note(records, "token revoke", f"{user}/{token.name}")
-    if as_json:
-        emit_json(TokenBody.of(token, user).model_dump())
-    else:
-        stdout.print(f"revoked token {token.name} of user {user}")
+    token = people().revoke_token(number)
+    _emit(token, as_json, f"revoked token {token['name']} of user {token['user']}")
 
 
 @collection_app.command("add")
@@ -198,27 +159,19 @@ def collection_add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a collection: the rows that a rule holds for."""
-    records = open_workspace().records
-    check_rule(rule)
-    body = CollectionBody.of(row_collections.add(records, name, rule), ())
-    _note(records, "collection add", f"{name}: {rule}")
-    if as_json:
-        emit_json(body.model_dump())
-    else:
-        stdout.print(f"added collection {name}: {rule}")
+    _emit(people().add_collection(name, rule), as_json, f"added collection {name}: {rule}")
 
 
 @collection_app.command("list")
 def collection_list(as_json: JsonFlag = False) -> None:
     """List the collections, with their users."""
-    listed = row_collections.listed(open_workspace().records)
-    found = [CollectionBody.of(collection, members) for collection, members in listed]
+    found = people().collections()
     if as_json:
-        emit_json([body.model_dump() for body in found])
+        emit_json(found)
     else:
         emit_table(
             ("name", "rule", "users"),
-            [(body.name, body.rule, ", ".join(body.users)) for body in found],
+            [(body["name"], body["rule"], ", ".join(body["users"])) for body in found],
         )
 
 
@@ -230,14 +183,8 @@ def collection_assign(
     as_json: JsonFlag = False,
 ) -> None:
     """Let a user see a collection's rows."""
-    records = open_workspace().records
-    (row_collections.withdraw if undo else row_collections.assign)(records, name, user)
-    _note(records, "collection assign", f"{name}: {'not ' if undo else ''}{user}")
-    body = CollectionBody.of(*row_collections.found(records, name))
-    if as_json:
-        emit_json(body.model_dump())
-    else:
-        stdout.print(f"collection {name}: {', '.join(body.users) or 'nobody'}")
+    body = people().assign(name, user, not undo)
+    _emit(body, as_json, f"collection {name}: {', '.join(body['users']) or 'nobody'}")
 
 
 @collection_app.command("remove")
@@ -245,13 +192,8 @@ def collection_remove(
     name: Annotated[str, typer.Argument(help="The collection.")], as_json: JsonFlag = False
 ) -> None:
     """Remove a collection; its users see its rows no more."""
-    records = open_workspace().records
-    row_collections.remove(records, name)
-    _note(records, "collection remove", name)
-    if as_json:
-        emit_json({"name": name})
-    else:
-        stdout.print(f"removed collection {name}")
+    people().remove_collection(name)
+    _emit({"name": name}, as_json, f"removed collection {name}")
 
 
 def audit(
@@ -264,14 +206,11 @@ def audit(
     as_json: JsonFlag = False,
 ) -> None:
     """Show who changed what on the server, and who was refused; newest first."""
-    entries = audit_log.entries(
-        open_workspace().records, who=who, outcome=outcome, before=before, limit=limit
-    )
-    found = [AuditBody.of(entry).model_dump() for entry in entries]
+    found = people().audit(Entries(who, outcome, before, limit))
     if as_json:
         emit_json(found)
     else:
-        columns = ("id", "time", "who", "address", "what", "target", "outcome")
+        columns = ("id", "time", "who", "address", "what", "target", "outcome", "note")
         emit_table(columns, [[str(entry[c]) for c in columns] for entry in found])
 
 
@@ -283,10 +222,8 @@ def _password(from_stdin: bool) -> str:
     return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
 
 
-def _note(records: RecordStore, what: str, target: str) -> None:
-    """Write a change into the audit log; by commands, the machine's user did it."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = str(os.getuid())
-    audit_log.add(records, f"command line ({name})", what, target, audit_log.DONE)
+def _emit(body: Mapping[str, Any], as_json: bool, sentence: str) -> None:
+    if as_json:
+        emit_json(body)
+    else:
+        stdout.print(sentence)

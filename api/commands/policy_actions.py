@@ -5,9 +5,12 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from api.workspace import Workspace
+from catalog import row_collections
 from catalog.errors import InvalidInput, UnknownName
+from catalog.limited_store import LimitedStore
 from catalog.policy_tables import Policy
 from catalog.record_store import RecordStore
+from catalog.store import CatalogStore
 from catalog.tables import Source
 from ingest.extractors.base import Extractor
 from ingest.extractors.registry import extractor_named
@@ -18,6 +21,7 @@ from pipeline.policies.actions import DeepInspect, ImportTags, SetTags, TakeFrom
 from pipeline.policies.matching import check_condition, matching
 from pipeline.policies.report import Killed, Report
 from pipeline.policies.tags import BATCH_ROWS
+from query.collection_rule import rows_of
 
 
 def check(workspace: Workspace, policy: Policy) -> None:
@@ -51,7 +55,9 @@ def work_of(
     store, records = workspace.catalog, workspace.records
     action = action_of(policy.action, policy.parameters)
     if isinstance(action, SetTags | TakeFromField):
-        return lambda report: autotag.run(store, records, policy, action, report, batch_rows)
+        return lambda report: autotag.run(
+            store, _seen(workspace, policy), records, policy, action, report, batch_rows
+        )
     if isinstance(action, ImportTags):
         return partial(_import, workspace, policy, action, batch_rows)
     return partial(_inspect, workspace, policy, action)
@@ -62,7 +68,19 @@ def _import(
 ) -> None:
     source, key = _tag_file(workspace.records, action)
     content = open_recorded(source, workspace.indexes).read(key)
-    csv_import.run(workspace.catalog, workspace.records, policy, content, report, batch_rows)
+    seen = _seen(workspace, policy)
+    csv_import.run(workspace.catalog, seen, policy, content, report, batch_rows)
+
+
+def _seen(workspace: Workspace, policy: Policy) -> CatalogStore:
+    """The rows that a run of the policy may look at: all, or those of its collections."""
+    if not policy.collections:
+        return workspace.catalog
+    found = (row_collections.found(workspace.records, name)[0] for name in policy.collections)
+    condition = rows_of([collection.rule for collection in found])
+    return LimitedStore(
+        workspace.catalog, condition, {"memory_limit": workspace.settings.query_memory}
+    )
 
 
 def _tag_file(records: RecordStore, action: ImportTags) -> tuple[Source, str]:
@@ -92,17 +110,16 @@ def _extractor(action: DeepInspect) -> Extractor:
 
 def _inspect(workspace: Workspace, policy: Policy, action: DeepInspect, report: Report) -> None:
     """Read every frame that the policy finds; other files have nothing to give."""
-    store, records = workspace.catalog, workspace.records
     report.heed()
     extractor, counts = _extractor(action), report.counts
-    found = matching(store, records, policy, ["fkey", "cluster", "datasource"])
+    found = matching(_seen(workspace, policy), policy, ["fkey", "cluster", "datasource"])
     counts.total = found.num_rows
     by_source: dict[tuple[str, str], set[str]] = {}
     for row in found.to_batches(max_chunksize=10_000):
         for fkey, cluster, datasource in zip(*(c.to_pylist() for c in row.columns), strict=True):
             by_source.setdefault((cluster, datasource), set()).add(fkey)
     counts.skipped = counts.total
-    for source in records.sources():
+    for source in workspace.records.sources():
         only = by_source.get((source.cluster, source.datasource))
         if only:
             _inspect_source(workspace, source, extractor, only, report)

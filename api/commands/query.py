@@ -80,10 +80,13 @@ def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
     if as_json:
         emit_json(listed)
     else:
-        columns = ("tag", "family", "type", "kind", "values", "class")
+        columns = ("tag", "family", "type", "kind")
         emit_table(
-            columns,
-            [[*list(row.values())[:4], ", ".join(row["values"]), row["title"]] for row in listed],
+            (*columns, "values", "class"),
+            [
+                [*(row[c] for c in columns), ", ".join(row["values"]), row["title"]]
+                for row in listed
+            ],
         )
 
 

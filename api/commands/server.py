@@ -14,6 +14,7 @@ from api.terminal import stderr, stdout
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.first_admin import first_token
+from ingest.sealed_keys import check_given
 
 if TYPE_CHECKING:
     from api.worker import Serving
@@ -108,6 +109,7 @@ def serve(
 
 def _open_once(workspace: Workspace) -> None:
     """Open both stores and close them: what is wrong with the home is said before anyone asks."""
+    check_given()
     workspace.records.sources()
     workspace.catalog.snapshot()
     workspace.close()

@@ -1,11 +1,12 @@
 """framesift source, info."""
 
+import re
 import sys
 from typing import Annotated, Any
 
 import typer
 
-from api.new_source import NewSource
+from api.new_source import SOURCE_NAME, NewSource
 from api.places.sources import sources
 from api.terminal import JsonFlag, emit_json, emit_table, stdout
 from catalog.errors import InvalidInput
@@ -113,8 +114,11 @@ def info(as_json: JsonFlag = False) -> None:
 
 
 def _checked(**given: Any) -> NewSource:
-    if not given["name"] or "/" in given["name"]:
-        raise InvalidInput(f"source name '{given['name']}': expected some text without slashes")
+    if not re.fullmatch(SOURCE_NAME, given["name"]):
+        raise InvalidInput(
+            f"source name '{given['name']}': expected letters, digits, '.', '_' and '-', and "
+            "a letter, a digit or '_' first"
+        )
     try:
         return NewSource(**given)
     except ValueError as error:

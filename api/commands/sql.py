@@ -53,8 +53,14 @@ def _emit(found: Mapping[str, Any], as_json: bool) -> None:
     emit_table(
         ("table", "rows", "rows expected", "columns"),
         [
-            (table["name"], table["rows"], table["estimated_rows"], ", ".join(table["columns"]))
+            (table["name"], table["rows"], _said(table), ", ".join(table["columns"]))
             for table in found["tables"]
         ],
     )
-    stdout.print(f"{found['estimated_rows']:,} rows expected, snapshot {found['snapshot']}")
+    stdout.print(f"{_said(found)} rows expected, snapshot {found['snapshot']}")
+
+
+def _said(found: Mapping[str, Any]) -> str:
+    """How many rows are expected; who sees some rows only is not told."""
+    rows = found["estimated_rows"]
+    return "unknown" if rows is None else f"{rows:,}"

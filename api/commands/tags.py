@@ -1,5 +1,7 @@
 """framesift tags add, set, extract, import, import-map, families, drop."""
 
+import json
+import time
 from collections.abc import Mapping, Sequence
 from csv import reader as csv_lines
 from dataclasses import asdict
@@ -10,25 +12,21 @@ import pyarrow as pa
 import typer
 from pyarrow import csv
 
-from api.commands.common import open_workspace
 from api.commands.query import tags_app
 from api.places import tags as places
-from api.places.tags import NewTag, Table
+from api.places.extractions import Wanted, extractions
+from api.places.tags import Map, NewTag, Table
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
-from catalog import families, tags
-from catalog.errors import InvalidInput, StorageError
-from catalog.extractions import problems
-from catalog.tables import Source
+from catalog import tags
+from catalog.errors import StorageError
 from catalog.tag_kinds import DEFAULT, LONGEST
-from ingest.extractors.base import Extractor
-from ingest.extractors.registry import extractor_in_file, extractor_named, known_extractors
-from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
-from ingest.map_join import LATITUDE, LONGITUDE, import_map
-from ingest.sources import open_recorded
+from ingest.extractors.run import ExtractCounts
+from ingest.map_join import LATITUDE, LONGITUDE
 from ingest.tag_import import Key
 
 _SHOWN_PROBLEMS = 10
 _JSON_PROBLEMS = 1_000
+_JSON_EVERY_S = 2.0
 
 
 def register(_app: typer.Typer) -> None:
@@ -78,9 +76,7 @@ def tags_set(
     as_json: JsonFlag = False,
 ) -> None:
     """Give a tag another kind or other values; refused where files have values it would refuse."""
-    kept = tags.set_kind(open_workspace().catalog, name, kind, _values(values))
-    body = {"tag": name, "kind": kept.kind, "values": list(kept.allowed)}
-    _emit_kind(f"tag {name}", body, as_json)
+    _emit_kind(f"tag {name}", places.tags().set(name, kind, _values(values)), as_json)
 
 
 def _values(texts: list[str] | None) -> list[str]:
@@ -114,65 +110,54 @@ def tags_extract(
 ) -> None:
     """Read tags from the files of every catalogued frame: only new and changed ones.
 
-    Bad files are recorded and passed over: the run goes on.
+    Bad files are recorded and passed over: the run goes on. With --json, progress goes to the
+    error output as a JSON line every few seconds.
     """
-    workspace = open_workspace()
-    found = workspace.records.source(source)
-    chosen = [extractor_named(name) for name in names or ()]
-    chosen += [extractor_in_file(place) for place in own or ()]
-    if not chosen:
-        known = ", ".join(sorted(known_extractors()))
-        raise InvalidInput(f"no extractor given: known are {known}; or --extractor FILE.py:CLASS")
-    done = []
-    for extractor in chosen:
-        family = extractor.family
-        if not errors:
-            counts = _extract(found, extractor, full, workers, as_json)
-            done.append({"source": source, "family": family, **asdict(counts)})
-        bad = problems(workspace.catalog, extraction_of(found, extractor))
+    wanted = Wanted(source, names or (), own or (), full, workers, errors)
+    told = time.monotonic()
+
+    def show(family: str, counts: ExtractCounts | None) -> None:
+        nonlocal told
+        if counts is None:
+            bar.show(0, None, family)
+            return
+        bar.show(counts.read, counts.to_read, f"{counts.read:,} of {counts.to_read:,} frames")
+        ends = counts.read == counts.to_read  # which is what a job's metrics show
+        if as_json and (ends or time.monotonic() - told >= _JSON_EVERY_S):
+            told = time.monotonic()
+            typer.echo(json.dumps({"family": family, **asdict(counts)}), err=True)
+
+    read, done = extractions().run(wanted, show), []
+    while True:
+        with progress_bar(f"tags of {source}", quiet=as_json) as bar:
+            found = next(read, None)
+        if found is None:
+            break
         if as_json:
-            listed = [asdict(problem) for problem in bad]
-            done = done if not errors else [*done, {"source": source, "family": family}]
-            done[-1]["problems"] = listed[:_JSON_PROBLEMS]
+            done.append({**found, "problems": found["problems"][:_JSON_PROBLEMS]})
         elif errors:
-            emit_table(("family", "file", "reason"), [(family, p.key, p.reason) for p in bad])
+            rows = [(found["family"], p["key"], p["reason"]) for p in found["problems"]]
+            emit_table(("family", "file", "reason"), rows)
         else:
-            _show_problems(
-                [f"bad_file: {p.key}: {p.reason}" for p in bad[:_SHOWN_PROBLEMS]],
-                len(bad),
-                f"framesift tags extract {source} --errors",
-            )
+            _emit_extracted(found)
     if as_json:
         emit_json(done)
 
 
-def _extract(
-    source: Source, extractor: Extractor, full: bool, workers: int, as_json: bool
-) -> ExtractCounts:
-    with progress_bar(f"{extractor.family} of {source.name}", quiet=as_json) as bar:
-
-        def show(so_far: ExtractCounts) -> None:
-            bar.show(so_far.read, so_far.to_read, f"{so_far.read:,} of {so_far.to_read:,} frames")
-
-        workspace = open_workspace()
-        counts = run_extractor(
-            workspace.catalog,
-            source,
-            extractor,
-            files=open_recorded(source, workspace.indexes),
-            full=full,
-            workers=workers,
-            progress=show,
-        )
-    if not as_json:
-        rate = counts.read / counts.seconds if counts.seconds else 0.0
-        stdout.print(
-            f"tag family {extractor.family} of {source.name}: {counts.read:,} frames read in "
-            f"{counts.seconds:.1f} s ({rate:.0f} frames/s), {counts.tagged:,} tagged, "
-            f"{counts.bad_files:,} with a bad file; {counts.without_file:,} of {counts.frames:,} "
-            "frames lack the file"
-        )
-    return counts
+def _emit_extracted(found: Mapping[str, Any]) -> None:
+    rate = found["read"] / found["seconds"] if found["seconds"] else 0.0
+    stdout.print(
+        f"tag family {found['family']} of {found['source']}: {found['read']:,} frames read in "
+        f"{found['seconds']:.1f} s ({rate:.0f} frames/s), {found['tagged']:,} tagged, "
+        f"{found['bad_files']:,} with a bad file; {found['without_file']:,} of "
+        f"{found['frames']:,} frames lack the file"
+    )
+    bad = found["problems"]
+    _show_problems(
+        [f"bad_file: {p['key']}: {p['reason']}" for p in bad[:_SHOWN_PROBLEMS]],
+        len(bad),
+        f"framesift tags extract {found['source']} --errors",
+    )
 
 
 def tags_import(
@@ -231,33 +216,26 @@ def tags_import_map(
     as_json: JsonFlag = False,
 ) -> None:
     """Tag the frames that were taken near features of a map, such as bridges."""
-    result = import_map(
-        open_workspace().catalog,
-        features,
-        family,
-        within,
-        tag=tag,
-        latitude=latitude,
-        longitude=longitude,
-    )
+    result = places.tags().import_map(Map(features, family, within, tag, latitude, longitude))
     if as_json:
-        emit_json(asdict(result))
+        emit_json(result)
         return
     stdout.print(
-        f"{result.near:,} of {result.frames:,} frames with a position lie within {within:g} m of "
-        f"one of {result.features:,} features: tags {', '.join(result.columns)}"
+        f"{result['near']:,} of {result['frames']:,} frames with a position lie within "
+        f"{within:g} m of one of {result['features']:,} features: tags "
+        f"{', '.join(result['columns'])}"
     )
 
 
 def tags_families(as_json: JsonFlag = False) -> None:
     """List the tag families that extractors and imports wrote."""
-    found = families.families(open_workspace().catalog)
+    found = places.tags().families()
     if as_json:
-        emit_json([asdict(family) for family in found])
+        emit_json(found)
         return
     emit_table(
         ("family", "tags", "rows", "names"),
-        [(f.name, len(f.columns), f.rows, ", ".join(f.columns)) for f in found],
+        [(f["name"], len(f["columns"]), f["rows"], ", ".join(f["columns"])) for f in found],
     )
 
 
@@ -265,11 +243,11 @@ def tags_drop(
     family: Annotated[str, typer.Argument(help="The tag family.")], as_json: JsonFlag = False
 ) -> None:
     """Remove a tag family; older snapshots keep it."""
-    rows = families.drop(open_workspace().catalog, family)
+    dropped = places.tags().drop(family)
     if as_json:
-        emit_json({"family": family, "rows": rows})
+        emit_json(dropped)
     else:
-        stdout.print(f"dropped tag family {family}: {rows:,} rows")
+        stdout.print(f"dropped tag family {family}: {dropped['rows']:,} rows")
 
 
 def _show_problems(lines: Sequence[str], total: int, how: str) -> None:

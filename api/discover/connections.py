@@ -13,7 +13,14 @@ from api.callers import Caller
 from api.dependencies import CurrentCaller, CurrentWorkspace
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
-from api.new_source import NewSource, add_source, allowed_place, check_text, options_of
+from api.new_source import (
+    NewSource,
+    add_source,
+    allowed_place,
+    check_text,
+    fenced,
+    options_of,
+)
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.records import OBJECT_PLATFORMS, PLATFORMS
@@ -205,6 +212,7 @@ def _change(workspace: Workspace, name: str, body: ConnectionBody, caller: Calle
     check_text(wanted)
     options = options_of(wanted, SourceOptions.from_json(source.options).sealed_keys)
     uri = allowed_place(workspace.settings, wanted.uri, options, caller)
+    options = fenced(workspace.settings, uri, options, caller)
     open_source(uri, options, workspace.indexes)
     columns = {
         "name": wanted.name,

@@ -7,9 +7,26 @@ from api.discover.replies import STATEMENT_BODY, accepted_format, refusal, state
 from api.discover.tasks import CurrentTasks, Task, Tasks, accepted
 from api.sql_response import CONTENT_TYPES, SqlResponse
 from api.workspace import Workspace
+from query.result_format import Format
 from query.statement_watch import Cancellation
 
 router = APIRouter(prefix="/db2whrest/v1", tags=["Spectrum Discover"])
+
+
+@router.post("/sql_query_json", openapi_extra=STATEMENT_BODY)
+async def post_sql_query_json(
+    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+) -> Response:
+    """As sql_query, in JSON whatever Accept says."""
+    return await _answer(request, workspace, tasks, "json")
+
+
+@router.get("/sql_query_json")
+async def get_sql_query_json(
+    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+) -> Response:
+    """As sql_query, in JSON whatever Accept says."""
+    return await _answer(request, workspace, tasks, "json")
 
 
 @router.post("/sql_query", openapi_extra=STATEMENT_BODY)
@@ -31,8 +48,10 @@ async def get_sql_query(
     return await _answer(request, workspace, tasks)
 
 
-async def _answer(request: Request, workspace: Workspace, tasks: Tasks) -> Response:
-    statement, format_ = await statement_of(request), accepted_format(request)
+async def _answer(
+    request: Request, workspace: Workspace, tasks: Tasks, wanted: Format | None = None
+) -> Response:
+    statement, format_ = await statement_of(request), wanted or accepted_format(request)
     user: str = request.state.passage.caller.user
 
     def later(cancellation: Cancellation) -> tuple[Task, Response]:

@@ -1,17 +1,19 @@
 """/policyengine/v1/policies: what to do with the files that a condition finds, and doing it."""
 
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field, field_validator
 
 from api.commands.policy_actions import check
-from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.dependencies import CurrentCaller
 from api.discover.policy_bodies import of_policy, of_run, of_status
+from api.discover.policy_rights import PolicyRights
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
+from api.discover.whole_home import WholeHome
 from api.workspace import Workspace
 from catalog import policy_records
 from catalog.errors import InvalidInput
@@ -39,6 +41,11 @@ class PolicyChange(BaseModel):
     pol_state: str | None = Field(default=None, description="active or inactive.")
     explicit: Literal["true", "false"] | None = None
     collections: list[str] | None = Field(default=None, max_length=1_000)
+
+    @field_validator("action_id")
+    @classmethod
+    def _upper(cls, value: str | None) -> str | None:
+        return value and value.upper()
 
     @field_validator("action_params", mode="before")
     @classmethod
@@ -94,104 +101,111 @@ _NEW = {
 _CHANGED = {"pol_filter": "filename LIKE 'f0%'", "pol_state": "active", "schedule": "NOW"}
 
 
+def _rights(caller: CurrentCaller, home: WholeHome) -> PolicyRights:
+    return PolicyRights.of(caller, home)
+
+
+_Rights = Annotated[PolicyRights, Depends(_rights)]
+
+
 @router.get("/policies")
-async def get_policies(workspace: CurrentWorkspace) -> Response:
-    """Every policy, with its last run."""
-    return in_json(await run_in_threadpool(_all, workspace))
+async def get_policies(home: WholeHome, rights: _Rights) -> Response:
+    """Every policy that the caller may see, with its last run."""
+    return in_json(await run_in_threadpool(_all, home, rights))
 
 
 @router.get("/policies/{policy}")
-async def get_policy(policy: str, workspace: CurrentWorkspace) -> Response:
+async def get_policy(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """One policy, with its last run."""
-    return in_json(await run_in_threadpool(lambda: of_policy(*_found(workspace, policy))))
+    return in_json(await run_in_threadpool(lambda: of_policy(*_found(home, policy, rights))))
 
 
 @router.post("/policies", status_code=201, openapi_extra=body_schema(PolicyChange, _NEW))
-async def post_policy(
-    request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
-) -> Response:
+async def post_policy(request: Request, home: WholeHome, rights: _Rights) -> Response:
     """Keep a new policy; with schedule NOW, which is the default, it begins to run at once."""
     body = read_as(PolicyChange, await json_of(request))
-    name = await run_in_threadpool(_add, workspace, body, body.pol_id, caller.user)
+    name = await run_in_threadpool(_add, home, body, body.pol_id, rights)
     return in_text(f"Policy '{name}' added", 201)
 
 
 @router.post("/policies/{policy}", status_code=201, openapi_extra=body_schema(PolicyChange, _NEW))
 async def post_named_policy(
-    policy: str, request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
+    policy: str, request: Request, home: WholeHome, rights: _Rights
 ) -> Response:
     """The same, with its name in the address."""
     body = read_as(PolicyChange, await json_of(request))
     if body.pol_id not in (None, policy):
         raise InvalidInput(f"pol_id '{body.pol_id}' is not the policy of the address, '{policy}'")
-    name = await run_in_threadpool(_add, workspace, body, policy, caller.user)
+    name = await run_in_threadpool(_add, home, body, policy, rights)
     return in_text(f"Policy '{name}' added", 201)
 
 
 @router.put("/policies/{policy}", openapi_extra=body_schema(PolicyChange, _CHANGED))
-async def put_policy(
-    policy: str, request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
-) -> Response:
+async def put_policy(policy: str, request: Request, home: WholeHome, rights: _Rights) -> Response:
     """Change what is sent of a policy; where that is also schedule NOW, it begins to run."""
     body = read_as(PolicyChange, await json_of(request))
-    await run_in_threadpool(_change, workspace, policy, body, caller.user)
+    await run_in_threadpool(_change, home, policy, body, rights)
     return in_text(f"Policy '{policy}' updated")
 
 
 @router.delete("/policies/{policy}")
-async def delete_policy(policy: str, workspace: CurrentWorkspace) -> Response:
+async def delete_policy(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """Forget a policy and its runs; tags that it set stay."""
-    await run_in_threadpool(_remove, workspace, policy)
+    await run_in_threadpool(_remove, home, policy, rights)
     return in_text(f"Policy '{policy}' deleted")
 
 
 @router.get("/policies/{policy}/status")
-async def get_status(policy: str, workspace: CurrentWorkspace) -> Response:
+async def get_status(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """Where the policy's last run stands."""
-    _, run = await run_in_threadpool(_found, workspace, policy)
+    _, run = await run_in_threadpool(_found, home, policy, rights)
     return in_json(of_status(run))
 
 
 @router.get("/policies/{policy}/history")
-async def get_history(policy: str, workspace: CurrentWorkspace) -> Response:
+async def get_history(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """The policy's runs, newest first, 100 at most."""
-    return in_json(await run_in_threadpool(_history, workspace, policy))
+    return in_json(await run_in_threadpool(_history, home, policy, rights))
 
 
 @router.post("/policies/{policy}/{action}", status_code=202)
-async def post_action(policy: str, action: str, workspace: CurrentWorkspace) -> Response:
+async def post_action(policy: str, action: str, home: WholeHome, rights: _Rights) -> Response:
     """Start a run of the policy, or let it pause, resume, or end (kill, stop)."""
-    await run_in_threadpool(_act, workspace, policy, action)
+    await run_in_threadpool(_act, home, policy, action, rights)
     return in_text("Accepted", 202)
 
 
-def _found(workspace: Workspace, name: str) -> tuple[Policy, PolicyRun | None]:
-    policy = policy_records.found(workspace.records, name)
-    return policy, runs.newest(workspace.catalog, workspace.records, policy)
+def _found(home: Workspace, name: str, rights: PolicyRights) -> tuple[Policy, PolicyRun | None]:
+    policy = policy_records.found(home.records, name)
+    rights.check_seen(policy)
+    return policy, runs.newest(home.catalog, home.records, policy)
 
 
-def _all(workspace: Workspace) -> list[dict[str, Any]]:
-    store, records = workspace.catalog, workspace.records
-    policies = policy_records.listed(records)
+def _all(home: Workspace, rights: PolicyRights) -> list[dict[str, Any]]:
+    store, records = home.catalog, home.records
+    policies = filter(rights.sees, policy_records.listed(records))
     return [of_policy(policy, runs.newest(store, records, policy)) for policy in policies]
 
 
-def _add(workspace: Workspace, body: PolicyChange, name: str | None, user: str) -> str:
+def _add(home: Workspace, body: PolicyChange, name: str | None, rights: PolicyRights) -> str:
     if not name:
         raise InvalidInput("pol_id is missing: expected the new policy's name")
     if not body.action_id:
         raise InvalidInput("action_id is missing: expected AUTOTAG, IMPORT_TAGS or DEEPINSPECT")
     defaults = {"parameters": {}, "condition": "", "schedule": NOW, "state": "active"}
     given = {"explicit": "true", "collections": [], **defaults, **body.changes()}
+    user = rights.user
     policy = Policy(name=name, action=body.action_id, owner=user, updated_by=user, **given)
-    check(workspace, policy)
-    policy_records.add(workspace.records, policy)
-    _begin_if_now(workspace, policy)
+    rights.limit(home, policy)
+    check(home, policy)
+    policy_records.add(home.records, policy)
+    _begin_if_now(home, policy)
     return name
 
 
-def _change(workspace: Workspace, name: str, body: PolicyChange, user: str) -> None:
-    policy, _ = _found(workspace, name)
+def _change(home: Workspace, name: str, body: PolicyChange, rights: PolicyRights) -> None:
+    policy, _ = _found(home, name, rights)
+    rights.check_change(policy)
     if body.pol_id not in (None, name):
         raise InvalidInput(f"pol_id '{body.pol_id}' is not the policy of the address, '{name}'")
     if body.action_id not in (None, policy.action):
@@ -201,38 +215,43 @@ def _change(workspace: Workspace, name: str, body: PolicyChange, user: str) -> N
     changes = body.changes()
     for column, value in changes.items():
         setattr(policy, column, value)
-    check(workspace, policy)
-    changed = policy_records.change(workspace.records, name, user, changes)
+    rights.limit(home, policy)
+    check(home, policy)
+    if policy.collections:
+        changes["collections"] = policy.collections
+    changed = policy_records.change(home.records, name, rights.user, changes)
     if "schedule" in changes:
-        _begin_if_now(workspace, changed)
+        _begin_if_now(home, changed)
 
 
-def _begin_if_now(workspace: Workspace, policy: Policy) -> None:
+def _begin_if_now(home: Workspace, policy: Policy) -> None:
     if policy.schedule == NOW and policy.state.lower() == "active":
-        _start(workspace, policy)
+        _start(home, policy)
 
 
-def _remove(workspace: Workspace, name: str) -> None:
-    _found(workspace, name)
-    policy_records.remove(workspace.records, name)
+def _remove(home: Workspace, name: str, rights: PolicyRights) -> None:
+    policy, _ = _found(home, name, rights)
+    rights.check_change(policy)
+    policy_records.remove(home.records, name)
 
 
-def _history(workspace: Workspace, name: str) -> list[dict[str, Any]]:
-    policy = policy_records.found(workspace.records, name)
-    found = runs.history(workspace.catalog, workspace.records, policy)
+def _history(home: Workspace, name: str, rights: PolicyRights) -> list[dict[str, Any]]:
+    policy, _ = _found(home, name, rights)
+    found = runs.history(home.catalog, home.records, policy)
     return [{"status": run.state, **of_run(run)} for run in found]
 
 
-def _act(workspace: Workspace, name: str, action: str) -> None:
-    policy, _ = _found(workspace, name)
+def _act(home: Workspace, name: str, action: str, rights: PolicyRights) -> None:
+    policy, _ = _found(home, name, rights)
+    rights.check_run(policy)
     if action not in _ACTIONS:
         raise InvalidInput(f"action '{action[:40]}': expected one of {', '.join(_ACTIONS)}")
     if action == "start":
-        _start(workspace, policy)
+        _start(home, policy)
         return
     wanted = "kill" if action == "stop" else action
-    runs.ask(workspace.catalog, workspace.records, policy, wanted)
+    runs.ask(home.catalog, home.records, policy, wanted)
 
 
-def _start(workspace: Workspace, policy: Policy) -> None:
-    runs.start(workspace.catalog, workspace.records, workspace.jobs, policy, workspace.variables)
+def _start(home: Workspace, policy: Policy) -> None:
+    runs.start(home.catalog, home.records, home.jobs, policy, home.variables)

@@ -48,6 +48,7 @@ _DIRS = {"partitions": ["dir1"]}
 
 
 @router.post("/scan")
+@router.post("/scan/", include_in_schema=False)
 async def post_nothing() -> Response:
     """A scan of what?"""
     raise InvalidInput("Must specify a connection name for the scan endpoint.")

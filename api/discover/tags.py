@@ -1,15 +1,19 @@
-"""/policyengine/v1/tags: which tags there are, of which kind, and new ones."""
+"""/policyengine/v1/tags: which tags there are, of which kind, and new ones.
+
+Which there are is the same for all, whatever rows they see.
+"""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
+from api.discover.whole_home import WholeHome
 from api.workspace import Workspace
 from catalog import tag_kinds, tags
 from catalog.discover_views import tag_columns
@@ -38,23 +42,14 @@ _NEW = {"tag": "department", "type": "Restricted", "value": ["Finance", "HR", "I
 _CHANGE = {"value": ["dept1", "dept2", "dept3", "dept4"]}
 
 
-def _whole(request: Request) -> Workspace:
-    """The home itself: which tags there are is the same for all, whatever rows they see."""
-    workspace: Workspace = request.app.state.workspace
-    return workspace
-
-
-_Whole = Annotated[Workspace, Depends(_whole)]
-
-
 @router.get("/tags")
-async def get_tags(workspace: _Whole) -> Response:
+async def get_tags(workspace: WholeHome) -> Response:
     """Every tag, in order of creation."""
     return in_json(list((await run_in_threadpool(_tags, workspace)).values()))
 
 
 @router.get("/tags/{tag}")
-async def get_tag(tag: str, workspace: _Whole) -> Response:
+async def get_tag(tag: str, workspace: WholeHome) -> Response:
     """One tag."""
     return in_json(await run_in_threadpool(_tag, workspace, tag))
 

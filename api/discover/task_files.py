@@ -31,16 +31,12 @@ class Limits:
     """What tasks may take.
 
     Attributes:
-        at_once: Tasks of one worker that run at the same time.
-        waiting: Further ones that wait for their turn.
         result_bytes: Of one result.
         kept: Results that are complete; the oldest go first.
         kept_bytes: Of all of those.
         kept_s: How long a result is kept [s].
     """
 
-    at_once: int = 32
-    waiting: int = 256
     result_bytes: int = 2 << 30
     kept: int = 10_000
     kept_bytes: int = 10 << 30

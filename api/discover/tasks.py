@@ -18,8 +18,10 @@ from starlette.responses import StreamingResponse
 
 from api.discover.replies import failure, in_json, reason
 from api.discover.task_files import Limits, Output, Result, TaskFiles
-from api.errors import status_of
-from catalog.errors import FramesiftError
+from api.errors import headers_of, status_of
+from api.metrics import REFUSED
+from api.turns import Turn, Turns, whose
+from catalog.errors import FramesiftError, ServerBusy
 from query.statement_watch import Cancellation
 
 _LOG = logging.getLogger(__name__)
@@ -35,32 +37,32 @@ Work = Callable[[Output, Cancellation], None]
 """Writes the body; ends soon after it was cancelled."""
 
 
-class Full(Exception):
-    """As many tasks wait as may wait."""
-
-
 class Task:
     """One that was started.
 
     Attributes:
         id: Its id.
         future: Done when the result is there, or will never be.
+        turn: Of its work, where that waits for one.
     """
 
     def __init__(self, output: Output, cancellation: Cancellation) -> None:
         self.id = output.id
         self.future: Future[None] = Future()
+        self.turn: Turn | None = None
         self._output, self._cancellation = output, cancellation
         self._wanted = True
 
     def abandon(self) -> None:
         """Stop it and leave nothing of it: nobody knows its id."""
         self._wanted = False
-        self._cancellation.cancel()
+        self.stop()
 
     def stop(self) -> None:
         """Stop it; it has failed."""
         self._cancellation.cancel()
+        if self.turn is not None:
+            self.turn.withdraw()
 
     def run(self, work: Work) -> None:
         """Do the work, and show what came of it."""
@@ -97,29 +99,41 @@ class Task:
 class Tasks:
     """This worker's tasks, and the results of all workers'."""
 
-    def __init__(self, folder: Path, limits: Limits | None = None) -> None:
-        """Nothing is made before the first task."""
+    def __init__(self, folder: Path, turns: Turns, limits: Limits | None = None) -> None:
+        """Nothing is made before the first task.
+
+        Args:
+            folder: Of the results.
+            turns: Places of statements, which tasks take, too.
+            limits: Of the results.
+        """
         self.files = TaskFiles(folder, limits or Limits())
-        self._limits = self.files.limits
-        self._threads = ThreadPoolExecutor(self._limits.at_once, "task")
+        self._turns = turns
+        self._threads = ThreadPoolExecutor(turns.places, "task")
         self._tasks: set[Task] = set()
 
-    def start(self, user: str, content_type: str, work: Work) -> Task:
-        """Begin it as soon as a thread is free.
+    def start(self, user: str, content_type: str, work: Work, who: str | None = None) -> Task:
+        """Begin it when its turn has come.
 
         Args:
             user: Who alone may have the result.
             content_type: Of the result.
             work: What makes it.
+            who: Whose share of the places it takes; the user's when None.
 
         Raises:
-            Full: Too many wait already.
+            ServerBusy: Too many wait already.
             StorageError: The folder of results cannot be written.
         """
-        if len(self._tasks) >= self._limits.at_once + self._limits.waiting:
-            raise Full
-        task = self.adopt(user, content_type, Cancellation())
-        self._threads.submit(task.run, work)
+        turn = self._turns.enter(user if who is None else who)
+        try:
+            task = self.adopt(user, content_type, Cancellation())
+        except BaseException:
+            turn.end()
+            raise
+        task.turn = turn
+        task.future.add_done_callback(lambda _: turn.end())
+        turn.came.add_done_callback(lambda _: self._threads.submit(task.run, work))
         return task
 
     def adopt(self, user: str, content_type: str, cancellation: Cancellation) -> Task:
@@ -156,7 +170,7 @@ class Tasks:
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Tasks for as long as the server runs; of a router that needs them."""
-    app.state.tasks = Tasks(app.state.workspace.home / "tasks")
+    app.state.tasks = Tasks(app.state.workspace.home / "tasks", app.state.statements)
     yield
     await to_thread.run_sync(app.state.tasks.close, app.state.stopping.seconds_left)
 
@@ -177,8 +191,8 @@ async def answered(request: Request, tasks: Tasks, content_type: str, work: Work
     """
     try:
         task = await _started(request, tasks, content_type, work)
-    except Full:
-        return _full()
+    except ServerBusy as error:
+        return _full(error)
     done = asyncio.wrap_future(task.future)
     gone = asyncio.create_task(_gone(request))
     handed_over = False
@@ -199,14 +213,14 @@ async def scheduled(request: Request, tasks: Tasks, content_type: str, work: Wor
     """Where to ask for the work's result, at once."""
     try:
         task = await _started(request, tasks, content_type, work)
-    except Full:
-        return _full()
+    except ServerBusy as error:
+        return _full(error)
     return accepted(request, task)
 
 
 async def _started(request: Request, tasks: Tasks, content_type: str, work: Work) -> Task:
     user: str = request.state.passage.caller.user
-    return await to_thread.run_sync(tasks.start, user, content_type, work)
+    return await to_thread.run_sync(tasks.start, user, content_type, work, whose(request.scope))
 
 
 def accepted(request: Request, task: Task) -> Response:
@@ -239,10 +253,10 @@ async def _gone(request: Request) -> None:
         pass
 
 
-def _full() -> Response:
-    why = "too many requests are waiting for their turn; send this one again later"
-    answer = in_json({"reason": why, "status": "error"}, 503)
-    answer.headers["Retry-After"] = "10"
+def _full(error: ServerBusy) -> Response:
+    REFUSED.labels("task").inc()
+    answer = in_json({"reason": str(error), "status": "error"}, status_of(error))
+    answer.headers.update(headers_of(error))
     return answer
 
 

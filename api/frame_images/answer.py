@@ -79,6 +79,7 @@ def _headers(etag: str) -> dict[str, str]:
         # Asked again each time: who may see it, and the file, may have changed.
         "Cache-Control": "private, no-cache",
         "X-Content-Type-Options": "nosniff",
+        "Vary": "Accept",
     }
 
 

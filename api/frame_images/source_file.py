@@ -103,13 +103,17 @@ def open_file(workspace: Workspace, source: Source, key: str) -> SourceFile:
 
     Raises:
         NotFound: The file is not there, or lies behind a link to a folder, which no scan follows.
+        UnreadableFile: It has become a link that leads out of the source.
         SourceFails: The source cannot be reached.
     """
     with _of(source, BadFile):  # an archive that is damaged
         files = _opened.files(source, workspace.indexes)
         if isinstance(files, LocalFolder) and _leads_elsewhere(files.folder, key):
             raise _gone(key)
-        return SourceFile(source, files, _entry(files, key))
+        entry = _entry(files, key)
+    if entry.permissions.startswith("l"):
+        raise UnreadableFile("is a link that leads out of its source", key)
+    return SourceFile(source, files, entry)
 
 
 class _Opened:

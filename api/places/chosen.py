@@ -4,6 +4,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from api.places.own_machine import refusal
 from api.places.tokens import token_of
 from api.settings import Settings, read_settings
 from api.workspace import Workspace
@@ -20,10 +21,12 @@ class Given:
     Attributes:
         server: URL of a server; None where it is not given.
         token: A token for it; None where it is not given.
+        command: The command's first word.
     """
 
     server: str | None = None
     token: str | None = None
+    command: str = ""
 
 
 _CHOICE: ContextVar[Given | None] = ContextVar("given", default=None)
@@ -62,10 +65,7 @@ def home() -> Workspace:
     """
     url = server()
     if url is not None:
-        raise InvalidInput(
-            f"server {url}: this command works on a home on its own machine: run it there, or "
-            "leave --server and FRAMESIFT_SERVER out"
-        )
+        raise InvalidInput(refusal(_given().command, url))
     return Workspace(read_settings())
 
 

@@ -154,7 +154,7 @@ class ServerDatasets:
 
     def listed(self) -> Sequence[Body]:
         """Every version."""
-        return [dict(found) for found in self.server.datasets.list()]
+        return [found.document for found in self.server.datasets.list()]
 
     def found(self, name: str) -> Body:
         """One."""

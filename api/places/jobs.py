@@ -150,22 +150,22 @@ class ServerJobs:
     def train(self, dataset: str, settings: TrainSettings, name: str | None, backend: str) -> Body:
         """Start a training."""
         options = asdict(settings) | {"name": name, "backend": backend}
-        return dict(self.server.jobs.train(dataset, **options))
+        return self.server.jobs.train(dataset, **options).document
 
     def validate(
         self, model: str, dataset: str, settings: ValidateSettings, name: str | None, backend: str
     ) -> Body:
         """Start a validation."""
         options = asdict(settings) | {"name": name, "backend": backend}
-        return dict(self.server.jobs.validate(model, dataset, **options))
+        return self.server.jobs.validate(model, dataset, **options).document
 
     def listed(self) -> Sequence[Body]:
         """Every job."""
-        return [dict(job) for job in self.server.jobs.list()]
+        return [job.document for job in self.server.jobs.list()]
 
     def found(self, name: str) -> Body:
         """One."""
-        return dict(self.server.jobs.get(name))
+        return self.server.jobs.get(name).document
 
     def logs(self, name: str) -> Iterator[bytes]:
         """What its commands printed."""
@@ -173,8 +173,8 @@ class ServerJobs:
 
     def cancel(self, name: str) -> Body:
         """Ask one to end."""
-        return dict(self.server.jobs.get(name).cancel())
+        return self.server.jobs.get(name).cancel().document
 
     def follow(self, name: str, show: Callable[[Body], None]) -> Body:
         """Wait for one."""
-        return dict(self.server.jobs.get(name).wait(progress=show))
+        return self.server.jobs.get(name).wait(progress=show).document

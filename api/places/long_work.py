@@ -1,7 +1,8 @@
-"""Scans and stagings of a server: jobs there, whose end is waited for here."""
+"""Long work of a server: jobs there, whose end is waited for here."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from catalog.errors import InvalidInput
@@ -43,12 +44,39 @@ def listed_problems(server: "Client", source: str) -> Body:
     return _printed(server.jobs.get(begun["name"]).wait(progress=False))
 
 
+def extracted(
+    server: "Client", wanted: Mapping[str, Any], show: Callable[[Body], None]
+) -> Sequence[Body]:
+    """Have tags read from files: what `framesift tags extract --json` prints there.
+
+    Raises:
+        JobFailed: They could not be.
+    """
+    begun = server.call("POST", "/v1/extractions", wanted, creates=True)
+    found: list[Body] = _document(server.jobs.get(begun["name"]).wait(progress=show))
+    return found
+
+
+def policy_run(server: "Client", name: str) -> Body:
+    """Have a policy run: what `framesift policy run --json` prints there.
+
+    Raises:
+        JobFailed: The run failed.
+    """
+    return _printed(server.policies.get(name).run().wait(progress=False))
+
+
 def _printed(job: "Job") -> Body:
+    found: dict[str, Any] = _document(job)
+    return found
+
+
+def _document(job: "Job") -> Any:
     """The JSON document that the job's command printed; progress went before it."""
-    text = job.logs(_COMMAND)
-    start = text.rfind("\n{\n") + 1 if not text.startswith("{\n") else 0
-    try:
-        found = json.loads(text[start:])
-    except ValueError as error:
-        raise InvalidInput(f"job {job.name}: printed no JSON document; see its logs") from error
-    return dict(found)
+    lines = job.logs(_COMMAND).splitlines()
+    # Inner lines of a document are indented.
+    for start in range(len(lines) - 1, -1, -1):
+        if lines[start].startswith(("{", "[")):
+            with suppress(ValueError):
+                return json.JSONDecoder().raw_decode("\n".join(lines[start:]))[0]
+    raise InvalidInput(f"job {job.name}: printed no JSON document; see its logs")

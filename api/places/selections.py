@@ -107,6 +107,7 @@ class ServerAnswer:
     """An answer of a server."""
 
     server: "Client"
+    question: Question
     body: Mapping[str, Any]
 
     @cached_property
@@ -116,9 +117,13 @@ class ServerAnswer:
         frames = self.body["frames"]
         types = {**_TYPES, **dict.fromkeys(classes, pa.int32())}
         names = list(frames[0]) if frames else list(types)
-        schema = pa.schema([(name, types.get(name, pa.string())) for name in names])
+        # A newer server may have columns that this version does not know.
+        new = {
+            name: pa.infer_type([f[name] for f in frames]) for name in names if name not in types
+        }
+        schema = pa.schema([(name, (types | new)[name]) for name in names])
         return Selection(
-            Question.model_validate(self.body["question"]),
+            self.question,
             self.body["snapshot"],
             pa.Table.from_pylist(frames, schema),
             classes,
@@ -145,7 +150,7 @@ class ServerSelections:
         """Ask it."""
         server = chosen.client()
         body = server.call("POST", "/v1/selections", _plain(question), asked={"at": at})
-        return ServerAnswer(server, body)
+        return ServerAnswer(server, question, body)
 
     def meaning(self, question: Question, at: int | None) -> Mapping[str, Any]:
         """What it means."""

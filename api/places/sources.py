@@ -85,7 +85,7 @@ class ServerSources:
 
     def listed(self) -> Sequence[Body]:
         """Every one."""
-        return [dict(source) for source in self.server.sources.list()]
+        return [source.document for source in self.server.sources.list()]
 
     def remove(self, name: str) -> Body:
         """Remove one."""

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from api.axis_options import axes_of
 from api.places import chosen
+from api.places.answers import read_as
 from api.statistics import Correlation, dataset_gaps, frames_of, share_and_iou
 from api.workspace import Workspace
 from catalog.frames import class_shares
@@ -123,29 +124,30 @@ class ServerStatistics:
         """Every class."""
         found = self.server.call("GET", "/v1/classes", asked={"at": at})["classes"]
         names = ClassShare.__dataclass_fields__
-        return [ClassShare(**{k: v for k, v in one.items() if k in names}) for one in found]
+        return [ClassShare(**{name: one[name] for name in names}) for one in found]
 
     def classes(self, asked: Asked, by: Grouping | None, quantiles: bool) -> ClassReport:
         """The classes in some frames."""
         more = {"by": by, "quantiles": "true" if quantiles else None}
-        return ClassReport.model_validate(self._get("/v1/classes", asked, more))
+        return read_as(ClassReport, self._get("/v1/classes", asked, more))
 
     def histogram(self, asked: Asked, axes: Axes) -> Histogram:
         """Frames by values."""
         more = {("tag" if name == "tags" else name): v for name, v in asdict(axes).items()}
-        return Histogram.model_validate(self._get("/v1/statistics/histogram", asked, more))
+        return read_as(Histogram, self._get("/v1/statistics/histogram", asked, more))
 
     def correlation(self, validation: str, asked: Asked) -> Correlation:
         """Shares against IoU."""
         more = {"validation": validation}
-        return Correlation.model_validate(self._get("/v1/statistics/correlation", asked, more))
+        return read_as(Correlation, self._get("/v1/statistics/correlation", asked, more))
 
     def gaps(self, asked: Asked, at_least: int, scenes: bool) -> GapReport:
         """What a dataset lacks."""
         path = f"/v1/datasets/{quote(asked.dataset or '', safe='@')}/gaps"
         more = {"at_least": at_least, "scenes": "true" if scenes else None, "dataset": None}
         body = self._get(path, asked, more)
-        return GapReport.model_validate({"split": None, **body})  # nulls are left out
+        body.setdefault("split", None)  # nulls are left out
+        return read_as(GapReport, body)
 
     def _get(self, path: str, asked: Asked, more: dict[str, Any]) -> Any:
         given = {

@@ -1,7 +1,7 @@
-"""Tags, as JSON: see api.answers.TagBody and ImportBody."""
+"""Tags, as JSON: see api.answers.TagBody and ImportBody, and the routes of families and maps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,10 +10,12 @@ import pyarrow as pa
 from api import bodies
 from api.places import chosen
 from api.workspace import Workspace
+from catalog import families
 from catalog import tags as catalog_tags
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, StorageError
 from catalog.tag_kinds import DEFAULT, kinds
+from ingest.map_join import LATITUDE, LONGITUDE, import_map, read_features
 from ingest.tag_import import Key, import_tags, parse_types
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
@@ -48,6 +50,18 @@ class Table:
     datasource: str | None
 
 
+@dataclass(frozen=True)
+class Map:
+    """A map to be joined, as ingest.map_join.import_map takes it."""
+
+    file: Path
+    family: str
+    within_m: float
+    tag: str | None = None
+    latitude: str = LATITUDE
+    longitude: str = LONGITUDE
+
+
 class Tags(Protocol):
     """Who has tags."""
 
@@ -57,8 +71,20 @@ class Tags(Protocol):
     def add(self, wanted: NewTag) -> Body:
         """Add one: ``tag``, ``kind`` and ``values``."""
 
+    def set(self, tag: str, kind: str, values: Sequence[str]) -> Body:
+        """Give one another kind or other values: ``tag``, ``kind`` and ``values``."""
+
     def import_table(self, table: Table) -> tuple[Body, pa.Table]:
         """Import values: what became of the rows, and those that were not imported."""
+
+    def import_map(self, wanted: Map) -> Body:
+        """Tag frames near a map's features: ``features``, ``frames``, ``near``, ``columns``."""
+
+    def families(self) -> Sequence[Body]:
+        """Every family: ``name``, ``columns``, ``rows``."""
+
+    def drop(self, family: str) -> Body:
+        """Remove one: ``family`` and ``rows``."""
 
 
 def tags() -> Tags:
@@ -104,6 +130,11 @@ class HomeTags:
         )
         return {"tag": wanted.tag, "kind": kept.kind, "values": list(kept.allowed)}
 
+    def set(self, tag: str, kind: str, values: Sequence[str]) -> Body:
+        """Give one another kind or other values."""
+        kept = catalog_tags.set_kind(self.workspace.catalog, tag, kind, values)
+        return {"tag": tag, "kind": kept.kind, "values": list(kept.allowed)}
+
     def import_table(self, table: Table) -> tuple[Body, pa.Table]:
         """Import values."""
         result = import_tags(
@@ -118,6 +149,27 @@ class HomeTags:
         )
         return bodies.of_tag_import(result), result.problems
 
+    def import_map(self, wanted: Map) -> Body:
+        """Tag frames near a map's features."""
+        done = import_map(
+            self.workspace.catalog,
+            wanted.file,
+            wanted.family,
+            wanted.within_m,
+            tag=wanted.tag,
+            latitude=wanted.latitude,
+            longitude=wanted.longitude,
+        )
+        return asdict(done)
+
+    def families(self) -> Sequence[Body]:
+        """Every family."""
+        return [asdict(family) for family in families.families(self.workspace.catalog)]
+
+    def drop(self, family: str) -> Body:
+        """Remove one."""
+        return {"family": family, "rows": families.drop(self.workspace.catalog, family)}
+
 
 @dataclass(frozen=True)
 class ServerTags:
@@ -127,13 +179,22 @@ class ServerTags:
 
     def listed(self, at: int | None) -> Sequence[Body]:
         """Every tag."""
-        return [dict(tag) for tag in self.server.tags.list(at=at)]
+        return list(self.server.tags.list(at=at))
 
     def add(self, wanted: NewTag) -> Body:
         """Add one."""
-        found = self.server.call(
-            "POST", "/v1/tags", {**vars(wanted), "values": list(wanted.values)}, creates=True
+        found = self.server.tags.add(
+            wanted.tag,
+            wanted.type,
+            kind=wanted.kind,
+            values=wanted.values,
+            family=wanted.family,
         )
+        return {name: found[name] for name in ("tag", "kind", "values")}
+
+    def set(self, tag: str, kind: str, values: Sequence[str]) -> Body:
+        """Give one another kind or other values."""
+        found = self.server.tags.set(tag, kind, values=values)
         return {name: found[name] for name in ("tag", "kind", "values")}
 
     def import_table(self, table: Table) -> tuple[Body, pa.Table]:
@@ -158,3 +219,23 @@ class ServerTags:
         names = list(problems[0]) if problems else list(_COLUMNS)
         columns = {name: [row[name] for row in problems] for name in names}
         return body, pa.table(columns)
+
+    def import_map(self, wanted: Map) -> Body:
+        """Tag frames near a map's features; the file is read here."""
+        features = read_features(wanted.file)
+        return self.server.tags.import_map(
+            features.tolist(),
+            wanted.family,
+            wanted.within_m,
+            tag=wanted.tag,
+            latitude=wanted.latitude,
+            longitude=wanted.longitude,
+        )
+
+    def families(self) -> Sequence[Body]:
+        """Every family."""
+        return list(self.server.tags.families())
+
+    def drop(self, family: str) -> Body:
+        """Remove one."""
+        return self.server.tags.drop(family)

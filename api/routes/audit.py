@@ -24,7 +24,13 @@ async def get_audit(
     workspace: CurrentWorkspace,
     page: CurrentPage,
     who: Annotated[str | None, Query(description="Only of this user.")] = None,
-    outcome: Annotated[str | None, Query(description="Only with this outcome, as 403.")] = None,
+    outcome: Annotated[
+        str | None,
+        Query(pattern=r"^([1-5][0-9]{2}|done)$", description="Only with this outcome, as 403."),
+    ] = None,
+    before: Annotated[
+        int | None, Query(ge=1, lt=2**31, description="Only with a smaller number.")
+    ] = None,
 ) -> AuditAnswer:
     """Who changed what, and who was refused."""
     found = await run_in_threadpool(
@@ -32,8 +38,12 @@ async def get_audit(
         workspace.records,
         who=who,
         outcome=outcome,
-        before=page.number_after("entries"),
+        before=_smaller(before, page.number_after("entries")),
         limit=page.limit + 1,
     )
     shown, follows = page.page("entries", found, lambda entry: (entry.id,))
     return AuditAnswer(entries=[AuditBody.of(entry) for entry in shown], next=follows)
+
+
+def _smaller(*numbers: int | None) -> int | None:
+    return min((number for number in numbers if number is not None), default=None)

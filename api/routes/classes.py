@@ -1,14 +1,16 @@
 """/v1/classes: what the labels hold."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from api.asked_frames import AskedFrames
 from api.dependencies import CurrentWorkspace
+from api.negotiation import VARY, row_contents, row_format, rows_answer
+from api.statistics_rows import class_rows
 from api.workspace import Workspace
 from catalog.frames import class_shares
 from query.class_statistics import ClassGroup, ClassStatistics, Grouping, class_report
@@ -36,12 +38,32 @@ class ClassesAnswer(BaseModel):
     groups: tuple[ClassGroup, ...] | None = Field(default=None, description="By name.")
 
 
-@router.get("/classes", response_model_exclude_none=True)
+_TABLE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The figures; in other formats than JSON a row for each class.",
+        "content": row_contents({}),
+    },
+    406: {"description": "Accept wants no format that there is."},
+}
+
+
+@router.get(
+    "/classes", response_model=ClassesAnswer, response_model_exclude_none=True, responses=_TABLE
+)
 async def get_classes(
-    asked: Annotated[ClassesQuery, Query()], workspace: CurrentWorkspace
-) -> ClassesAnswer:
+    request: Request,
+    response: Response,
+    asked: Annotated[ClassesQuery, Query()],
+    workspace: CurrentWorkspace,
+) -> ClassesAnswer | Response:
     """Frames and pixel share (0 to 1) of every class."""
-    return await run_in_threadpool(_classes, workspace, asked)
+    format_ = row_format(request)
+    found = await run_in_threadpool(_classes, workspace, asked)
+    if format_ != "json":
+        groups = {group.value or "": group for group in found.groups or ()}
+        return rows_answer(format_, class_rows(found.classes, groups))
+    response.headers.update(VARY)
+    return found
 
 
 def _classes(workspace: Workspace, asked: ClassesQuery) -> ClassesAnswer:

@@ -1,11 +1,13 @@
 """/v1/collections: which rows there are to be seen, and by whom."""
 
+from urllib.parse import quote
+
 from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.callers import Caller
-from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.dependencies import CurrentCaller, CurrentPassage, CurrentWorkspace
 from api.pages import CurrentPage, PageAnswer
 from api.people import CollectionBody
 from catalog import row_collections
@@ -63,11 +65,18 @@ async def get_collection(
 
 @router.post("", status_code=201)
 async def post_collection(
-    wanted: NewCollection, caller: CurrentCaller, workspace: CurrentWorkspace
+    wanted: NewCollection,
+    caller: CurrentCaller,
+    workspace: CurrentWorkspace,
+    passage: CurrentPassage,
+    response: Response,
 ) -> CollectionBody:
     """Add a collection; admins may."""
+    passage.about = f"collection {wanted.name}: {wanted.rule}"
     _need_admin(caller)
-    return await run_in_threadpool(_added, workspace.records, wanted)
+    made = await run_in_threadpool(_added, workspace.records, wanted)
+    response.headers["Location"] = f"/v1/collections/{quote(made.name, safe='')}"
+    return made
 
 
 def _added(records: RecordStore, wanted: NewCollection) -> CollectionBody:

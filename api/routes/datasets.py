@@ -4,14 +4,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from api.answers import DatasetBody, DatasetsAnswer
-from api.dependencies import At, CurrentWorkspace
+from api.computed_answers import DiffAnswer
+from api.dependencies import At, CurrentCaller, CurrentWorkspace
+from api.negotiation import VARY, accepted
 from api.new_dataset import (
     NewDataset,
     NewExtension,
@@ -44,10 +47,18 @@ DatasetName = Annotated[str, InPath(description="NAME, or NAME@VERSION.", exampl
 
 @router.post("/datasets", status_code=201)
 async def post_dataset(
-    wanted: NewDataset, workspace: CurrentWorkspace, response: Response, at: At = None
+    wanted: NewDataset,
+    workspace: CurrentWorkspace,
+    caller: CurrentCaller,
+    response: Response,
+    at: At = None,
 ) -> DatasetBody:
-    """Save the answer to a question, or a set built of it, as a dataset's new version."""
-    return _made(await run_in_threadpool(make_dataset, workspace, wanted, at), response)
+    """Save the answer to a question, or a set built of it, as a dataset's new version.
+
+    Who sees rows of collections only chooses from those; their names begin with the user's.
+    """
+    made = await run_in_threadpool(make_dataset, workspace, wanted, at, caller.user)
+    return _made(made, response)
 
 
 @router.get("/datasets")
@@ -57,10 +68,9 @@ async def get_datasets(
     name: Annotated[str | None, Query(description="Only versions of this dataset.")] = None,
 ) -> DatasetsAnswer:
     """Versions of datasets, by name and version."""
-    found = await run_in_threadpool(workspace.records.datasets)
-    wanted = [dataset for dataset in found if name in (None, dataset.name)]
+    found = await run_in_threadpool(workspace.records.datasets, name)
     shown, follows = page.page_of_all(
-        "datasets", wanted, lambda dataset: (dataset.name, dataset.version), str, int
+        "datasets", found, lambda dataset: (dataset.name, dataset.version), str, int
     )
     return DatasetsAnswer(datasets=[DatasetBody.of(dataset) for dataset in shown], next=follows)
 
@@ -73,10 +83,15 @@ async def get_dataset(name: DatasetName, workspace: CurrentWorkspace) -> Dataset
 
 @router.post("/datasets/{name}/splits", status_code=201)
 async def post_splits(
-    name: DatasetName, wanted: NewSplit, workspace: CurrentWorkspace, response: Response
+    name: DatasetName,
+    wanted: NewSplit,
+    workspace: CurrentWorkspace,
+    caller: CurrentCaller,
+    response: Response,
 ) -> DatasetBody:
     """Divide a dataset's frames anew, as a new version of it."""
-    return _made(await run_in_threadpool(divide_dataset, workspace, name, wanted), response)
+    made = await run_in_threadpool(divide_dataset, workspace, name, wanted, caller.user)
+    return _made(made, response)
 
 
 @router.post("/datasets/{name}/extensions", status_code=201)
@@ -84,18 +99,22 @@ async def post_extension(
     name: DatasetName,
     wanted: NewExtension,
     workspace: CurrentWorkspace,
+    caller: CurrentCaller,
     response: Response,
     at: At = None,
 ) -> DatasetBody:
     """Add as few frames as close a gap, as a new version; ``report.unmet`` is what stays open."""
-    return _made(await run_in_threadpool(grow_dataset, workspace, name, wanted, at), response)
+    made = await run_in_threadpool(grow_dataset, workspace, name, wanted, at, caller.user)
+    return _made(made, response)
 
 
-@router.get("/datasets/{name}/diff")
+@router.get("/datasets/{name}/diff", response_model=None, responses={200: {"model": DiffAnswer}})
 async def get_diff(
     name: DatasetName,
     workspace: CurrentWorkspace,
-    other: Annotated[str, Query(description="The dataset it is compared with.")],
+    other: Annotated[
+        str, Query(description="The dataset it is compared with.", examples=["bikes@2"])
+    ],
     limit: Annotated[
         int, Query(ge=0, le=1_000_000, description="Frames listed of each kind.")
     ] = 1_000,
@@ -113,41 +132,61 @@ _EXPORTED: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The dataset in the format.",
         "content": {
-            "application/json": {"schema": {"type": "object"}},
+            "application/json": {
+                "schema": {"type": "object"},
+                "example": {"metadata": {"name": "bikes@1"}, "samples": []},
+            },
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
         }
         | {kind: {"schema": {"type": "string"}} for kind in TEXTS.values()},
-    }
+    },
+    406: {"description": "Accept wants no format that there is, and none is asked for."},
 }
+
+_ACCEPTED: dict[str, ExportFormat] = {
+    "text/csv": "csv",
+    "application/x-ndjson": "jsonl",
+    "application/vnd.apache.parquet": "parquet",
+    "text/plain": "files",
+    "application/json": "fiftyone",
+}
+"""Format by what Accept wants where none is asked for; csv where it wants nothing."""
 
 
 @router.get("/datasets/{name}/export", response_model=None, responses=_EXPORTED)
 async def get_export(
+    request: Request,
+    response: Response,
     name: DatasetName,
     workspace: CurrentWorkspace,
-    format: ExportFormat = "csv",  # noqa: A002
+    format: Annotated[  # noqa: A002
+        ExportFormat | None,
+        Query(description="What Accept wants by default: csv, jsonl, parquet or files."),
+    ] = None,
     split: str | None = None,
     with_labels: Annotated[
         bool, Query(description="With files: the label's path after a tab.")
     ] = False,
 ) -> Response | dict[str, Any]:
     """The dataset for other programs; fiftyone as one document with both of its files' content."""
+    format_ = format or _ACCEPTED[accepted(request, list(_ACCEPTED))]
+    response.headers.update(VARY)
     manifest, tags = await run_in_threadpool(_manifest, workspace, name, split)
-    if format == "fiftyone":
+    if format_ == "fiftyone":
         return {
             "metadata": fiftyone_metadata(manifest, tags),
             "samples": await run_in_threadpool(lambda: list(fiftyone_samples(manifest, tags))),
         }
-    if format == "parquet":
-        return StreamingResponse(
-            _parquet(manifest, tags), media_type="application/vnd.apache.parquet"
-        )
-    lines = export_text(manifest, tags, format, with_labels=with_labels)
-    return StreamingResponse(lines, media_type=TEXTS[format])
+    if format_ == "parquet":
+        rows = _parquet(manifest, tags)
+        return StreamingResponse(rows, media_type="application/vnd.apache.parquet", headers=VARY)
+    lines = export_text(manifest, tags, format_, with_labels=with_labels)
+    return StreamingResponse(lines, media_type=TEXTS[format_], headers=VARY)
 
 
 def _made(dataset: Dataset, response: Response) -> DatasetBody:
-    response.headers["Location"] = f"/v1/datasets/{dataset.name}@{dataset.version}"
+    place = quote(f"{dataset.name}@{dataset.version}", safe="@~")
+    response.headers["Location"] = f"/v1/datasets/{place}"
     return DatasetBody.of(dataset)
 
 

@@ -4,6 +4,7 @@ Kinds of pictures are resources of their own: an fkey may end in anything, so no
 could be told from it.
 """
 
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -28,8 +29,11 @@ from api.frame_images.pictures import (
     made_overlay,
 )
 from api.frame_images.source_file import SourceFile
+from api.negotiation import VARY, accepted, row_contents, row_format, rows_answer, wanted
 from api.workspace import Workspace
-from query.frame_page import DEFAULT_COLUMNS, Place, page_of
+from catalog.errors import BadFile
+from ingest.png_chunks import SIGNATURE
+from query.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
 from query.one_frame import FoundFrame
 
 router = APIRouter(prefix="/v1", tags=["frames"])
@@ -79,9 +83,17 @@ class ImageQuery(BaseModel):
         """Whether nothing is asked for but the file."""
         return (self.width, self.height, self.format, self.quality) == (None,) * 4
 
-    def look(self, default: Format) -> Look:
-        """The same, with a format."""
-        return Look(self.format or default, self.width, self.height, self.quality)
+    def look(self, request: Request, formats: tuple[Format, ...]) -> Look:
+        """The same, with a format: of those that there are what Accept wants, where none is asked.
+
+        Raises:
+            HTTPException: 406, Accept wants none of them.
+        """
+        kind = self.format
+        if kind is None:
+            kinds = {f"image/{one}": one for one in formats}
+            kind = kinds[accepted(request, list(kinds))]
+        return Look(kind, self.width, self.height, self.quality)
 
 
 class OverlayQuery(ImageQuery):
@@ -130,6 +142,24 @@ class FrameAnswer(BaseModel):
     links: Links
 
 
+_PAGE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The page; in other formats than JSON its rows.",
+        "headers": {
+            "Link": {
+                "description": "Of other formats than JSON: the next page, rel=next.",
+                "schema": {"type": "string"},
+            },
+            "Framesift-Snapshot": {
+                "description": "Of other formats than JSON: the catalog snapshot.",
+                "schema": {"type": "integer"},
+            },
+        },
+        "content": row_contents({}),
+    },
+    406: {"description": "Accept wants no format that there is."},
+}
+
 _PICTURE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The picture.",
@@ -137,6 +167,7 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
     },
     206: {"description": "The range of it that was asked for."},
     304: {"description": "The client has it: If-None-Match names its ETag."},
+    406: {"description": "Accept wants no format that there is."},
     404: {"description": "There is no such frame, it has no such picture, or its file is gone."},
     416: {"description": "The range lies beyond the end."},
     422: {"description": "A file is damaged or too large to be drawn, or the sizes differ."},
@@ -145,16 +176,29 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/frames", response_model=FramesAnswer)
+@router.get("/frames", response_model=FramesAnswer, responses=_PAGE)
 async def get_frames(
-    asked: Annotated[FramesQuery, Query()], workspace: CurrentWorkspace
+    request: Request, asked: Annotated[FramesQuery, Query()], workspace: CurrentWorkspace
 ) -> Response:
     """A page of the frames that answer a question, by fkey; `next` is the next one's cursor.
 
-    All pages are of the snapshot that the first one was of.
+    All pages are of the snapshot that the first one was of. Other formats than JSON hold the rows
+    alone: there the next page is in the header Link.
     """
-    body = await run_in_threadpool(_page, workspace, asked)
-    return await run_in_threadpool(JSONResponse, body)  # at hand as JSON: checked no second time
+    format_ = row_format(request)
+    page, follows = await run_in_threadpool(_page, workspace, asked)
+    if format_ != "json":
+        headers = {"Framesift-Snapshot": str(page.snapshot)}
+        if follows is not None:
+            url = request.url.include_query_params(cursor=follows)
+            headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
+        return rows_answer(format_, page.rows, headers)
+
+    def answer() -> Response:  # at hand as JSON: checked no second time
+        body = {"snapshot": page.snapshot, "frames": page.frames, "next": follows}
+        return JSONResponse(body, headers=VARY)
+
+    return await run_in_threadpool(answer)
 
 
 @router.get("/frames/{fkey:path}", response_model=FrameAnswer)
@@ -174,9 +218,10 @@ async def get_image(
 ) -> Response:
     """The camera image: the file itself, or made anew where a size or format is asked for."""
     file = await run_in_threadpool(image_file, workspace, fkey)
-    if asked.is_original:
+    if asked.is_original and _takes_png(request):
         return await _original(request, file)
-    return await made_answer(request, made_image(file, asked.look("jpeg")), cache_of(workspace))
+    made = made_image(file, asked.look(request, ("jpeg", "webp", "png")))
+    return await made_answer(request, made, cache_of(workspace))
 
 
 @router.head("/labels/{fkey:path}", include_in_schema=False)
@@ -189,9 +234,10 @@ async def get_label(
 ) -> Response:
     """The label: the file itself, or made anew in its own colours, png or webp without loss."""
     file = await run_in_threadpool(label_file, workspace, fkey)
-    if asked.is_original:
+    if asked.is_original and _takes_png(request):
         return await _original(request, file)
-    return await made_answer(request, made_label(file, asked.look("png")), cache_of(workspace))
+    made = made_label(file, asked.look(request, ("png", "webp")))
+    return await made_answer(request, made, cache_of(workspace))
 
 
 @router.head("/overlays/{fkey:path}", include_in_schema=False)
@@ -204,11 +250,13 @@ async def get_overlay(
 ) -> Response:
     """The label blended over the camera image, all of it or some classes."""
     files = await run_in_threadpool(both_files, workspace, fkey)
-    made = made_overlay(files, asked.look("jpeg"), asked.alpha, asked.classes)
+    look = asked.look(request, ("jpeg", "webp", "png"))
+    made = made_overlay(files, look, asked.alpha, asked.classes)
     return await made_answer(request, made, cache_of(workspace))
 
 
-def _page(workspace: Workspace, asked: FramesQuery) -> dict[str, Any]:
+def _page(workspace: Workspace, asked: FramesQuery) -> tuple[Page, str | None]:
+    """A page, and the cursor of the next."""
     question = asked.model_dump_json(exclude={"columns", "limit", "cursor"})
     names = asked.columns.split(",") if asked.columns is not None else DEFAULT_COLUMNS
     page = page_of(
@@ -221,7 +269,7 @@ def _page(workspace: Workspace, asked: FramesQuery) -> dict[str, Any]:
         workspace.settings.query_timeout_s,
     )
     follows = None if page.last is None else Place(page.snapshot, page.last).cursor(question)
-    return {"snapshot": page.snapshot, "frames": page.frames, "next": follows}
+    return page, follows
 
 
 def _body(frame: FoundFrame) -> dict[str, Any]:
@@ -241,7 +289,21 @@ def _body(frame: FoundFrame) -> dict[str, Any]:
     }
 
 
+def _takes_png(request: Request) -> bool:
+    """Whether the file itself is accepted, however much others are wanted: it loses nothing."""
+    return wanted(", ".join(request.headers.getlist("accept")), ["image/png"]) is not None
+
+
 async def _original(request: Request, file: SourceFile) -> Response:
     etag = f'"{file.identity[:32]}"'
-    # Scans take PNG files for images and labels, and no others.
-    return await bytes_answer(request, Content("image/png", file.entry.size, etag, file.read))
+    content = Content("image/png", file.entry.size, etag, partial(_read_png, file))
+    return await bytes_answer(request, content)
+
+
+def _read_png(file: SourceFile, start: int, length: int) -> bytes:
+    """A part of a file that begins as a PNG does: scans took one for image or label."""
+    content = file.read(start, length)
+    head = content if start == 0 else file.read(0, min(len(SIGNATURE), file.entry.size))
+    if not head or not SIGNATURE.startswith(head[: len(SIGNATURE)]):
+        raise BadFile("is no PNG image any more; scan its source", file.entry.key)
+    return content

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import JobBody, JobsAnswer
+from api.computed_answers import ReportAnswer
 from api.dependencies import CurrentWorkspace
 from api.job_events import events_of
 from api.job_files import joined_logs, report_file
@@ -18,6 +19,7 @@ from api.pages import CurrentPage
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.tables import Job
+from pipeline.jobs.state import JobState
 from pipeline.run import (
     TrainSettings,
     cancel,
@@ -28,6 +30,8 @@ from pipeline.run import (
 )
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+Kind = Literal["train", "validate", "scan", "stage", "extract", "policy"]
 
 JobName = Annotated[str, InPath(description="The job.", examples=["train-bikes-7"])]
 
@@ -102,7 +106,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
             "image/png": {"schema": {"type": "string", "format": "binary"}},
             "text/html": {"schema": {"type": "string"}},
-            "application/json": {"schema": {"type": "object"}},
+            "application/json": {"schema": {"type": "object"}, "example": {"miou": 0.43}},
         },
     }
 }
@@ -118,8 +122,8 @@ def job_begun(job: Job, response: Response) -> JobBody:
 async def get_jobs(
     workspace: CurrentWorkspace,
     page: CurrentPage,
-    kind: Annotated[str | None, Query(description="Only of this kind.")] = None,
-    state: Annotated[str | None, Query(description="Only in this state.")] = None,
+    kind: Annotated[Kind | None, Query(description="Only of this kind.")] = None,
+    state: Annotated[JobState | None, Query(description="Only in this state.")] = None,
 ) -> JobsAnswer:
     """Jobs, newest first."""
     return await run_in_threadpool(_listed, workspace, page, kind, state)
@@ -188,7 +192,7 @@ async def get_events(
     return events_of(look, first, last_event_id, request.app.state.stopping)
 
 
-@router.get("/{name}/report", responses={200: {"content": {"application/json": {}}}})
+@router.get("/{name}/report", response_model=None, responses={200: {"model": ReportAnswer}})
 async def get_report(name: JobName, workspace: CurrentWorkspace) -> dict[str, Any]:
     """A validation's report as data."""
     return await run_in_threadpool(
@@ -223,7 +227,7 @@ def _listed(
 
 def _submitted(workspace: Workspace, wanted: NewTraining | NewValidation) -> Job:
     records = workspace.records
-    dataset = records.dataset(wanted.dataset)
+    dataset = records.whole_dataset(wanted.dataset)
     if isinstance(wanted, NewTraining):
         settings = TrainSettings(
             wanted.workers,

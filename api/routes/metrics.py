@@ -18,6 +18,7 @@ from api.metrics_folder import shared_folder
 from api.workspace import Workspace
 from catalog.record_store import RecordStore
 from catalog.tables import Job, Scan, Source
+from pipeline.run import refresh_all
 
 router = APIRouter(tags=["health"])
 
@@ -51,6 +52,7 @@ class _Home(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Figures out of the records and the folder of images."""
+        refresh_all(self._workspace.records)  # of those that have not ended
         yield from _jobs(self._workspace.records)
         yield from _scans(self._workspace.records)
         yield GaugeMetricFamily(

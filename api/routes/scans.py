@@ -1,6 +1,6 @@
 """/v1/scans: what ingest and watch did, and are doing; and scans that are asked for."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
@@ -17,6 +17,7 @@ from pipeline.command_job import submit_command
 router = APIRouter(prefix="/v1/scans", tags=["scans"])
 
 Number = Annotated[int, Path(description="The scan.", examples=[3])]
+State = Literal["running", "done", "failed"]
 
 
 class NewScan(BaseModel):
@@ -36,7 +37,7 @@ async def get_scans(
     workspace: CurrentWorkspace,
     page: CurrentPage,
     source: Annotated[str | None, Query(description="Only scans of this source.")] = None,
-    state: Annotated[str | None, Query(description="Only in this state.")] = None,
+    state: Annotated[State | None, Query(description="Only in this state.")] = None,
 ) -> ScansAnswer:
     """Scans, newest first."""
 

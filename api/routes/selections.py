@@ -1,32 +1,69 @@
 """/v1/selections: a question in, its frames out, or what it means."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from fastapi import APIRouter
+import pyarrow as pa
+from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response, StreamingResponse
 
 from api import bodies
+from api.computed_answers import DescriptionAnswer, OperatorsAnswer, SelectionAnswer
 from api.dependencies import At, CurrentWorkspace
+from api.negotiation import VARY, row_contents, row_format, rows_answer
 from api.new_dataset import ask, described, reason_for_none
 from api.workspace import Workspace
 from query.operators import OPERATORS, TYPES
+from query.result_format import encoded
 from query.selection import Question
 
 router = APIRouter(prefix="/v1", tags=["selections"])
 
 
-@router.post("/selections", response_model=dict[str, Any])
+_SCHEMA = {"example": {"title": "Question", "type": "object", "properties": {"limit": {}}}}
+
+_SELECTED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The answer; in other formats than JSON its frames.",
+        "headers": {
+            "Framesift-Snapshot": {
+                "description": "Of other formats than JSON: the catalog snapshot.",
+                "schema": {"type": "integer"},
+            }
+        },
+        "content": row_contents({}),
+    },
+    406: {"description": "Accept wants no format that there is."},
+}
+
+_ENCODED_ROWS = 2_000
+"""Made into JSON at once. All of them would be in memory twice, and json.dumps lets no other thread
+run until it has done: 41,277 frames took it seconds."""
+
+
+@router.post("/selections", response_model=SelectionAnswer, responses=_SELECTED)
 async def post_selection(
-    question: Question, workspace: CurrentWorkspace, at: At = None
+    request: Request, question: Question, workspace: CurrentWorkspace, at: At = None
 ) -> Response:
-    """The frames that answer a question, the snapshot they are of, and what was asked."""
+    """The frames that answer a question, the snapshot they are of, and what was asked.
+
+    Other formats than JSON hold the frames alone.
+    """
+    format_ = row_format(request)
+    if format_ != "json":
+        found = await run_in_threadpool(ask, workspace, question, at)
+        headers = {"Framesift-Snapshot": str(found.snapshot)}
+        return rows_answer(format_, found.frames, headers)
     body = await run_in_threadpool(_answer, workspace, question, at)
-    return await run_in_threadpool(JSONResponse, body)  # as JSON already: checked no second time
+    return StreamingResponse(body, media_type="application/json", headers=VARY)
 
 
-@router.post("/selections/describe")
+@router.post(
+    "/selections/describe", response_model=None, responses={200: {"model": DescriptionAnswer}}
+)
 async def post_description(
     question: Question, workspace: CurrentWorkspace, at: At = None
 ) -> dict[str, Any]:
@@ -34,13 +71,15 @@ async def post_description(
     return bodies.of_description(await run_in_threadpool(described, workspace, question, at))
 
 
-@router.get("/selections/schema")
+@router.get("/selections/schema", responses={200: {"content": {"application/json": _SCHEMA}}})
 async def get_schema() -> dict[str, Any]:
     """The JSON schema of a question."""
     return Question.model_json_schema()
 
 
-@router.get("/selections/operators")
+@router.get(
+    "/selections/operators", response_model=None, responses={200: {"model": OperatorsAnswer}}
+)
 async def get_operators() -> dict[str, Any]:
     """What tags can be asked, and which of DuckDB's types make which type of tag."""
     return {
@@ -49,10 +88,18 @@ async def get_operators() -> dict[str, Any]:
     }
 
 
-def _answer(workspace: Workspace, question: Question, at: int | None) -> dict[str, Any]:
+def _answer(workspace: Workspace, question: Question, at: int | None) -> Iterator[bytes]:
+    """The answer in pieces, for which nothing is asked any more."""
     selection = ask(workspace, question, at)
-    return bodies.of_selection(
+    about = bodies.about_selection(
         selection,
         described(workspace, selection.question, answered=True),
         reason_for_none(workspace, selection),
     )
+    return _pieces(about, selection.frames)
+
+
+def _pieces(about: dict[str, Any], frames: pa.Table) -> Iterator[bytes]:
+    yield json.dumps(about)[:-1].encode() + b', "frames": '
+    yield from encoded("json", frames.schema, frames.to_batches(_ENCODED_ROWS))
+    yield b"}"

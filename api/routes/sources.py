@@ -1,6 +1,6 @@
 """/v1/sources: places that hold files."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
@@ -16,6 +16,8 @@ from ingest.sources import remove_source
 
 router = APIRouter(prefix="/v1/sources", tags=["sources"])
 
+Platform = Literal["IBM COS", "S3", "NFS", "Spectrum Scale", "SMB/CIFS", "local"]
+
 
 class SourceRemoved(BaseModel):
     """A source that is no more."""
@@ -30,7 +32,7 @@ class SourceRemoved(BaseModel):
 async def get_sources(
     workspace: CurrentWorkspace,
     page: CurrentPage,
-    platform: Annotated[str | None, Query(description="Only of this platform.")] = None,
+    platform: Annotated[Platform | None, Query(description="Only of this platform.")] = None,
     cluster: Annotated[str | None, Query(description="Only on this cluster.")] = None,
     datasource: Annotated[str | None, Query(description="Only this datasource.")] = None,
 ) -> SourcesAnswer:

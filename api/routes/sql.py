@@ -3,15 +3,16 @@
 from dataclasses import asdict
 from typing import Any
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
+from api.computed_answers import ExplanationAnswer
 from api.dependencies import At, CurrentWorkspace
 from api.errors import answer_to
+from api.negotiation import VARY, row_contents, row_format
 from api.sql_response import SqlResponse
 from query.explain import explain
-from query.result_format import MEDIA_TYPES, Format
 
 router = APIRouter(prefix="/v1/sql", tags=["SQL"])
 
@@ -36,28 +37,31 @@ class StatementAt(Statement):
 
 _ROWS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The rows, in the first format that Accept names; JSON where it names none. "
+        "description": "The rows, in the format that Accept wants; JSON where it wants none. "
         "CSV begins with a line of names. Where the answer has Framesift-Max-Rows rows there may "
         "be more.",
-        "content": {
-            kind: {"schema": {"type": "array", "items": {"type": "object"}}}
-            if kind == "application/json"
-            else {"schema": {"type": "string", "format": "binary"}}
-            for kind in MEDIA_TYPES
-        },
+        "content": row_contents(
+            {
+                "schema": {"type": "array", "items": {"type": "object"}},
+                "example": [
+                    {"filename": "20180807145028_camera_frontcenter_000000091.png", "car": "10412"}
+                ],
+            }
+        ),
     },
-    406: {"description": "Accept names no format that there is."},
+    406: {"description": "Accept wants no format that there is."},
 }
 
 
 @router.post("", response_class=Response, responses=_ROWS)
 async def post_sql(request: Request, body: StatementAt, workspace: CurrentWorkspace) -> Response:
     """The rows of a statement, sent while they are computed."""
-    format_ = _accepted(request)
-    return SqlResponse(workspace, body.statement, format_, answer_to, at=body.at)
+    answer = SqlResponse(workspace, body.statement, row_format(request), answer_to, at=body.at)
+    answer.headers.update(VARY)
+    return answer
 
 
-@router.post("/explain")
+@router.post("/explain", response_model=None, responses={200: {"model": ExplanationAnswer}})
 async def post_explain(
     body: Statement, workspace: CurrentWorkspace, at: At = None
 ) -> dict[str, Any]:
@@ -66,20 +70,3 @@ async def post_explain(
         explain, workspace.catalog, body.statement, at, workspace.settings.query_timeout_s
     )
     return asdict(found)
-
-
-def _accepted(request: Request) -> Format:
-    """The first format that Accept names.
-
-    Raises:
-        HTTPException: 406, it names others only.
-    """
-    accept = request.headers.get("accept", "") or "*/*"
-    wanted = [kind.partition(";")[0].strip().lower() for kind in accept.split(",")]
-    for kind in wanted:
-        if kind in MEDIA_TYPES:
-            # Clients of Spectrum Discover want no names, and others cannot do without.
-            return "csv-named" if MEDIA_TYPES[kind] == "csv" else MEDIA_TYPES[kind]
-    if {"*/*", "application/*"} & set(wanted):
-        return "json"
-    raise HTTPException(406, f"Accept: {accept[:200]}; expected one of {', '.join(MEDIA_TYPES)}")

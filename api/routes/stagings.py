@@ -65,7 +65,7 @@ def _listed(workspace: Workspace, page: CurrentPage, dataset: str | None) -> Sta
 
 
 def _submitted(workspace: Workspace, wanted: NewStaging) -> Job:
-    dataset = workspace.records.dataset(wanted.dataset)
+    dataset = workspace.records.whole_dataset(wanted.dataset)
     name = f"{dataset.name}@{dataset.version}"
     return submit_command(
         workspace.records,

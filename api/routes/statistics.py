@@ -1,15 +1,17 @@
 """/v1/statistics, and a dataset's gaps."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import Field
 
 from api.asked_frames import AskedFrames
 from api.axis_options import axes_of
 from api.dependencies import At, CurrentWorkspace
+from api.negotiation import VARY, row_contents, row_format, rows_answer
 from api.statistics import Correlation, dataset_gaps, share_and_iou
+from api.statistics_rows import histogram_rows
 from api.workspace import Workspace
 from query.gaps import GapReport
 from query.histogram_axis import MOST_BINS, MOST_VALUES
@@ -39,12 +41,34 @@ class HistogramQuery(AskedFrames):
     zero: list[str] = Field(default=[], description="Tags with a bin for 0 alone.")
 
 
-@router.get("/statistics/histogram", response_model_exclude_none=True)
+_TABLE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The figures; in other formats than JSON a row for each bin.",
+        "content": row_contents({}),
+    },
+    406: {"description": "Accept wants no format that there is."},
+}
+
+
+@router.get(
+    "/statistics/histogram",
+    response_model=Histogram,
+    response_model_exclude_none=True,
+    responses=_TABLE,
+)
 async def get_histogram(
-    asked: Annotated[HistogramQuery, Query()], workspace: CurrentWorkspace
-) -> Histogram:
+    request: Request,
+    response: Response,
+    asked: Annotated[HistogramQuery, Query()],
+    workspace: CurrentWorkspace,
+) -> Histogram | Response:
     """Frames by the values of one tag, or of two at once. The counts add up to the frames."""
-    return await run_in_threadpool(_histogram, workspace, asked)
+    format_ = row_format(request)
+    found = await run_in_threadpool(_histogram, workspace, asked)
+    if format_ != "json":
+        return rows_answer(format_, histogram_rows(found))
+    response.headers.update(VARY)
+    return found
 
 
 def _histogram(workspace: Workspace, asked: HistogramQuery) -> Histogram:

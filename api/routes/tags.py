@@ -1,6 +1,8 @@
-"""/v1/tags: which there are, new ones, and their values."""
+"""/v1/tags: which there are, new ones, their kinds, and their values."""
 
+import asyncio
 import tempfile
+import threading
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,13 +26,15 @@ from ingest.tag_import import Key, import_tags, parse_types
 router = APIRouter(prefix="/v1/tags", tags=["tags"])
 
 _MOST_BYTES = 256 * 2**20
-_MOST_VALUES = 200_000_000
-"""Rows times columns of Parquet, whose few bytes may stand for any number of values."""
+"""Of the body, and of what Parquet's values take: its few bytes may stand for any number."""
 
 _SUFFIXES = {
     "text/csv": ".csv",
     "application/vnd.apache.parquet": ".parquet",
 }
+
+
+Kind = Literal["Open", "Restricted", "Characteristics"]
 
 
 class NewTag(BaseModel):
@@ -49,6 +53,17 @@ class NewTag(BaseModel):
         default=[], description="Of a Restricted tag.", examples=[["sun", "rain", "fog"]]
     )
     family: str = Field(default=tags.OWN_FAMILY, description="Tag family to put it in.")
+
+
+class TagChange(BaseModel):
+    """What a tag is to be."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: str = Field(description="Open, Restricted or Characteristics.", examples=["Restricted"])
+    values: list[str] = Field(
+        default=[], description="All values of a Restricted tag.", examples=[["sun", "rain"]]
+    )
 
 
 _TABLE: dict[str, Any] = {
@@ -73,7 +88,7 @@ async def get_tags(
     workspace: CurrentWorkspace,
     page: CurrentPage,
     family: Annotated[str | None, Query(description="Only of this family.")] = None,
-    kind: Annotated[str | None, Query(description="Only of this kind.")] = None,
+    kind: Annotated[Kind | None, Query(description="Only of this kind.")] = None,
     at: At = None,
 ) -> TagsAnswer:
     """Tags by name."""
@@ -133,7 +148,6 @@ async def post_values(
         await _received(request, file)
 
         def imported() -> ImportBody:
-            _check_size(file)
             result = import_tags(
                 workspace.catalog,
                 file,
@@ -143,13 +157,19 @@ async def post_values(
                 types=types,
                 prefix=prefix,
                 datasource=datasource,
+                most_bytes=_MOST_BYTES,
+                stopped=left.is_set,
             )
             return ImportBody(**bodies.of_tag_import(result))
 
+        left = threading.Event()
+        watching = asyncio.create_task(_watch(request, left))
         try:
             return await run_in_threadpool(imported)
         except InvalidInput as error:
             raise InvalidInput(str(error).replace(str(file), "the body")) from error
+        finally:
+            watching.cancel()
 
 
 @router.get("/{tag}")
@@ -158,6 +178,21 @@ async def get_tag(
 ) -> TagBody:
     """A tag."""
     return await run_in_threadpool(_tag, workspace, tag, at)
+
+
+@router.patch("/{tag}")
+async def patch_tag(
+    tag: Annotated[str, InPath(examples=["weather"])],
+    wanted: TagChange,
+    workspace: CurrentWorkspace,
+) -> TagBody:
+    """Give a tag another kind or other values; refused where files have values it would refuse."""
+
+    def change() -> TagBody:
+        tags.set_kind(workspace.catalog, tag, wanted.kind, wanted.values)
+        return _tag(workspace, tag)
+
+    return await run_in_threadpool(change)
 
 
 async def _received(request: Request, file: Path) -> None:
@@ -171,21 +206,11 @@ async def _received(request: Request, file: Path) -> None:
             await out.write(chunk)
 
 
-def _check_size(file: Path) -> None:
-    if file.suffix != ".parquet":
-        return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        found = pq.read_metadata(file)
-    except (OSError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InvalidInput(f"the body cannot be read as Parquet: {reason}") from error
-    if found.num_rows * found.num_columns > _MOST_VALUES:
-        raise InvalidInput(
-            f"the body has {found.num_rows:,} rows of {found.num_columns} columns; send fewer"
-        )
+async def _watch(request: Request, left: threading.Event) -> None:
+    """Say when the client, whose body has come, is gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    left.set()
 
 
 def _tags(workspace: Workspace, at: int | None = None) -> list[TagBody]:

@@ -3,12 +3,12 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.callers import Caller
-from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.dependencies import CurrentCaller, CurrentPassage, CurrentWorkspace
 from api.pages import CurrentPage, PageAnswer
 from api.people import NewTokenBody, TokenBody
 from catalog import tokens
@@ -55,10 +55,15 @@ async def get_tokens(
 
 @router.post("", status_code=201)
 async def post_token(
-    wanted: NewToken, caller: CurrentCaller, workspace: CurrentWorkspace
+    wanted: NewToken,
+    caller: CurrentCaller,
+    workspace: CurrentWorkspace,
+    passage: CurrentPassage,
+    response: Response,
 ) -> NewTokenBody:
     """Make a token. It takes a password, or a token that may do everything its user may."""
     whose = wanted.user or caller.user
+    passage.about = f"token {wanted.name} of {whose}: scope {wanted.scope}, {wanted.days} days"
     if not whose:
         raise InvalidInput("user: say whose token it is; this server asks nobody who they are")
     if not caller.may("admin"):
@@ -76,6 +81,8 @@ async def post_token(
         wanted.scope,
         timedelta(days=wanted.days),
     )
+    response.headers["Location"] = f"/v1/tokens/{token.id}"
+    response.headers["Cache-Control"] = "no-store"  # it holds the token
     return NewTokenBody(**TokenBody.of(token, whose).model_dump(), token=text)
 
 
@@ -90,10 +97,12 @@ async def get_token(number: int, caller: CurrentCaller, workspace: CurrentWorksp
 
 @router.delete("/{number}")
 async def delete_token(
-    number: int, caller: CurrentCaller, workspace: CurrentWorkspace
+    number: int, caller: CurrentCaller, workspace: CurrentWorkspace, passage: CurrentPassage
 ) -> TokenBody:
     """Revoke a token: it counts no more, and stays in the list."""
-    return await run_in_threadpool(_revoked, workspace.records, number, caller)
+    revoked = await run_in_threadpool(_revoked, workspace.records, number, caller)
+    passage.about = f"token {revoked.name} of {revoked.user}: revoked"
+    return revoked
 
 
 def _revoked(records: RecordStore, number: int, caller: Caller) -> TokenBody:

@@ -1,10 +1,12 @@
 """/v1/users: who may ask. Admins only (api.callers)."""
 
+from urllib.parse import quote
+
 from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from api.dependencies import CurrentWorkspace
+from api.dependencies import CurrentPassage, CurrentWorkspace
 from api.pages import CurrentPage, PageAnswer
 from api.people import UserBody
 from catalog import login_throttle, users
@@ -51,12 +53,16 @@ async def get_users(workspace: CurrentWorkspace, page: CurrentPage) -> UsersAnsw
 
 
 @router.post("", status_code=201)
-async def post_user(wanted: NewUser, workspace: CurrentWorkspace) -> UserBody:
+async def post_user(
+    wanted: NewUser, workspace: CurrentWorkspace, passage: CurrentPassage, response: Response
+) -> UserBody:
     """Add a user."""
+    passage.about = f"user {wanted.name}: roles {', '.join(wanted.roles) or 'none'}"
     password = wanted.password.get_secret_value() if wanted.password is not None else None
     made = await run_in_threadpool(
         users.add, workspace.records, wanted.name, wanted.roles, password
     )
+    response.headers["Location"] = f"/v1/users/{quote(made.name, safe='')}"
     return UserBody.of(made)
 
 
@@ -67,9 +73,24 @@ async def get_user(name: str, workspace: CurrentWorkspace) -> UserBody:
 
 
 @router.patch("/{name}")
-async def patch_user(name: str, change: UserChange, workspace: CurrentWorkspace) -> UserBody:
+async def patch_user(
+    name: str, change: UserChange, workspace: CurrentWorkspace, passage: CurrentPassage
+) -> UserBody:
     """Change roles or password, or refuse a user; a new password ends what was logged in."""
+    passage.about = f"user {name}: {_said(change)}"
     return UserBody.of(await run_in_threadpool(_changed, workspace.records, name, change))
+
+
+def _said(change: UserChange) -> str:
+    """What is to change, for the audit log."""
+    said = []
+    if change.roles is not None:
+        said.append(f"roles {', '.join(change.roles) or 'none'}")
+    if change.disabled is not None:
+        said.append("disabled" if change.disabled else "enabled")
+    if change.password is not None:
+        said.append("a new password")
+    return "; ".join(said) or "nothing"
 
 
 def _changed(records: RecordStore, name: str, change: UserChange) -> User:

@@ -26,6 +26,18 @@ def known_extractors() -> dict[str, str]:
     return {**installed, **BUILT_IN}
 
 
+def check_known(name: str) -> None:
+    """There is an extractor of that name; nothing of it is imported.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    known = known_extractors()
+    if name not in known:
+        hint = "One in a file of your own: --extractor FILE.py:CLASS."
+        raise UnknownName("extractor", name, known, hint)
+
+
 def extractor_named(name: str) -> Extractor:
     """A new extractor of that name.
 
@@ -33,10 +45,8 @@ def extractor_named(name: str) -> Extractor:
         UnknownName: There is none.
         InvalidInput: It cannot be imported, or is no extractor.
     """
+    check_known(name)
     known = known_extractors()
-    if name not in known:
-        hint = "One in a file of your own: --extractor FILE.py:CLASS."
-        raise UnknownName("extractor", name, known, hint)
     place = EntryPoint(name, known[name], ENTRY_POINTS)
     try:
         made = place.load() if name not in BUILT_IN else _built_in(known[name])

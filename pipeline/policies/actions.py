@@ -90,8 +90,13 @@ def action_of(action_id: str, parameters: Mapping[str, Any]) -> Action:
 
     Raises:
         UnknownName: There is no such action.
-        InvalidInput: The parameters are not those of the action.
+        InvalidInput: The parameters are not those of the action, or it is CONTENTSEARCH.
     """
+    if action_id == "CONTENTSEARCH":
+        raise InvalidInput(
+            "action_id CONTENTSEARCH: this server searches no files for patterns; an extractor of "
+            "yours may, by DEEPINSPECT (docs/extractors.md), and AUTOTAG takes matches from fields"
+        )
     if action_id not in ACTION_IDS:
         raise UnknownName("action_id", action_id[:80], ACTION_IDS)
     kind: type[Action]

@@ -55,13 +55,14 @@ def check(
 
 def run(
     store: CatalogStore,
+    seen: CatalogStore,
     records: RecordStore,
     policy: Policy,
     action: SetTags | TakeFromField,
     report: Report,
     batch_rows: int = BATCH_ROWS,
 ) -> None:
-    """Set the tags of every file that the policy finds.
+    """Set the tags of every file that the policy finds in ``seen``.
 
     Files from whose field nothing is taken are skipped; a value that the tag may not have counts
     as failed.
@@ -77,13 +78,13 @@ def run(
         check(cursor, records, action)
     if isinstance(action, SetTags):
         make_missing(store, action.values)
-        found = matching(store, records, policy, ["fkey"])
+        found = matching(seen, policy, ["fkey"])
         report.counts.total = found.num_rows
         set_tags(store, report, reason, found, action.values, batch_rows=batch_rows)
     else:
         tag = action.rule.tag.lower()
         make_missing(store, [tag])
-        found = matching(store, records, policy, ["fkey", action.rule.field.lower()])
+        found = matching(seen, policy, ["fkey", action.rule.field.lower()])
         report.counts.total = found.num_rows
         taken = _taken(found, _expression(records, action.rule), tag)
         rows = usable(store, taken, [tag])

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput
 from catalog.policy_tables import Policy
-from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from pipeline.policies.matching import matching
 from pipeline.policies.report import Report
@@ -41,13 +40,13 @@ class _Given:
 
 def run(
     store: CatalogStore,
-    records: RecordStore,
+    seen: CatalogStore,
     policy: Policy,
     content: bytes,
     report: Report,
     batch_rows: int = BATCH_ROWS,
 ) -> None:
-    """Set the tags of the files that the policy finds and the CSV file names.
+    """Set the tags of the files that the policy finds in ``seen`` and the CSV file names.
 
     Rows without their file, with several, with another number of fields than the header, or with a
     value that its tag may not have count as failed, and so does each column that is left out.
@@ -56,14 +55,13 @@ def run(
         Killed: The run was asked to end.
         InvalidInput: The content is no such file, or has no tag that can be set.
         SqlError: The condition is wrong.
-        NotFound: A collection was removed.
     """
     report.heed()
     with store.reading() as cursor:
         given = _read(content, settable(cursor))
     names = [name for name in given.rows.column_names if name not in ("line", "key")]
     report.counts.total = given.rows.num_rows + given.broken
-    found = matching(store, records, policy, ["fkey", "path", "filename"])
+    found = matching(seen, policy, ["fkey", "path", "filename"])
     named = _named(given.rows, found)
     rows = usable(store, named, names)
     failed = report.counts.total - rows.num_rows

@@ -6,10 +6,8 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from catalog import row_collections
 from catalog.errors import SqlError
 from catalog.policy_tables import Policy
-from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from query import read_only
 from query.db2_dialect import Db2
@@ -40,24 +38,24 @@ def check_condition(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, cond
             raise
 
 
-def matching(
-    store: CatalogStore, records: RecordStore, policy: Policy, columns: Sequence[str]
-) -> pa.Table:
+def matching(seen: CatalogStore, policy: Policy, columns: Sequence[str]) -> pa.Table:
     """The policy's files with these columns of metaocean_view, all of one snapshot.
+
+    Args:
+        seen: The rows that it may look at; for one with collections a catalog.limited_store of
+            theirs, so that its subqueries find no others either.
+        policy: Whose condition it is.
+        columns: Names of columns.
 
     Raises:
         SqlError: The condition is wrong or fails on the data.
-        NotFound: A collection was removed.
     """
     conditions = [policy.condition] if policy.condition.strip() else []
     if conditions:
-        with store.reading() as cursor:  # one condition and no more, whatever was recorded
+        with seen.reading() as cursor:  # one condition and no more, whatever was recorded
             read_only.parse_condition(policy.condition, discover_schema(cursor))
-    if policy.collections:
-        rules = [row_collections.found(records, name)[0].rule for name in policy.collections]
-        conditions.append(" or ".join(f"({rule}\n)" for rule in rules))
     statement = _statement(columns, conditions)
-    return run_sql(store, statement, max_rows=_MAX_ROWS, timeout_s=_TIMEOUT_S).rows
+    return run_sql(seen, statement, max_rows=_MAX_ROWS, timeout_s=_TIMEOUT_S).rows
 
 
 def _statement(columns: Sequence[str], conditions: Sequence[str]) -> str:

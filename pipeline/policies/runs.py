@@ -74,8 +74,7 @@ def start(
         InvalidInput: The policy is inactive, or running already.
         StorageError: The job cannot be started.
     """
-    if policy.state.lower() != "active":
-        raise InvalidInput(f"policy '{policy.name}' is inactive: set its pol_state to active first")
+    check_active(policy)
     newest(store, records, policy)
     run = policy_runs.begin(records, policy)
     try:
@@ -92,6 +91,18 @@ def start(
         raise
     policy_runs.set_job(records, run.id, job.name)
     return run
+
+
+def check_active(policy: Policy) -> None:
+    """The policy may be run.
+
+    Raises:
+        InvalidInput: It is inactive.
+    """
+    if policy.state.lower() != "active":
+        raise InvalidInput(
+            f"policy '{policy.name}' is inactive: set its state (pol_state) to active first"
+        )
 
 
 def newest(store: CatalogStore, records: RecordStore, policy: Policy) -> PolicyRun | None:

@@ -6,9 +6,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import count, islice
 from pathlib import Path
 
+from catalog.beneath import open_beneath
 from catalog.errors import StorageError
 from pipeline.staging.parts import part_folder
 from pipeline.staging.plan import CopyItem, StagingPlan
+
+_CHUNK = 2**20
+"""Bytes copied at once."""
 
 Progress = Callable[[int, int], None]
 """Called with files and bytes copied so far."""
@@ -56,23 +60,24 @@ def _copy(item: CopyItem, part: Path) -> None:
     try:
         item.target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            shutil.copyfile(item.source, part)
-            size = part.stat().st_size
+            with open_beneath(item.root, item.key) as source, part.open("wb") as copy:
+                shutil.copyfileobj(source, copy, _CHUNK)
+                size = copy.tell()
             if size != item.size:
                 raise StorageError(
                     f"{item.source}: has {size:,} bytes, the catalog says {item.size:,}; "
                     "ingest the source again",
-                    str(item.source),
+                    item.source,
                 )
             part.replace(item.target)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        if error.filename == str(item.source):
+        if error.filename == item.source:
             raise StorageError(
                 f"{item.source}: {error.strerror}; is the source mounted? If the file is gone, "
                 "ingest the source again and make the dataset anew",
-                str(item.source),
+                item.source,
             ) from error
         raise StorageError(
             f"{item.target}: {error.strerror} (copying {item.source})", str(item.target)

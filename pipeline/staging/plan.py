@@ -1,5 +1,6 @@
 """Which files of a manifest must be copied where, and whether they fit."""
 
+import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -13,11 +14,24 @@ from pipeline.manifest import Manifest
 
 @dataclass(frozen=True, slots=True)
 class CopyItem:
-    """One file: where it comes from, where it goes, its size [bytes] as catalogued."""
+    """One file to copy.
 
-    source: Path
+    Attributes:
+        root: Folder of its source, no link on its way.
+        key: Where it lies below it.
+        target: Where it goes.
+        size: Its size as catalogued [bytes].
+    """
+
+    root: str
+    key: str
     target: Path
     size: int
+
+    @property
+    def source(self) -> str:
+        """Where it comes from."""
+        return f"{self.root}/{self.key}"
 
 
 @dataclass(frozen=True)
@@ -96,6 +110,7 @@ def _folders(manifest: Manifest) -> dict[str, str]:
 def _items(manifest: Manifest, roots: dict[str, str]) -> Iterator[CopyItem]:
     frames = manifest.frames
     sources = frames["source"].to_pylist()
+    real = {name: os.path.realpath(root) for name, root in manifest.header.roots.items()}
     for kind in ("image", "label"):
         keys, sizes = frames[kind].to_pylist(), frames[f"{kind}_size"].to_pylist()
         for source, key, size in zip(sources, keys, sizes, strict=True):
@@ -104,7 +119,7 @@ def _items(manifest: Manifest, roots: dict[str, str]) -> Iterator[CopyItem]:
             root = manifest.header.roots[source]
             if "://" in root:
                 raise InvalidInput(f"source {source}: {root} is not a folder; it cannot be staged")
-            yield CopyItem(Path(root, key), Path(roots[source], key), size)
+            yield CopyItem(real[source], key, Path(roots[source], key), size)
 
 
 def _is_there(item: CopyItem) -> bool:

@@ -5,9 +5,11 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.zygote import Forked
 
 FRAMESIFT = Path(sys.executable).with_name("framesift")
 
@@ -25,11 +27,30 @@ def framesift(
     stdin: str = "",
     variables: Mapping[str, str] | None = None,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run the command line in a process."""
-    return subprocess.run(
-        [*prefix, str(FRAMESIFT), *map(str, arguments)],
-        env=environment(home, variables), input=stdin,
-        capture_output=True, text=True, check=False, timeout=300,
+    """Run the command line in a process, by a ``prefix`` where one is given."""
+    env, texts = environment(home, variables), [str(argument) for argument in arguments]
+    with _started(texts, env, prefix, stdin=subprocess.PIPE) as process:
+        try:
+            out, err = process.communicate(stdin, timeout=300)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(texts, process.returncode, out, err)
+
+
+def _started(
+    arguments: Sequence[str],
+    env: Mapping[str, str],
+    prefix: Sequence[str] = (),
+    stdin: int | None = None,
+) -> "subprocess.Popen[str]":
+    """A fork; the program itself where something is asked of its start."""
+    pipe = subprocess.PIPE
+    if not prefix and all(env.get(k) == os.environ.get(k) for k in env if k.startswith("PYTHON")):
+        return Forked(arguments, env, stdin=stdin, stdout=pipe, stderr=pipe)
+    return subprocess.Popen(
+        [*prefix, str(FRAMESIFT), *arguments],
+        env=env, stdin=stdin, stdout=pipe, stderr=pipe, text=True,
     )  # fmt: skip
 
 
@@ -45,11 +66,10 @@ def serving(
     It asks nobody who they are unless it ``authenticates``: what most tests are of is beside that.
     """
     asks = [] if authenticates else ["--no-auth"]
-    process = subprocess.Popen(
-        [str(FRAMESIFT), "serve", "--port", "0", "--log-level", "warning", *asks, *arguments],
-        env=environment(home, variables),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = _started(
+        ["serve", "--port", "0", "--log-level", "warning", *asks, *arguments],
+        environment(home, variables),
+    )
     try:
         yield _url(process), process
     finally:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,8 @@ from ingest import scan_record
 from ingest.scan_lock import scan_lock
 from tests.api.servers import framesift
 from tests.ingest.s3_server import moto
-from tests.pipeline.homes import SAMPLE, copy_home, open_home
+from tests.ingest.scene_folders import make_tree
+from tests.pipeline.homes import REPOSITORY, SAMPLE, copy_home, open_home
 
 SCENES = "camera_lidar_semantic"
 
@@ -244,6 +246,30 @@ def test_keys_of_an_object_store(
         assert b"AKIAHIDDEN" not in kept
         assert b"hidden/secret" not in kept
         assert found.delete("connections/cos").status_code == 200
+
+
+def test_keys_of_a_scan_that_a_job_array_counts(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Listed here, counted by a process that has nothing but its unit, collected here."""
+    server = moto()
+    server.sign_in(monkeypatch, tmp_path)
+    bucket = server.new_bucket("keys-of-an-array")
+    server.put_folder(bucket, make_tree(tmp_path / "tree", 2))
+    for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(variable)
+    mine = copy_home(home, tmp_path)
+    words = ("source", "add", "cos", f"s3://{bucket}", "--endpoint-url", server.endpoint)
+    added = framesift(mine, *words, "--access-key", "AKIAHIDDEN", stdin="hidden/secret\n")
+    assert added.returncode == 0, added.stderr
+    units = tmp_path / "units"
+    written = framesift(mine, "ingest", "cos", "--write-units", units)
+    assert written.returncode == 0, written.stderr
+    count = [sys.executable, "-m", "ingest.unit_files", str(units), "1"]
+    done = subprocess.run(count, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.stdout == "unit 1: 2 frames counted\n", done.stderr
+    collected = framesift(mine, "ingest", "cos", "--collect-units", units, "--json")
+    assert json.loads(collected.stdout)["frames"] == 2, collected.stderr
 
 
 def test_keys_from_the_command_line(

@@ -1,6 +1,7 @@
 """Bodies of any kind: Discover's services answer or refuse them, and never fail."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.app import create_app
+from api.plain_path import is_plain
 from api.settings import Settings
 from tests.pipeline.homes import copy_home
 
@@ -25,19 +27,41 @@ ROUTES = [
     ("POST", "/policyengine/v1/regex"),
     ("PUT", "/policyengine/v1/regex"),
     ("PUT", "/policyengine/v1/regex/name"),
+    ("POST", "/policyengine/v1/applications"),
+    ("PATCH", "/policyengine/v1/applications/image"),
     ("POST", "/connmgr/v1/connections"),
     ("PUT", "/connmgr/v1/connections/a2d2"),
     ("POST", "/connmgr/v1/scan/none/partial"),
     ("POST", "/db2whrest/v1/sql_query"),
     ("POST", "/db2whrest/v1/sql_query_async"),
+    ("POST", "/db2whrest/v1/sql_query_json"),
+    # Whatever the body: it is not read.
+    ("PUT", "/db2whrest/v1/summary_tables/mrcapacity/start"),
+    ("PUT", "/db2whrest/v1/report/none"),
+    ("DELETE", "/db2whrest/v1/report/none"),
+    ("DELETE", "/policyengine/v1/regex/none"),
+    ("DELETE", "/policyengine/v1/policies/none"),
+    ("POST", "/policyengine/v1/policies/idle/start"),
+    ("DELETE", "/policyengine/v1/applications/image"),
+    ("DELETE", "/connmgr/v1/connections/none"),
+    ("POST", "/connmgr/v1/scan"),
+    ("POST", "/connmgr/v1/scan/none"),
+    ("PUT", "/connmgr/v1/scan/a2d2"),
+    ("PUT", "/connmgr/v1/scan/a2d2/stop"),
 ]
+SERVICES = ("/auth/v1/", "/db2whrest/v1/", "/policyengine/v1/", "/connmgr/v1/")
+STATEMENTS = st.sampled_from(
+    ["select 1 from metaocean", "select filename, size, mtime from metaocean_view", "values 1",
+     "select count(*) from metaocean with ur;", "select x_ from metaocean", "select * from t_car",
+     "select filename from metaocean where x_ = 'a' fetch first 1 rows only", "with a as", "(((("]
+)  # fmt: skip
 NAMES = st.sampled_from(
     ["query", "filters", "group_by", "sort_by", "limit", "name", "key", "operator", "value", "tag",
      "type", "enabled", "schedule", "minute", "owner", "size", "asc", "pol_id", "action_id",
      "action_params", "pol_filter", "pol_state", "explicit", "collections", "tags", "rule",
      "action", "existingField", "newField", "regexPattern", "matchNo", "regex_id", "pattern",
      "platform", "cluster", "datasource", "mount_point", "host", "additional_info", "partitions",
-     "dir", "recursive"]
+     "dir", "recursive", "action_agent", "extract_tags", "agent"]
 )  # fmt: skip
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), NAMES,
@@ -81,12 +105,50 @@ def test_any_body(client: TestClient, method: str, path: str, body: bytes) -> No
         assert list(answer.json()) == ["reason", "status"]
 
 
+def test_every_route_is_among_them(client: TestClient) -> None:
+    """All that take a body or change something, what is added later included."""
+    paths = client.get("/openapi.json").json()["paths"]
+    for path, methods in paths.items():
+        if not path.startswith(SERVICES):
+            continue
+        pattern = re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
+        for method in methods:
+            if method != "get":
+                asked = [p for m, p in ROUTES if m.lower() == method and pattern.fullmatch(p)]
+                assert asked, (method, path)
+
+
+@given(
+    path=st.sampled_from(
+        ["/db2whrest/v1/sql_query", "/db2whrest/v1/sql_query_json", "/db2whrest/v1/search",
+         "/policyengine/v1/applications/image/schema", "/policyengine/v1/tags", "/connmgr/v1/scan"]
+    ),
+    query=st.text(max_size=30) | STATEMENTS,
+    accept=st.sampled_from(
+        ["", "*/*", "application/json", "text/csv;q=0.5, application/json", ";", ",,", "a/b",
+         "application/vnd.apache.parquet", "application/vnd.apache.arrow.file"]
+    ),
+)  # fmt: skip
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_query(client: TestClient, path: str, query: str, accept: str) -> None:
+    """Of GET, whatever Accept asks for: no 500, and errors in the documented form."""
+    text = "".join(f"%{b:02x}" for b in query.encode())
+    for asked in (text, f"action_id={text}"):
+        answer = client.get(f"{path}?{asked}", headers={"Accept": accept} if accept else {})
+        assert answer.status_code < 500, (path, query, answer.text)
+        if answer.status_code >= 400:
+            assert list(answer.json()) == ["reason", "status"], (path, query)
+
+
 @given(path=st.text(min_size=1, max_size=12).filter(lambda text: not set(text) <= {".", "/"}))
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_name_in_the_address(client: TestClient, path: str) -> None:
-    """404 for what is none; where the name has a slash, also for a method that is not there."""
+    """404 for what is none, or 405 where the name has a slash; 400 where no path may be such."""
+    refused = (404, 405) if is_plain(path) else (400,)
     name = "".join(f"%{b:02x}" for b in path.encode())
     for place in (
         "db2whrest/v1/task_status", "db2whrest/v1/report", "db2whrest/v1/buckets",
@@ -94,10 +156,11 @@ def test_any_name_in_the_address(client: TestClient, path: str) -> None:
         "connmgr/v1/connections", "connmgr/v1/scan",
     ):  # fmt: skip
         answer = client.get(f"/{place}/{name}")
-        assert answer.status_code in (404, 405), (place, answer.text)
+        assert answer.status_code in refused, (place, answer.text)
+    assert client.get(f"/policyengine/v1/applications/{name}/schema").status_code in refused
     for action in ("start", "kill"):
         answer = client.post(f"/policyengine/v1/policies/{name}/{action}")
-        assert answer.status_code in (404, 405), answer.text
+        assert answer.status_code in refused, answer.text
 
 
 TEXTS = st.text(max_size=12) | st.sampled_from(

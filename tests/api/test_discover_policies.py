@@ -150,7 +150,7 @@ def test_a_policy_from_the_first_request_to_the_last(engine: TestClient) -> None
 def test_policies_that_wait(engine: TestClient, home: Path) -> None:
     """A scheduled or inactive one is kept and never ran; the timer's command starts what is due."""
     body = {
-        "action_id": "AUTOTAG", "action_params": json.dumps({"tags": {"later": "1"}}),
+        "action_id": "autotag", "action_params": json.dumps({"tags": {"later": "1"}}),
         "pol_filter": "", "schedule": {"dayOfWeek": 4, "hour": 5, "minute": 15},
         "explicit": "true", "collections": [],
     }  # fmt: skip
@@ -165,9 +165,10 @@ def test_policies_that_wait(engine: TestClient, home: Path) -> None:
     assert "inactive" in engine.post("policies/idle/start").json()["reason"]
     assert json.loads(framesift(home, "policy", "due", "--json").stdout) == []
     listed = json.loads(framesift(home, "policy", "list", "--json").stdout)
-    assert [(each["pol_id"], each["pol_status"]) for each in listed] == [
-        ("idle", "never run"), ("waits", "never run"),
-    ]  # fmt: skip
+    assert [(each["name"], each["last_run"]) for each in listed] == [
+        ("idle", None),
+        ("waits", None),
+    ]
     run = framesift(home, "policy", "run", "waits")
     assert run.stdout.startswith("policy waits complete: 75 files found, 75 done, 0 failed")
     lately = (now() - timedelta(minutes=5)).minute
@@ -178,7 +179,7 @@ def test_policies_that_wait(engine: TestClient, home: Path) -> None:
         session.execute(update(PolicyRun).values(started=now() - timedelta(hours=1)))
     workspace.close()
     due = json.loads(framesift(home, "policy", "due", "--json").stdout)
-    assert [each["pol_id"] for each in due] == ["waits"]
+    assert [each["policy"] for each in due] == ["waits"]
     assert json.loads(framesift(home, "policy", "due", "--json").stdout) == []
     assert ended(engine, "waits")["status"] == "complete"
     for name in ("waits", "idle"):
@@ -212,6 +213,7 @@ def test_a_run_that_fails_says_why(engine: TestClient) -> None:
         ("POST", "", '{"pol_id": "a/b", "action_id": "AUTOTAG"}', 400, "action_params"),
         ("POST", "/a", '{"pol_id": "b"}', 400, "not the policy of the address"),
         ("POST", "", '{"pol_id": "a", "action_id": "DELETE"}', 400, "unknown action_id 'DELETE'"),
+        ("POST", "", '{"pol_id": "a", "action_id": "contentsearch"}', 400, "searches no files"),
         ("POST", "", '{"pol_id": "a", "action_id": "AUTOTAG", "action_params": "["}', 400,
          "action_params: it is no JSON object"),
         ("POST", "", '{"pol_id": "a", "action_id": "AUTOTAG", "schedule": "SOON"}', 400,
@@ -274,16 +276,69 @@ def test_regular_expressions(engine: TestClient) -> None:
 
 
 def test_applications_are_extractors(engine: TestClient) -> None:
-    """Listed by the name that a policy calls agent, with the tags they read."""
+    """Listed by the name that a policy calls agent, with the tags they read, as JSON Schema."""
     assert engine.get("action_ids").text == '["AUTOTAG", "DEEPINSPECT", "IMPORT_TAGS"]'
     listed = engine.get("applications").json()
     assert {"agent": "image", "action_id": "DEEPINSPECT", "action_params": ["extract_tags"]} in (
         listed
     )
-    schema = engine.get("applications/image/schema", params={"action_id": "DEEPINSPECT"}).json()
-    assert "image_brightness" in schema["extract_tags"]
+    assert listed[-1]["agent"] == "ImportTags"
+    for query in ({}, {"action_id": "DEEPINSPECT"}, {"action_id": "deepinspect"}):
+        schema = engine.get("applications/image/schema", params=query).json()
+        assert "image_brightness" in schema["properties"]["extract_tags"]["items"]["enum"]
+    # The documentation's own address.
+    imports = engine.get("applications/ImportTags/schema?action_id=IMPORT_TAGS").json()
+    assert imports["required"] == ["source_connection", "tag_file_path"]
+    assert engine.get("applications/image/schema?action_id=MOVE").status_code == 400
     assert engine.get("applications/none/schema").status_code == 404
-    assert engine.post("applications", content="{}").status_code == 400
+
+
+NEW_APPLICATION = {
+    "action_agent": "extractapplication", "action_id": "DEEPINSPECT",
+    "action_params": ["extract_tags"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "words"),
+    [
+        ("POST", "applications", NEW_APPLICATION, 400, "no work over Kafka"),
+        ("POST", "applications", {**NEW_APPLICATION, "action_agent": "image"}, 409, "installed"),
+        ("POST", "applications", {**NEW_APPLICATION, "action_id": "MOVE"}, 400, "DEEPINSPECT"),
+        ("POST", "applications", {**NEW_APPLICATION, "action_agent": "a" * 65}, 400, "agent"),
+        ("POST", "applications", {**NEW_APPLICATION, "action_agent": "a b"}, 400, "action_agent"),
+        ("POST", "applications", {}, 400, "action_agent"),
+        ("PATCH", "applications/image", {}, 400, "no work over Kafka"),
+        ("DELETE", "applications/image", None, 400, "no work over Kafka"),
+        ("PATCH", "applications/none", {}, 404, "there are boxes, bus, image"),
+        ("GET", "tlscert", None, 404, "no work over Kafka"),
+    ],
+)  # fmt: skip
+def test_what_would_register_is_told_why_it_cannot(
+    engine: TestClient, method: str, path: str, body: Any, status: int, words: str
+) -> None:
+    """In the documented form, with what there is in its place."""
+    content = None if body is None else json.dumps(body)
+    answer = engine.request(method, path, content=content)
+    assert (answer.status_code, list(answer.json())) == (status, ["reason", "status"]), answer.text
+    assert words in answer.json()["reason"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "http://test/db2whrest/v1/nope", 404),
+        ("GET", "http://test/connmgr/v1/internal/connections", 404),
+        ("GET", "nope", 404),
+        ("DELETE", "http://test/db2whrest/v1/sql_query", 405),
+        ("BREW", "tags", 405),
+    ],
+)
+def test_an_address_that_is_none(engine: TestClient, method: str, path: str, status: int) -> None:
+    """Refused in the documented form, too."""
+    answer = engine.request(method, path)
+    assert (answer.status_code, list(answer.json())) == (status, ["reason", "status"])
+    assert '"status": "error"' in answer.text
 
 
 def test_columns_that_no_source_fills_are_null(engine: TestClient) -> None:

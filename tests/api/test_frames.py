@@ -338,7 +338,11 @@ def test_bad_files_are_told(served: Served) -> None:
         file.write_bytes(damaged)
         served.get(f"/v1/images/{first['fkey']}?width=50", 422)
         served.get(f"/v1/overlays/{first['fkey']}", 422)
-        assert served.get(f"/v1/images/{first['fkey']}").content == damaged
+        if damaged.startswith(good[:8]):
+            assert served.get(f"/v1/images/{first['fkey']}").content == damaged
+        else:
+            answer = served.get(f"/v1/images/{first['fkey']}", 422)
+            assert "no image" not in answer.text
     file.write_bytes(_png(100, 100, small))
     assert served.picture(f"/v1/images/{first['fkey']}", width=50).size == (50, 50)
     served.get(f"/v1/overlays/{first['fkey']}", 422)

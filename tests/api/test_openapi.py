@@ -98,7 +98,7 @@ def test_every_field_that_v1_answers_is_told(document: dict[str, Any]) -> None:
 def test_lists_have_pages(document: dict[str, Any]) -> None:
     """Every list of /v1 has limit and cursor, and answers next."""
     lists = ["sources", "scans", "datasets", "stagings", "jobs", "models", "tags", "frames"]
-    lists += ["users", "tokens", "collections", "audit"]
+    lists += ["users", "tokens", "collections", "audit", "families", "policies"]
     for name in lists:
         operation = document["paths"][f"/v1/{name}"]["get"]
         assert {"limit", "cursor"} <= {p["name"] for p in operation["parameters"]}, name

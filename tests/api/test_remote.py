@@ -1,6 +1,7 @@
 """The command line against a server: the same words as on the home itself."""
 
 import json
+import re
 import shutil
 import stat
 import subprocess
@@ -12,8 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from api.places.own_machine import REASONS
+from catalog import policy_records
+from catalog.policy_tables import Policy
 from tests.api.servers import SEVERAL, environment, framesift, serving
-from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home
+from tests.api.test_command_line import COMMANDS as ALL
+from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home
 
 COMMANDS = [
     ["source", "list"],
@@ -178,13 +183,66 @@ def test_what_changes_changes_the_server(home: Path, tmp_path: Path) -> None:
     assert [found["name"] for found in listed] == ["bikes", "cars", "m", "m", "s"]
 
 
+ASKED = {
+    "info": [], "ingest": ["a2d2"], "sql": ["select 1 from metaocean"], "select": [],
+    "classes": [], "histogram": ["car"], "correlate": ["v"], "gaps": ["d"], "stage": ["d"],
+    "train": ["d"], "validate": ["m", "d"], "audit": [],
+    "source add": ["s", "/"], "source list": [], "source remove": ["s"],
+    "tags list": [], "tags add": ["t"], "tags set": ["t", "--kind", "Open"],
+    "tags extract": ["a2d2", "image"], "tags import": ["FILE.csv", "--family", "f"],
+    "tags import-map": ["FILE.geojson", "--family", "f", "--within", "5"], "tags families": [],
+    "tags drop": ["f"],
+    "dataset create": ["d"], "dataset list": [], "dataset show": ["d"],
+    "dataset split": ["d", "--split", "a=1"], "dataset extend": ["d", "--gap", "car=1"],
+    "dataset diff": ["d", "e"], "dataset export": ["d"],
+    "jobs list": [], "jobs show": ["j"], "jobs logs": ["j"], "jobs wait": ["j"],
+    "jobs cancel": ["j"],
+    "user add": ["u", "--role", "admin", "--no-password"], "user list": [], "user passwd": ["u"],
+    "user disable": ["u"], "user remove": ["u"], "user roles": ["u", "admin"],
+    "token create": ["t", "--user", "u"], "token list": [], "token revoke": ["1"],
+    "collection add": ["c", "size > 1"], "collection list": [], "collection assign": ["c", "u"],
+    "collection remove": ["c"],
+    "policy list": [], "policy run": ["p"], "policy due": [],
+}  # fmt: skip
+"""Every command that asks a server, with arguments that it can be asked with."""
+
+OF_NO_HOME = {"login", "logout", "sample-data"}
+
+
+def test_every_command_asks_the_server_or_says_why_not(tmp_path: Path) -> None:
+    """None works on the home of this machine by mistake, or is left out of the page."""
+    leaves = {
+        name for name in ALL if name and not any(other.startswith(f"{name} ") for other in ALL)
+    }
+    own = {name for name in leaves if name.split()[0] in REASONS}
+    assert set(ASKED) | OF_NO_HOME | own == leaves
+    assert not own & set(ASKED)
+    (tmp_path / "FILE.csv").write_text("fkey,x\n1,2\n")
+    (tmp_path / "FILE.geojson").write_text('{"type": "Point", "coordinates": [11, 48]}')
+    commands = [
+        [*name.split(), *(a.replace("FILE", str(tmp_path / "FILE")) for a in arguments)]
+        for name, arguments in ASKED.items()
+    ]
+    for command, (status, out, err) in zip(
+        commands,
+        several(tmp_path / "home", [["--server", "http://127.0.0.1:9", *c] for c in commands]),
+        strict=True,
+    ):
+        assert (status, out) == (1, ""), command
+        assert "http://127.0.0.1:9: no answer: " in err, command
+        assert err.count("\n") == 1, command
+    page = " ".join((REPOSITORY / "docs" / "remote.md").read_text(encoding="utf-8").split())
+    for word, reason in REASONS.items():
+        assert f"`{word}" in page, word
+        assert reason.split(":")[0] in page, reason
+    assert not (tmp_path / "home").exists()
+
+
 @pytest.mark.parametrize(
-    "command",
-    [["compact"], ["user", "list"], ["catalog", "backup", "x"], ["serve"], ["watch", "a2d2"],
-     ["tags", "families"]],
-)  # fmt: skip
+    "command", [["compact"], ["catalog", "backup", "x"], ["serve"], ["watch", "a2d2"], ["demo"]]
+)
 def test_what_needs_a_home_says_so(tmp_path: Path, command: list[str]) -> None:
-    """Nothing is done on the home of this machine by mistake."""
+    """Nothing is done on the home of this machine by mistake; and why."""
     for variables, before in (
         ({}, ["--server", "http://127.0.0.1:9"]),
         ({"FRAMESIFT_SERVER": "http://127.0.0.1:9"}, []),
@@ -192,7 +250,125 @@ def test_what_needs_a_home_says_so(tmp_path: Path, command: list[str]) -> None:
         run = framesift(tmp_path / "home", *before, *command, variables=variables)
         assert (run.returncode, run.stdout) == (1, "")
         assert "works on a home on its own machine" in run.stderr
+        assert REASONS[command[0]] in run.stderr
     assert not (tmp_path / "home").exists()
+
+
+def without_numbers_of_the_run(ended: list[Any]) -> list[str]:
+    """What a command said, without times, progress, names of jobs and runs, and secrets."""
+    text = [re.sub(r'(?m)^({"family": |tags of a2d2: ).*\n', "", str(part)) for part in ended]
+    for pattern in (
+        r"\d{4}-\d\d-\d\dT[\d:]+Z", r"fs_[\w-]+", r'"run": "\w+"', r'"job": "[\w-]*"',
+        r"in [\d.]+ s \(\d+ frames/s\)", r'"seconds": [\d.]+',
+    ):  # fmt: skip
+        text = [re.sub(pattern, "*", part) for part in text]
+    return text
+
+
+def test_tags_policies_and_people_are_the_server_s(home: Path, tmp_path: Path) -> None:
+    """The same words and documents, for what is done and what is refused; noted by the server."""
+    workspace = open_home(home)
+    for name, state in (("left", "active"), ("off", "inactive")):
+        policy_records.add(
+            workspace.records,
+            Policy(
+                name=name, action="AUTOTAG", parameters={"tags": {"turn": "left"}},
+                condition="filename like '%front_left%'", schedule="NOW", state=state,
+                collections=[], owner="", updated_by="",
+            ),
+        )  # fmt: skip
+    workspace.close()
+    frames = json.loads(framesift(home, "select", "--limit", "2", "--json").stdout)["frames"]
+    places, bridges, broken = (tmp_path / n for n in ("places.csv", "b.geojson", "broken.geojson"))
+    places.write_text(
+        "fkey,latitude_deg,longitude_deg\n"
+        f"{frames[0]['fkey']},48.0,11.0\n{frames[1]['fkey']},49.0,11.0\n"
+    )
+    point = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [11.0, 48.0]}}
+    bridges.write_text(json.dumps({"type": "FeatureCollection", "features": [point, point]}))
+    broken.write_text('{"type": "Point"')
+    near = ["--family", "bridge", "--within", "100"]
+    commands = [
+        ["tags", "add", "mood", "--kind", "Restricted", "--values", "good,bad"],
+        ["tags", "set", "mood", "--kind", "restricted", "--values", "good,bad,odd"],
+        ["tags", "set", "mood", "--kind", "Open", "--json"],
+        ["tags", "set", "moo", "--kind", "Open"],
+        ["tags", "extract", "a2d2", "image", "lidar"],
+        ["tags", "extract", "a2d2", "image", "--full", "--json"],
+        ["tags", "extract", "a2d2", "image", "--errors"],
+        ["tags", "extract", "a2d2", "imag"],
+        ["tags", "extract", "nope", "image"],
+        ["tags", "extract", "a2d2"],
+        ["tags", "import", str(places), "--family", "place", "--key", "fkey"],
+        ["tags", "import-map", str(bridges), *near],
+        ["tags", "import-map", str(bridges), *near, "--tag", "gate", "--json"],
+        ["tags", "import-map", str(bridges), *near, "--latitude", "nope"],
+        ["tags", "import-map", str(broken), *near],
+        ["tags", "import-map", str(tmp_path / "none"), *near],
+        ["tags", "families"],
+        ["tags", "drop", "place", "--json"],
+        ["tags", "drop", "place"],
+        ["tags", "families", "--json"],
+        ["tags", "list"],
+        ["policy", "list"],
+        ["policy", "run", "left"],
+        ["policy", "run", "left", "--json"],
+        ["policy", "run", "off"],
+        ["policy", "run", "nope"],
+        ["policy", "due"],
+        ["policy", "list", "--json"],
+        ["user", "add", "anna", "--role", "admin", "--no-password"],
+        ["user", "add", "otto", "--role", "datauser", "--no-password", "--json"],
+        ["user", "add", "otto", "--role", "datauser", "--no-password"],
+        ["user", "add", "ada", "--role", "king", "--no-password"],
+        ["user", "roles", "otto", "dataadmin", "datauser"],
+        ["user", "disable", "otto", "--json"],
+        ["user", "disable", "otto", "--undo"],
+        ["user", "disable", "anna"],
+        ["user", "passwd", "nobody"],
+        ["user", "list"],
+        ["token", "create", "nightly", "--user", "otto", "--scope", "write", "--days", "30"],
+        ["token", "create", "nightly", "--user", "otto"],
+        ["token", "create", "other", "--user", "otto", "--json"],
+        ["token", "list", "--user", "otto"],
+        ["token", "revoke", "1"],
+        ["token", "revoke", "7"],
+        ["token", "list", "--json"],
+        ["collection", "add", "big", "size > 1000 and datasource = 'a2d2'"],
+        ["collection", "add", "bad", "car > 1"],
+        ["collection", "assign", "big", "otto"],
+        ["collection", "list"],
+        ["collection", "assign", "big", "otto", "--undo", "--json"],
+        ["collection", "remove", "big"],
+        ["collection", "remove", "big"],
+        ["user", "remove", "otto"],
+        ["user", "remove", "otto"],
+    ]  # fmt: skip
+    other = tmp_path / "other"
+    shutil.copytree(home, other)
+    here = several(home, commands)
+    with serving(other) as (url, _):
+        remote = ["--server", url]
+        there = several(tmp_path / "empty", [[*remote, *command] for command in commands])
+        password = "a sentence is a good one\n"
+        add = [*remote, "user", "passwd", "anna", "--password-stdin"]
+        changed = framesift(tmp_path, *add, stdin=password)
+        noted = json.loads(framesift(tmp_path, *remote, "audit", "--limit", "3", "--json").stdout)
+        before = ["audit", "--before", str(noted[1]["id"]), "--limit", "1", "--json"]
+        (earlier,) = json.loads(framesift(tmp_path, *remote, *before).stdout)
+        own = framesift(tmp_path, *remote, "tags", "extract", "a2d2", "--extractor", "x.py:X")
+    told = [
+        (command, without_numbers_of_the_run(one), without_numbers_of_the_run(two))
+        for command, one, two in zip(commands, here, there, strict=True)
+    ]
+    assert [each for each in told if each[1] != each[2]] == []
+    assert (changed.returncode, changed.stdout) == (0, "user anna has another password\n")
+    assert [(one["what"], one["target"], one["outcome"]) for one in noted] == [
+        ("PATCH", "/v1/users/anna", "200"), ("DELETE", "/v1/users/otto", "404"),
+        ("DELETE", "/v1/users/otto", "204"),
+    ]  # fmt: skip
+    assert earlier == noted[2]
+    assert "a server runs no code of its clients" in own.stderr
 
 
 def test_options_of_a_home_are_refused(served: tuple[Path, str]) -> None:
@@ -250,3 +426,33 @@ def test_tokens_are_sent_to_their_server_and_kept_apart(home: Path, tmp_path: Pa
         assert framesift(tmp_path, "logout", url, variables=own).returncode == 0
         assert framesift(tmp_path, *asked, variables=own).returncode == 1
     assert json.loads(file.read_text()) == {}
+
+
+def test_a_password_gives_a_token_that_makes_another(home: Path, tmp_path: Path) -> None:
+    """For FRAMESIFT_SERVER where no URL is given; a wrong password keeps nothing."""
+    password = "a sentence is a good one"
+    add = ["user", "add", "anna", "--role", "datauser", "--password-stdin"]
+    assert framesift(home, *add, stdin=password).returncode == 0
+    own = {"FRAMESIFT_CONFIG": str(tmp_path / "config")}
+    with serving(home, authenticates=True) as (url, _):
+        there = own | {"FRAMESIFT_SERVER": url}
+        none = framesift(tmp_path, "login", stdin="x", variables=own)
+        assert "no server: give its URL" in none.stderr
+        wrong = framesift(tmp_path, "login", "--user", "anna", stdin="wrong\n", variables=there)
+        assert (wrong.returncode, wrong.stdout) == (1, "")
+        assert wrong.stderr == "error: no such user and password\n"
+        assert not (tmp_path / "config").exists()
+        asks = framesift(tmp_path, "token", "list", variables=there)
+        assert asks.stderr.endswith("; framesift login URL keeps one\n")
+        kept = framesift(tmp_path, "login", "--user", "anna", stdin=password, variables=there)
+        assert (kept.returncode, kept.stderr) == (0, "")
+        assert kept.stdout.endswith(" for an hour\n")
+        made = framesift(tmp_path, "token", "create", "laptop", "--user", "anna", variables=there)
+        assert made.returncode == 0, made.stderr
+        again = framesift(tmp_path, "login", stdin=made.stdout, variables=there)
+        assert again.returncode == 0, again.stderr
+        refused = framesift(tmp_path, "token", "create", "more", "--user", "anna", variables=there)
+        assert "a token makes no tokens" in refused.stderr
+        listed = json.loads(framesift(tmp_path, "token", "list", "--json", variables=there).stdout)
+        assert [(one["name"], one["state"]) for one in listed] == [("laptop", "valid")]
+        assert framesift(tmp_path, "logout", variables=there).returncode == 0

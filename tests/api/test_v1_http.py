@@ -239,14 +239,15 @@ def test_answers_are_compressed(served: Served, coding: str) -> None:
     assert "content-encoding" not in plain.headers
     answer, content = raw(served, path, **{"Accept-Encoding": coding})
     assert answer.headers["content-encoding"] == coding
-    assert answer.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+    assert answer.headers["vary"] == plain.headers["vary"]
+    assert "Accept-Encoding" in answer.headers["vary"].split(", ")
     assert unpacked(content, coding) == document
     assert len(content) < len(document) / 2
     tagged = answer.headers["etag"]
     assert tagged == plain.headers["etag"][:-1] + f'-{coding}"'
     for known in (tagged, plain.headers["etag"]):
         again, nothing = raw(served, path, **{"Accept-Encoding": coding, "If-None-Match": known})
-        assert (again.status_code, nothing, again.headers["etag"]) == (304, b"", known)
+        assert (again.status_code, nothing, again.headers["etag"]) == (304, b"", tagged)
 
 
 @pytest.mark.parametrize(

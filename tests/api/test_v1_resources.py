@@ -93,7 +93,9 @@ def test_sources(served: Served, roots: Path) -> None:
         ({"name": "x", "uri": str(roots / "none")}, 507), ({"name": "a/b", "uri": "/x"}, 422),
         ({"name": "x", "uri": str(roots / "three"), "platform": "none"}, 400),
         ({"name": "x", "uri": "s3://b", "secret_key": "x"}, 400), ({"name": "x"}, 422),
-        ({"name": "x\n", "uri": str(roots / "three")}, 400), ({"name": "x", "uri": "\0"}, 400),
+        *(({"name": name, "uri": str(roots / "three")}, 422)
+          for name in ("x\n", "..", ".x", "-x", "a b", "ä", "", "a;b", "x" * 129)),
+        ({"name": "x", "uri": "\0"}, 400),
     ):  # fmt: skip
         assert served.ask("POST", "/v1/sources", json=body).status_code == status, body
 
@@ -139,6 +141,8 @@ def test_fewer_schemes(roots: Path) -> None:
     [
         "169.254.169.254", "127.0.0.1", "localhost", "[::1]", "10.0.0.8", "192.168.1.1:9000",
         "172.16.0.1", "[::ffff:169.254.169.254]", "0.0.0.0", "2130706433", "0x7f.1", "[fe80::1]",
+        "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a9fe:a9fe]", "[::7f00:1]", "[2002:a9fe:a9fe::]",
+        "[2001:0:a9fe:a9fe::1]", "[2001:0:808:808::5601:5601]",
         "[fd00::1]", "100.64.0.1", "224.0.0.1", "127.1", "localhost.", "[2002:7f00:1::]",
     ],
 )  # fmt: skip
@@ -155,6 +159,7 @@ def test_s3_servers_that_may_be_named() -> None:
     listed = Settings(source_hosts=("localhost", "10.0.0.8:9000"))
     for endpoint in (
         "https://8.8.8.8",
+        "https://[64:ff9b::808:808]",
         "http://localhost:1",
         "http://10.0.0.8:9000",
         "HTTP://LOCALHOST",

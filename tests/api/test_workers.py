@@ -90,6 +90,35 @@ def test_a_killed_worker_is_replaced_and_the_others_serve_on(
     assert len(workers_of(process.pid) & before) == 2
 
 
+def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
+    """The others serve meanwhile; it is logged and counted. All stopped at once is no such case."""
+    arguments = ["--workers", "2", "--log-format", "json"]
+    variables = {"FRAMESIFT_WORKER_TIMEOUT_S": "4"}
+    with serving(home, *arguments, variables=variables) as (url, process):
+        wait_until(lambda: len(workers_of(process.pid)) == 2)
+        assert ask.get(f"{url}/readyz").status_code == 200
+        before = workers_of(process.pid)
+        everything = [process.pid, *before]
+        for pid in everything:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(6)
+        for pid in everything:
+            os.kill(pid, signal.SIGCONT)
+        time.sleep(2)
+        assert workers_of(process.pid) == before
+        hung = min(before)
+        os.kill(hung, signal.SIGSTOP)
+        while hung in workers_of(process.pid):
+            assert ask.get(f"{url}/healthz", timeout=30).status_code == 200
+        wait_until(lambda: len(workers_of(process.pid)) == 2)
+        assert len(workers_of(process.pid) & before) == 1
+        line = 'framesift_workers_replaced_total{why="hung"} 1.0'
+        wait_until(lambda: line in ask.get(f"{url}/metrics").text)
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    assert f"worker {hung} has stood still" in err
+
+
 def test_a_task_is_every_worker_s(
     served: tuple[str, "subprocess.Popen[str]", RecordStore],
 ) -> None:

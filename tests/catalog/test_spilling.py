@@ -66,3 +66,30 @@ def test_a_name_that_somebody_took(tmp_path: Path) -> None:
         assert parent != name
         assert parent.parent == place
         assert parent.stat().st_mode & 0o777 == 0o700
+
+
+_TOO_LITTLE = """
+import sys
+from pathlib import Path
+from catalog.location import CatalogLocation
+from catalog.store import CatalogStore
+store = CatalogStore(
+    CatalogLocation.in_folder(Path(sys.argv[1])), memory_limit="60MB", spill_limit="1MB", threads=1
+)
+with store.reading() as cursor:
+    cursor.execute(
+        "SELECT max(a) FROM (SELECT a, row_number() OVER (ORDER BY a) AS n FROM "
+        "(SELECT md5(i::VARCHAR) || md5((i + 1)::VARCHAR) AS a FROM range(2000000) AS r(i)))"
+    )
+"""
+
+
+def test_the_disk_that_may_be_taken(tmp_path: Path, folder: Path) -> None:
+    """Beyond it a query fails by itself, before the disk is full."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TOO_LITTLE, str(folder / "catalog")],
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "max_temp_directory_size" in done.stderr

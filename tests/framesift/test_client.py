@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import framesift
-from framesift import FramesiftServerError
+from framesift import FramesiftServerError, InvalidQuestion
 from tests.pipeline.homes import FRAMES, REPOSITORY
 
 
@@ -25,25 +25,26 @@ def client(server: str) -> Iterator[framesift.Client]:
 def test_the_public_names_are_these() -> None:
     """What other programs may rely on; a change here is a change of the interface."""
     assert framesift.__all__ == [
-        "AlreadyExists", "Client", "Dataset", "Frame", "FramesiftServerError", "InvalidQuestion",
-        "Job", "JobFailed", "NoAnswer", "NotAllowed", "NotAuthenticated", "NotFound", "Picture",
-        "Selection", "ServerFailed", "SqlError", "SqlResult", "Throttled", "UnknownName",
-        "WrongVersion", "connect", "demand",
+        "AlreadyExists", "Client", "Dataset", "Frame", "FramesiftServerError", "FramesiftWarning",
+        "InvalidQuestion", "Job", "JobFailed", "MissingPackage", "NoAnswer", "NotAllowed",
+        "NotAuthenticated", "NotFound", "NotSupported", "Picture", "Policy", "Selection",
+        "ServerFailed", "SqlError", "SqlResult", "Throttled", "UnknownName", "WrongVersion",
+        "connect", "demand", "log_in",
     ]  # fmt: skip
     public = {
         name: [n for n, _ in inspect.getmembers(getattr(framesift, name)) if n[0] != "_"]
-        for name in ("Client", "Selection", "Dataset", "Job", "Frame", "SqlResult")
+        for name in ("Client", "Selection", "Dataset", "Job", "Frame", "Policy", "SqlResult")
     }
-    of_mapping = {"get", "items", "keys", "values"}
+    of_mapping = {"document", "get", "items", "keys", "values"}
     assert public["Client"] == [
-        "ask", "call", "classes", "classes_by", "close", "correlation", "frame", "frames",
-        "histogram", "select", "sql",
+        "ask", "call", "classes", "classes_by", "close", "correlation", "entries", "frame",
+        "frames", "histogram", "select", "sql",
     ]  # fmt: skip
     assert public["Selection"] == ["of", "save", "to_arrow", "to_pandas"]
     assert sorted(set(public["Dataset"]) - of_mapping) == [
         "classes", "diff", "divide", "export", "exported", "extend", "frame_count", "frames",
-        "gaps", "id", "name", "splits", "stage", "to_arrow", "to_pandas", "train", "validate",
-        "version",
+        "gaps", "id", "name", "owner", "splits", "stage", "to_arrow", "to_pandas", "train",
+        "validate", "version",
     ]  # fmt: skip
     assert sorted(set(public["Job"]) - of_mapping) == [
         "cancel", "changes", "file", "finished", "logs", "metrics", "name", "refresh", "report",
@@ -52,6 +53,7 @@ def test_the_public_names_are_these() -> None:
     assert sorted(set(public["Frame"]) - of_mapping) == [
         "details", "fkey", "image", "label", "overlay",
     ]  # fmt: skip
+    assert sorted(set(public["Policy"]) - of_mapping) == ["change", "name", "remove", "run", "runs"]
     assert public["SqlResult"] == ["reader", "rows", "to_arrow", "to_pandas"]
     assert list(inspect.signature(framesift.connect).parameters) == ["url", "token", "ca_bundle"]
     assert list(inspect.signature(framesift.Client.select).parameters)[1:] == [
@@ -173,6 +175,40 @@ def test_errors_are_exceptions_with_a_status(
     with pytest.raises(FramesiftServerError, match=message) as caught:
         client.select(**question)  # type: ignore[arg-type]
     assert caught.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"car": (1,)}, r"car=\(1,\): expected \(lowest, highest\), with None for an open end"),
+        ({"car": "12"}, "car='12': expected"),
+        ({"car": True}, "car=True: expected"),
+        ({"share": {"car": 0.5}}, "share of car=0.5: expected"),
+        ({"time": "2018"}, r"time='2018': expected \(first, last\)"),
+        ({"camera": []}, r"camera=\[\]: an empty list names none; name one, or leave it out"),
+        ({"scene": ()}, r"scene=\(\): an empty list"),
+    ],
+)
+def test_values_of_another_form_are_refused(
+    client: framesift.Client, question: dict[str, object], message: str
+) -> None:
+    """By one kind of exception, however they are asked for; no list of names is not all names."""
+    for ask in (client.select, lambda **asked: next(client.frames(**asked))):
+        with pytest.raises(InvalidQuestion, match=message):
+            ask(**question)  # type: ignore[operator]
+    assert len(client.select(camera=None, scene=None, has=[], order=[])) == FRAMES
+    with pytest.raises(InvalidQuestion, match="classes"):
+        client.select(limit=1)[0].overlay(classes=[])
+
+
+def test_a_closed_client_says_so(server: str) -> None:
+    """Whole answers and those that stream; it is no matter of the server."""
+    with framesift.connect(server) as client:
+        statement = client.sql("select fkey from metaocean")
+    for ask in (client.classes, lambda: statement.rows, lambda: statement.reader().__enter__()):
+        with pytest.raises(FramesiftServerError, match="this client is closed") as caught:
+            ask()
+        assert caught.value.status is None
 
 
 def test_a_bad_name_is_refused(client: framesift.Client) -> None:

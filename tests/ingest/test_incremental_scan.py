@@ -1,18 +1,23 @@
 """Scans after the first: what is read again, and that they end where a first scan would."""
 
+import errno
 import json
+import os
 import random
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from catalog.beneath import open_beneath
 from catalog.errors import StorageError
 from catalog.records import File, KnownFile
 from catalog.tables import Source, now
+from ingest import source_files
 from ingest.engines.threads import ThreadEngine
 from ingest.listing_diff import compare
 from ingest.scan_counts import ScanCounts
@@ -155,14 +160,23 @@ def test_what_could_not_be_read_is_tried_again(home: Home, tmp_path: Path) -> No
     assert home.scan(source).counts.frames == 0
 
 
-def test_a_source_that_fails_stops_the_scan(home: Home, tmp_path: Path) -> None:
+def test_a_source_that_fails_stops_the_scan(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An I/O error is no fault of the label: it must not be recorded as bad, nor its tags go."""
     root = make_tree(tmp_path / "tree")
     source = home.add(root)
     home.scan(source)
     label = root / frame_key("label", 2)
-    label.unlink()
-    label.symlink_to("/proc/self/mem")  # reading its first byte is EIO
+    label.write_bytes(label.read_bytes() + b" ")
+
+    def failing(real: str, key: str) -> BinaryIO:
+        """A disk that fails at one file; test_opened_files.py has what a kernel says of one."""
+        if key == frame_key("label", 2):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return open_beneath(real, key)
+
+    monkeypatch.setattr(source_files, "open_beneath", failing)
     with pytest.raises(StorageError, match="the source fails; scan it again"):
         home.scan(source)
     assert len(home.rows("SELECT * FROM t_car")) == 3

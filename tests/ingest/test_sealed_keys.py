@@ -76,7 +76,7 @@ def test_a_file_that_cannot_be_used(key: SecretKey) -> None:
         unseal(sealed)
     assert not key.path.exists()  # a new one would not read what the old one sealed
     sealed_keys._key = None
-    with pytest.raises(InvalidInput, match="no key to them"):
+    with pytest.raises(InvalidInput, match="has no key to them: set FRAMESIFT_SECRET_KEY"):
         unseal(sealed)
 
 

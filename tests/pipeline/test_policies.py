@@ -308,7 +308,7 @@ def test_what_is_no_tag_file(workspace: Workspace) -> None:
         (b'name,bus\n"' + b"x" * 200_000 + b'",1\n', "field larger than field limit"),
     ):
         with pytest.raises(InvalidInput, match=words):
-            csv_import.run(workspace.catalog, workspace.records, made, content, report)
+            csv_import.run(workspace.catalog, workspace.catalog, made, content, report)
 
 
 def test_extractors_read_what_is_found(workspace: Workspace) -> None:
@@ -407,7 +407,7 @@ def test_a_run_whose_process_dies(workspace: Workspace) -> None:
         [*command, "--json"], env=environment(workspace.home), capture_output=True, check=True,
         text=True,
     )  # fmt: skip
-    assert f'"completed_count": {tagged(workspace)}' in run.stdout
+    assert f'"completed": {tagged(workspace)}' in run.stdout
     assert tagged(workspace) == dead.total
     assert [each.state for each in runs.history(store, records, made)] == ["complete", "failed"]
 

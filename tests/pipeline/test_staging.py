@@ -247,15 +247,14 @@ import pipeline.staging.copy
 from pipeline.stage import stage_dataset
 from tests.pipeline.homes import open_home
 
-def slow(source, part):
-    with open(source, "rb") as a, open(part, "wb") as b:
-        b.write(a.read(1000)); b.flush()
-        print(part, flush=True)
-        time.sleep(0.05 if FEW.pop(0) else 60)
-        b.write(a.read())
+def slow(source, part, chunk):
+    part.write(source.read(1000)); part.flush()
+    print(part.name, flush=True)
+    time.sleep(0.05 if FEW.pop(0) else 60)
+    part.write(source.read())
 
 FEW = [True] * 6 + [False] * 99
-pipeline.staging.copy.shutil.copyfile = slow
+pipeline.staging.copy.shutil.copyfileobj = slow
 workspace = open_home(Path(sys.argv[1]))
 stage_dataset(workspace.records, workspace.records.dataset("streets"), Path(sys.argv[2]))
 """

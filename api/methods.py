@@ -1,0 +1,77 @@
+"""HEAD wherever GET is, OPTIONS everywhere, and which methods a path has.
+
+HEAD is answered as GET, and its body is left out: what it says of the body is then true. Streams of
+events have no HEAD, for they have no end.
+"""
+
+from http import HTTPStatus
+
+from fastapi.routing import RouteContext, iter_route_contexts
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_OF_PARTS = (b"range", b"if-range")
+"""Headers that mean something with GET only (RFC 9110, 14.2)."""
+
+
+class Methods:
+    """The middleware, outside of all that looks at what a GET answers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap an application."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer OPTIONS, answer HEAD as GET, and let anything else through."""
+        method = scope["method"] if scope["type"] == "http" else ""
+        if method == "OPTIONS" and (found := allow(scope)):
+            answer = Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": found})
+            await answer(scope, receive, send)
+        elif method == "HEAD" and not _answers(scope, "HEAD") and _has_head(scope):
+            headers = [pair for pair in scope["headers"] if pair[0] not in _OF_PARTS]
+            asked = {**scope, "method": "GET", "headers": headers}
+            await self._app(asked, receive, _Bodiless(send).send)
+        else:
+            await self._app(scope, receive, send)
+
+
+class _Bodiless:
+    """An answer to GET on its way out to who asked for its head."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+    async def send(self, message: Message) -> None:
+        """Send on all but the body."""
+        if message["type"] != "http.response.body":
+            await self._send(message)
+        elif not message.get("more_body", False):
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def allow(scope: Scope) -> str:
+    """What a path's header Allow says; empty where there is no such path."""
+    found = {method for method in _METHODS if _answers(scope, method)}
+    if "GET" in found and _has_head(scope):
+        found.add("HEAD")
+    return ", ".join(sorted(found | {"OPTIONS"})) if found else ""
+
+
+def _has_head(scope: Scope) -> bool:
+    route = _answers(scope, "GET")
+    if route is None:
+        return False
+    of_success = getattr(route, "responses", {}).get(200, {})
+    return "text/event-stream" not in of_success.get("content", {})
+
+
+def _answers(scope: Scope, method: str) -> RouteContext | None:
+    """The route that would answer a method here."""
+    asked = {name: value for name, value in scope.items() if name not in ("fastapi", "route")}
+    asked["method"] = method
+    for route in iter_route_contexts(scope["app"].router.routes):
+        if route.matches(asked)[0] is Match.FULL:
+            return route
+    return None

@@ -1,0 +1,22 @@
+"""Commands that work on the machine that has the home, and why none of them asks a server."""
+
+from collections.abc import Mapping
+
+REASONS: Mapping[str, str] = {
+    "serve": "a server is started on the machine that has the home",
+    "watch": "it goes on until it is stopped: let it run beside the server",
+    "compact": "it deletes the catalog's old files: let a timer run it beside the server",
+    "catalog": "the catalog is cared for where it lies, with its keys and disks",
+    "mcp": "an assistant asks a server itself, at /mcp",
+    "demo": "it makes a home of its own",
+}
+"""By a command's first word."""
+
+
+def refusal(command: str, url: str) -> str:
+    """What a command says that was told to ask a server, and does not."""
+    reason = f" ({REASONS[command]})" if command in REASONS else ""
+    return (
+        f"server {url}: 'framesift {command}' works on a home on its own machine{reason}: run it "
+        "there, or leave --server and FRAMESIFT_SERVER out"
+    )

@@ -1,0 +1,286 @@
+"""Users, tokens, collections and the audit log, as JSON: see api.people."""
+
+import getpass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+from api.people import AuditBody, CollectionBody, NewTokenBody, TokenBody, UserBody
+from api.places import chosen
+from catalog import audit_log, login_throttle, row_collections, tokens, users
+from catalog.record_store import RecordStore
+from query.collection_rule import check_rule
+
+if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
+    from framesift import Client
+
+Body = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token to be made.
+
+    Attributes:
+        name: Tells the user's tokens apart.
+        user: Whose.
+        scope: Of catalog.tokens.SCOPES.
+        days: Until it expires.
+    """
+
+    name: str
+    user: str
+    scope: str
+    days: int
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Which entries of the audit log; see catalog.audit_log.entries."""
+
+    who: str | None
+    outcome: str | None
+    before: int | None
+    limit: int
+
+
+class People(Protocol):
+    """Who knows who may do what."""
+
+    def add_user(self, name: str, roles: Sequence[str], password: str | None) -> Body:
+        """Add a user; without a password only tokens open the account."""
+
+    def users(self) -> Sequence[Body]:
+        """Every user."""
+
+    def user(self, name: str) -> Body:
+        """One."""
+
+    def set_password(self, name: str, password: str) -> Body:
+        """Give a user another password; logins with the old one end, failures are forgotten."""
+
+    def set_disabled(self, name: str, disabled: bool) -> Body:
+        """Refuse a user and their tokens, or let them in again."""
+
+    def set_roles(self, name: str, roles: Sequence[str]) -> Body:
+        """Give a user these roles, and no others."""
+
+    def remove_user(self, name: str) -> None:
+        """Remove a user and their tokens."""
+
+    def create_token(self, wanted: NewToken) -> Body:
+        """Make a token; its text is the body's ``token``."""
+
+    def tokens(self, user: str | None) -> Sequence[Body]:
+        """Every token, or a user's."""
+
+    def revoke_token(self, number: int) -> Body:
+        """Let a token count no more."""
+
+    def add_collection(self, name: str, rule: str) -> Body:
+        """Add a collection."""
+
+    def collections(self) -> Sequence[Body]:
+        """Every collection, with its users."""
+
+    def assign(self, name: str, user: str, sees: bool) -> Body:
+        """Let a user see a collection's rows, or no more."""
+
+    def remove_collection(self, name: str) -> None:
+        """Remove a collection."""
+
+    def audit(self, wanted: Entries) -> Sequence[Body]:
+        """Entries of the audit log, newest first."""
+
+
+def people() -> People:
+    """Of the chosen place."""
+    if chosen.server() is None:
+        return HomePeople(chosen.home().records)
+    return ServerPeople(chosen.client())
+
+
+@dataclass(frozen=True)
+class HomePeople:
+    """A home, whose user may do everything; every change is in the audit log."""
+
+    records: RecordStore
+
+    def add_user(self, name: str, roles: Sequence[str], password: str | None) -> Body:
+        """Add a user."""
+        made = users.add(self.records, name, roles, password)
+        self._note("user add", f"{name}: {', '.join(made.roles)}")
+        return UserBody.of(made).model_dump()
+
+    def users(self) -> Sequence[Body]:
+        """Every user."""
+        return [UserBody.of(user).model_dump() for user in users.listed(self.records)]
+
+    def user(self, name: str) -> Body:
+        """One."""
+        return UserBody.of(users.found(self.records, name)).model_dump()
+
+    def set_password(self, name: str, password: str) -> Body:
+        """Give a user another password."""
+        user = users.set_password(self.records, name, password)
+        login_throttle.forget(self.records, name)
+        self._note("user passwd", name)
+        return UserBody.of(user).model_dump()
+
+    def set_disabled(self, name: str, disabled: bool) -> Body:
+        """Refuse a user, or let them in again."""
+        user = users.set_disabled(self.records, name, disabled)
+        self._note("user disable", f"{name}: {'refused' if disabled else 'let in again'}")
+        return UserBody.of(user).model_dump()
+
+    def set_roles(self, name: str, roles: Sequence[str]) -> Body:
+        """Give a user these roles."""
+        user = users.set_roles(self.records, name, roles)
+        self._note("user roles", f"{name}: {', '.join(user.roles)}")
+        return UserBody.of(user).model_dump()
+
+    def remove_user(self, name: str) -> None:
+        """Remove a user."""
+        users.remove(self.records, name)
+        self._note("user remove", name)
+
+    def create_token(self, wanted: NewToken) -> Body:
+        """Make a token."""
+        token, text = tokens.create(
+            self.records, wanted.user, wanted.name, wanted.scope, timedelta(days=wanted.days)
+        )
+        what = f"{wanted.user}/{wanted.name}: {wanted.scope}, {wanted.days} days"
+        self._note("token create", what)
+        body = TokenBody.of(token, wanted.user).model_dump()
+        return NewTokenBody(**body, token=text).model_dump()
+
+    def tokens(self, user: str | None) -> Sequence[Body]:
+        """Every token, or a user's."""
+        found = tokens.listed(self.records, user)
+        return [TokenBody.of(token, name).model_dump() for token, name in found]
+
+    def revoke_token(self, number: int) -> Body:
+        """Let a token count no more."""
+        token, user = tokens.revoke(self.records, number)
+        self._note("token revoke", f"{user}/{token.name}")
+        return TokenBody.of(token, user).model_dump()
+
+    def add_collection(self, name: str, rule: str) -> Body:
+        """Add a collection."""
+        check_rule(rule)
+        body = CollectionBody.of(row_collections.add(self.records, name, rule), ())
+        self._note("collection add", f"{name}: {rule}")
+        return body.model_dump()
+
+    def collections(self) -> Sequence[Body]:
+        """Every collection."""
+        found = row_collections.listed(self.records)
+        return [CollectionBody.of(one, members).model_dump() for one, members in found]
+
+    def assign(self, name: str, user: str, sees: bool) -> Body:
+        """Let a user see a collection's rows, or no more."""
+        (row_collections.assign if sees else row_collections.withdraw)(self.records, name, user)
+        self._note("collection assign", f"{name}: {'' if sees else 'not '}{user}")
+        return CollectionBody.of(*row_collections.found(self.records, name)).model_dump()
+
+    def remove_collection(self, name: str) -> None:
+        """Remove a collection."""
+        row_collections.remove(self.records, name)
+        self._note("collection remove", name)
+
+    def audit(self, wanted: Entries) -> Sequence[Body]:
+        """Entries of the audit log."""
+        found = audit_log.entries(self.records, **vars(wanted))
+        return [AuditBody.of(entry).model_dump() for entry in found]
+
+    def _note(self, what: str, target: str) -> None:
+        """Write a change into the audit log; by commands, the machine's user did it."""
+        try:
+            name = getpass.getuser()
+        except (KeyError, OSError):
+            name = str(os.getuid())
+        audit_log.add(self.records, f"command line ({name})", what, target, audit_log.DONE)
+
+
+@dataclass(frozen=True)
+class ServerPeople:
+    """A server, which writes its audit log itself."""
+
+    server: "Client"
+
+    def add_user(self, name: str, roles: Sequence[str], password: str | None) -> Body:
+        """Add a user."""
+        wanted = {"name": name, "roles": list(roles), "password": password}
+        body = {key: value for key, value in wanted.items() if value is not None}
+        return self.server.call("POST", "/v1/users", body, creates=True)
+
+    def users(self) -> Sequence[Body]:
+        """Every user."""
+        return list(self.server.entries("/v1/users", "users"))
+
+    def user(self, name: str) -> Body:
+        """One."""
+        return self.server.call("GET", _path("users", name))
+
+    def set_password(self, name: str, password: str) -> Body:
+        """Give a user another password."""
+        return self._change(name, password=password)
+
+    def set_disabled(self, name: str, disabled: bool) -> Body:
+        """Refuse a user, or let them in again."""
+        return self._change(name, disabled=disabled)
+
+    def set_roles(self, name: str, roles: Sequence[str]) -> Body:
+        """Give a user these roles."""
+        return self._change(name, roles=list(roles))
+
+    def remove_user(self, name: str) -> None:
+        """Remove a user."""
+        self.server.call("DELETE", _path("users", name))
+
+    def create_token(self, wanted: NewToken) -> Body:
+        """Make a token."""
+        return self.server.call("POST", "/v1/tokens", vars(wanted))
+
+    def tokens(self, user: str | None) -> Sequence[Body]:
+        """Every token that may be seen, or a user's."""
+        return list(self.server.entries("/v1/tokens", "tokens", user=user))
+
+    def revoke_token(self, number: int) -> Body:
+        """Let a token count no more."""
+        return self.server.call("DELETE", f"/v1/tokens/{number}")
+
+    def add_collection(self, name: str, rule: str) -> Body:
+        """Add a collection."""
+        wanted = {"name": name, "rule": rule}
+        return self.server.call("POST", "/v1/collections", wanted, creates=True)
+
+    def collections(self) -> Sequence[Body]:
+        """Every collection that may be seen."""
+        return list(self.server.entries("/v1/collections", "collections"))
+
+    def assign(self, name: str, user: str, sees: bool) -> Body:
+        """Let a user see a collection's rows, or no more."""
+        path = f"{_path('collections', name)}/users/{quote(user, safe='')}"
+        return self.server.call("PUT" if sees else "DELETE", path)
+
+    def remove_collection(self, name: str) -> None:
+        """Remove a collection."""
+        self.server.call("DELETE", _path("collections", name))
+
+    def audit(self, wanted: Entries) -> Sequence[Body]:
+        """Entries of the audit log."""
+        asked = {"who": wanted.who, "outcome": wanted.outcome, "before": wanted.before}
+        found = self.server.entries("/v1/audit", "entries", **asked)
+        return list(islice(found, wanted.limit))
+
+    def _change(self, name: str, **changes: object) -> Body:
+        return self.server.call("PATCH", _path("users", name), changes)
+
+
+def _path(kind: str, name: str) -> str:
+    return f"/v1/{kind}/{quote(name, safe='')}"

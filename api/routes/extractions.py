@@ -1,0 +1,60 @@
+"""/v1/extractions: tags read from the files of a source's frames, by extractors."""
+
+from fastapi import APIRouter, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.answers import JobBody
+from api.dependencies import CurrentWorkspace
+from api.routes.jobs import BEGUN, job_begun
+from api.workspace import Workspace
+from catalog.tables import Job
+from ingest.extractors.registry import check_known
+from pipeline.command_job import submit_command
+
+router = APIRouter(prefix="/v1/extractions", tags=["tags"])
+
+_MOST_WORKERS = 64
+
+
+class NewExtraction(BaseModel):
+    """Tags to be read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: str = Field(description="The source.", examples=["a2d2"])
+    extractors: list[str] = Field(
+        min_length=1,
+        max_length=100,
+        description="Of those that are installed on the server.",
+        examples=[["image", "bus"]],
+    )
+    full: bool = Field(default=False, description="Read frames done before, too.")
+    workers: int = Field(default=2, ge=1, le=_MOST_WORKERS, description="Frames read at once.")
+    errors: bool = Field(
+        default=False, description="List the files that were bad, and read nothing."
+    )
+
+
+@router.post("", status_code=202, responses=BEGUN)
+async def post_extraction(
+    wanted: NewExtraction, workspace: CurrentWorkspace, response: Response
+) -> JobBody:
+    """Read tags from the files of every catalogued frame, only new and changed ones: a job does."""
+    return job_begun(await run_in_threadpool(_submitted, workspace, wanted), response)
+
+
+def _submitted(workspace: Workspace, wanted: NewExtraction) -> Job:
+    source = workspace.records.source(wanted.source)
+    for name in wanted.extractors:
+        check_known(name)
+    options = [*(["--full"] if wanted.full else []), *(["--errors"] if wanted.errors else [])]
+    options += ["--workers", str(wanted.workers)]
+    return submit_command(
+        workspace.records,
+        workspace.jobs,
+        "extract",
+        f"extract-{source.name}",
+        ("tags", "extract", "--json", *options, "--", source.name, *wanted.extractors),
+        environment=workspace.variables,
+    )

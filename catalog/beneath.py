@@ -1,0 +1,84 @@
+"""Opening files that must lie below a folder, wherever links lead.
+
+Whoever may write into a source's folder could otherwise put a link to any file there that this
+process may read, after a scan as well as before it. No path is checked and then opened, as it may
+be changed in between: what was opened is asked where it lies.
+
+``real`` is the folder without a link on its way, as os.path.realpath gives it.
+"""
+
+import errno
+import os
+import stat
+from typing import BinaryIO
+
+_ELSEWHERE = "is a link that leads out of the source's folder, or lies behind one"
+
+
+def open_beneath(real: str, key: str) -> BinaryIO:
+    """A regular file below a folder, opened for reading; links that stay below it are followed.
+
+    Args:
+        real: The folder.
+        key: The file's path below it.
+
+    Raises:
+        OSError: It cannot be opened, is no regular file (EINVAL), or lies elsewhere (EXDEV).
+    """
+    path = f"{real}/{key}"
+    # O_PATH opens nothing yet: no pipe waits for a writer, no device notices.
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        _check(place, real, path)
+        return os.fdopen(os.open(f"/proc/self/fd/{place}", os.O_RDONLY | os.O_CLOEXEC), "rb")
+    except OSError as error:
+        error.filename = path  # not the one in /proc
+        raise
+    finally:
+        os.close(place)
+
+
+def status_beneath(real: str, key: str) -> os.stat_result:
+    """The status of what a path leads to; a link's own where that is a file elsewhere.
+
+    Raises:
+        OSError: Nothing is there, a link leads nowhere, or it lies behind a link (EXDEV).
+    """
+    path = f"{real}/{key}"
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        status = os.fstat(place)
+        if _lies_below(place, real) or not stat.S_ISREG(status.st_mode):
+            return status
+    finally:
+        os.close(place)
+    own = os.lstat(path)
+    if not stat.S_ISLNK(own.st_mode):
+        raise OSError(errno.EXDEV, _ELSEWHERE, path)
+    return own
+
+
+def open_folder(real: str, below: str) -> int:
+    """A descriptor of a folder below a folder, which the caller closes.
+
+    Raises:
+        OSError: It cannot be opened, or lies elsewhere (EXDEV).
+    """
+    path = f"{real}/{below}"
+    place = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if _lies_below(place, real):
+        return place
+    os.close(place)
+    raise OSError(errno.EXDEV, _ELSEWHERE, path)
+
+
+def _check(place: int, real: str, path: str) -> None:
+    if not _lies_below(place, real):
+        raise OSError(errno.EXDEV, _ELSEWHERE, path)
+    if not stat.S_ISREG(os.fstat(place).st_mode):
+        raise OSError(errno.EINVAL, "is no regular file", path)
+
+
+def _lies_below(place: int, real: str) -> bool:
+    found = os.readlink(f"/proc/self/fd/{place}")  # noqa: PTH115 (a link of its own kind)
+    return found == real or found.startswith(real.rstrip("/") + "/")

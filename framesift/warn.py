@@ -1,0 +1,17 @@
+"""Warnings, told to who called the package."""
+
+import sys
+import warnings
+from pathlib import Path
+
+from framesift.errors import FramesiftWarning
+
+_PACKAGE = f"{Path(__file__).parent}/"
+
+
+def warn(message: str) -> None:
+    """Warn, at the line that called into this package."""
+    level = 1
+    while sys._getframe(level - 1).f_code.co_filename.startswith(_PACKAGE):
+        level += 1
+    warnings.warn(message, FramesiftWarning, stacklevel=level)

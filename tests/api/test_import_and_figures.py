@@ -1,0 +1,77 @@
+"""A table of tags that is too much for its server, and one that nobody waits for."""
+
+import io
+import re
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.api.servers import serving
+from tests.pipeline.homes import copy_home
+
+
+@pytest.fixture(scope="module")
+def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of the sample frames."""
+    with serving(copy_home(catalogued, tmp_path_factory.mktemp("imports"))) as (found, _):
+        yield found
+
+
+def test_what_is_too_much(url: str) -> None:
+    """60 GB in 20 kB, and a thousand columns: refused at once; no tag is made."""
+    rows = 1_000_000
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["x" * 30_000])
+    body = io.BytesIO()
+    pq.write_table(pa.table({"filename": column, "wx": column}), body, compression="zstd")
+    wide = "filename," + ",".join(f"c{n}" for n in range(1_000)) + "\nx" + ",1" * 1_000
+    with httpx.Client(base_url=url, timeout=60) as client:
+        before = client.get("/v1/tags?limit=1000").json()["tags"]
+        for content, kind, words in (
+            (body.getvalue(), "application/vnd.apache.parquet", "the body: its values take more"),
+            (wide.encode(), "text/csv", "1,001 columns, at most 512"),
+        ):
+            answer = client.post(
+                "/v1/tags/values?family=much", content=content, headers={"Content-Type": kind}
+            )
+            assert answer.status_code == 400
+            assert words in answer.json()["detail"]
+        assert client.get("/v1/tags?limit=1000").json()["tags"] == before
+
+
+def test_a_client_that_leaves(url: str) -> None:
+    """The import ends, and nothing of it is written."""
+    names = ",".join(f"left{n}" for n in range(500))
+    body = f"filename,{names}\nx.png{',1' * 500}\n".encode()
+    where = urlsplit(url)
+    with socket.create_connection((where.hostname or "", where.port or 0)) as connection:
+        head = (
+            f"POST /v1/tags/values?family=left HTTP/1.1\r\nHost: {where.netloc}\r\n"
+            f"Content-Type: text/csv\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        connection.sendall(head.encode() + body)
+        time.sleep(0.3)
+    with httpx.Client(base_url=url, timeout=60) as client:
+        found = re.compile(r'framesift_requests_total\{[^}]*tags/values"[^}]*status="499"\} 1')
+        deadline = time.monotonic() + 30
+        while not found.search(client.get("/metrics").text):
+            assert time.monotonic() < deadline, client.get("/metrics").text
+            time.sleep(0.2)
+        assert client.get("/v1/families/left").status_code == 404
+
+
+def test_jobs_in_metrics_are_as_they_are_now(catalogued: Path, tmp_path: Path) -> None:
+    """A scan that nobody asks for ends there, too."""
+    home = copy_home(catalogued, tmp_path, with_source=True)
+    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+        assert client.post("/v1/scans", json={"source": "a2d2"}).status_code == 202
+        deadline = time.monotonic() + 120
+        while 'framesift_jobs{kind="scan",state="done"} 1.0' not in client.get("/metrics").text:
+            assert time.monotonic() < deadline, client.get("/metrics").text
+            time.sleep(0.5)

@@ -1,0 +1,137 @@
+"""What users do with their own account, and what the audit log says of changes to accounts."""
+
+import base64
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+from catalog import audit_log, tokens, users
+from catalog.record_store import RecordStore
+from tests.api.servers import framesift, serving
+from tests.pipeline.homes import copy_home
+
+OLD, NEW = "a sentence is a good one", "another sentence is better"
+
+
+class Served:
+    """A server that asks who they are, its records, and a token of each user."""
+
+    def __init__(self, url: str, home: Path) -> None:
+        self.url, self.home = url, home
+        self.records = RecordStore(home / "records" / "records.sqlite")
+        self.tokens: dict[str, str] = {}
+
+    def ask(self, method: str, path: str, user: str, body: Any = None) -> httpx.Response:
+        """A request with a user's token."""
+        header = {"Authorization": f"Bearer {self.tokens[user]}"}
+        answer: httpx.Response = httpx.request(method, self.url + path, headers=header, json=body)
+        return answer
+
+    def login(self, name: str, password: str) -> int:
+        """The status of a login."""
+        pair = base64.b64encode(f"{name}:{password}".encode()).decode()
+        header = {"Authorization": f"Basic {pair}"}
+        return int(httpx.get(f"{self.url}/auth/v1/token", headers=header).status_code)
+
+    def last(self) -> tuple[str, str, str, str]:
+        """Target, outcome, who and note of the newest entry of the audit log."""
+        entry = audit_log.entries(self.records, limit=1)[0]
+        return entry.target, entry.outcome, entry.who, entry.note
+
+
+@pytest.fixture(scope="module")
+def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """An admin, and Otto, who sees some rows and may read."""
+    home = copy_home(catalogued, tmp_path_factory.mktemp("account"))
+    with serving(home, authenticates=True) as (url, _):
+        found = Served(url, home)
+        for name, role, scope in (("root", "admin", "admin"), ("otto", "datauser", "read")):
+            users.add(found.records, name, [role], OLD)
+            _, found.tokens[name] = tokens.create(
+                found.records, name, "t", scope, timedelta(days=1)
+            )
+        yield found
+
+
+def test_who_asks(served: Served) -> None:
+    """The name, the roles and what they come to."""
+    assert served.ask("GET", "/v1/me", "otto").json() == {
+        "name": "otto", "roles": ["datauser"], "level": "read", "all_rows": False,
+    }  # fmt: skip
+    assert httpx.get(f"{served.url}/v1/me").status_code == 401
+
+
+def test_one_s_own_password(served: Served) -> None:
+    """By the old one only; then that one opens nothing, and the log names no password."""
+    place, logged_in = "/v1/me/password", tokens.log_in(served.records, _user(served, "otto"))
+    wrong = served.ask("PUT", place, "otto", {"current": "wrong", "password": NEW})
+    assert (wrong.status_code, served.login("otto", OLD)) == (403, 200)
+    assert served.ask("PUT", place, "otto", {"password": NEW}).status_code == 422
+    assert served.ask("PATCH", "/v1/users/otto", "otto", {"password": NEW}).status_code == 403
+    short = served.ask("PUT", place, "otto", {"current": OLD, "password": "x"})
+    assert short.status_code == 400
+    served.tokens["login"] = logged_in
+    assert served.ask("GET", "/v1/me", "login").status_code == 200
+    done = served.ask("PUT", place, "otto", {"current": OLD, "password": NEW})
+    assert (done.status_code, done.content) == (204, b"")
+    assert served.last()[:3] == (place, "204", "otto")
+    assert served.ask("GET", "/v1/me", "login").status_code == 401
+    assert (served.login("otto", OLD), served.login("otto", NEW)) == (401, 200)
+    assert served.ask("GET", "/v1/me", "otto").status_code == 200
+    kept = str([vars(entry) for entry in audit_log.entries(served.records, limit=1000)])
+    assert OLD not in kept
+    assert NEW not in kept
+
+
+def test_guesses_at_the_password_are_slowed_down(served: Served) -> None:
+    """A stolen token does not help to try words."""
+    users.add(served.records, "gail", ["datauser"], OLD)
+    _, served.tokens["gail"] = tokens.create(served.records, "gail", "t", "read", timedelta(days=1))
+    guess = {"current": "wrong", "password": NEW}
+    statuses = [served.ask("PUT", "/v1/me/password", "gail", guess).status_code for _ in range(7)]
+    assert statuses[:5] == [403] * 5
+    assert statuses[-1] == 429
+
+
+def _user(served: Served, name: str) -> Any:
+    return users.found(served.records, name)
+
+
+CHANGES: list[tuple[str, str, Any, str]] = [
+    ("POST", "/v1/users", {"name": "anna", "roles": ["datauser", "collectionadmin"]},
+     "user anna: roles datauser, collectionadmin"),
+    ("POST", "/v1/users", {"name": "anna", "roles": ["admin"]}, "user anna: roles admin"),
+    ("PATCH", "/v1/users/anna", {"roles": ["dataadmin"], "disabled": True, "password": NEW},
+     "user anna: roles dataadmin; disabled; a new password"),
+    ("POST", "/v1/tokens", {"name": "n", "user": "anna", "scope": "write", "days": 3},
+     "token n of anna: scope write, 3 days"),
+    ("POST", "/v1/collections", {"name": "c", "rule": "size > 0"}, "collection c: size > 0"),
+    ("POST", "/v1/tags", {"tag": "mood"}, "/v1/tags/mood"),
+]  # fmt: skip
+
+
+def test_the_log_says_what_was_changed(served: Served) -> None:
+    """Names, roles, scope and rule; of a refusal what was wanted; and where it is to be found."""
+    for method, path, body, note in CHANGES:
+        answer = served.ask(method, path, "root", body)
+        target, outcome, who, noted = served.last()
+        assert (target, outcome, who) == (path, str(answer.status_code), "root"), answer.text
+        assert noted == note
+        if answer.status_code == 201:
+            place = answer.headers["location"]
+            if "/tokens" in place:
+                token = answer.json()
+                assert answer.headers["cache-control"] == "no-store"
+                assert token["token"] not in str(served.last())
+                served.ask("DELETE", place, "root")
+                assert served.last()[3] == "token n of anna: revoked"
+            else:
+                assert served.ask("GET", place, "root").status_code == 200, place
+    shown = served.ask("GET", "/v1/audit?who=root&limit=50", "root").json()["entries"]
+    assert "collection c: size > 0" in {entry["note"] for entry in shown}
+    told = framesift(served.home, "audit", "--json").stdout
+    assert "user anna: roles admin" in told

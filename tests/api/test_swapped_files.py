@@ -1,0 +1,83 @@
+"""A catalogued file replaced by a link to another of the server's files is never served."""
+
+import os
+import shutil
+from pathlib import Path
+
+import httpx
+import pytest
+
+from catalog.errors import BadFile, InvalidInput, StorageError
+from ingest.palette import Palette
+from pipeline.manifest import Manifest
+from pipeline.stage import stage_dataset
+from tests.api.servers import serving
+from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.test_datasets import make
+from training.frame_reader import FrameReader
+
+
+def test_pictures(catalogued: Path, tmp_path: Path) -> None:
+    """Records, devices, pipes and folders behind a frame's name: an error without their bytes."""
+    home = copy_home(catalogued, tmp_path, with_source=True)
+    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=30) as client:
+        fkey = client.get("/v1/frames", params={"limit": 1}).json()["frames"][0]["fkey"]
+        file = tmp_path / "source" / fkey.removeprefix("local:a2d2:")
+        kept = file.with_name("kept.png")
+        file.rename(kept)
+        os.mkfifo(tmp_path / "pipe")
+        asked = [f"/v1/images/{fkey}", f"/v1/images/{fkey}?width=20", f"/v1/overlays/{fkey}"]
+        secret = home / "records" / "records.sqlite"
+        for target in (secret, Path("/etc/passwd"), Path("/dev/zero"), tmp_path / "pipe"):
+            file.symlink_to(target)
+            for path in asked:
+                for headers in ({}, {"Range": "bytes=8-99"}, {"Range": "bytes=-50"}):
+                    answer = client.get(path, headers=headers)
+                    assert answer.status_code in (404, 422), (target, path, answer.text)
+                    assert target.name not in answer.text
+                    assert "SQLite" not in answer.text
+            file.unlink()
+        shutil.copyfile(secret, file)  # no link: still no PNG
+        for headers in ({}, {"Range": "bytes=0-5"}, {"Range": "bytes=100-200"}):
+            answer = client.get(asked[0], headers=headers)
+            assert answer.status_code == 422
+            assert "SQLite" not in answer.text
+        file.unlink()
+        file.symlink_to("kept.png")
+        assert client.get(asked[0]).content == kept.read_bytes()
+        folder, elsewhere = file.parent, tmp_path / "elsewhere"
+        folder.rename(elsewhere)
+        folder.symlink_to(elsewhere)
+        assert client.get(asked[0]).status_code == 404
+
+
+def test_staging_and_training(catalogued: Path, tmp_path: Path) -> None:
+    """Neither copies nor decodes what a link leads to; the cache gets nothing."""
+    workspace = open_home(copy_home(catalogued, tmp_path, with_source=True))
+    dataset = make(workspace)
+    manifest = Manifest.read(Path(dataset.manifest))
+    root, key = manifest.places("image")[0]
+    file, outside = Path(root, key), tmp_path / "outside.png"
+    file.rename(outside)
+    file.symlink_to(outside)
+    with pytest.raises(StorageError, match="leads out of the source"):
+        stage_dataset(workspace.records, dataset, tmp_path / "cache", workers=1)
+    content = outside.read_bytes()
+    assert all(
+        path.read_bytes() != content
+        for path in (tmp_path / "cache").rglob("*")
+        if path.is_file()
+    )  # fmt: skip
+    palette = Palette.from_class_list(manifest.header.class_list)
+    reader = FrameReader(manifest, palette, 8, 8, 0)
+    with pytest.raises(BadFile, match="leads out of the source"):
+        reader.image(0)
+    workspace.close()
+
+
+def test_a_key_that_is_none_is_said_at_the_start(catalogued: Path, tmp_path: Path) -> None:
+    """Not when the first source with keys is opened."""
+    home = copy_home(catalogued, tmp_path)
+    with pytest.raises(AssertionError, match="FRAMESIFT_SECRET_KEY: is no key"):
+        with serving(home, variables={"FRAMESIFT_SECRET_KEY": "short"}):
+            raise InvalidInput("it serves")

@@ -1,0 +1,68 @@
+"""Connections to a TLS server that never finish their handshake."""
+
+import contextlib
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.api.servers import serving
+from tests.api.test_abuse import closed_after, connected
+from tests.pipeline.homes import copy_home
+
+LIMITS = {"FRAMESIFT_HEAD_TIMEOUT_S": "3"}
+MANY = 100
+ask = httpx.Client(verify=False, timeout=60, headers={"Connection": "close"})
+
+
+@pytest.fixture(scope="module")
+def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that speaks TLS."""
+    home = copy_home(catalogued, tmp_path_factory.mktemp("tls"))
+    with serving(home, "--tls-self-signed", variables=LIMITS) as (found, _):
+        assert ask.get(f"{found}/readyz").status_code == 200
+        yield found
+
+
+def client_hello() -> bytes:
+    """The first bytes of a handshake."""
+    context = ssl.create_default_context()
+    out = ssl.MemoryBIO()
+    begun = context.wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        begun.do_handshake()
+    return out.read()
+
+
+def test_handshakes_that_do_not_end(url: str) -> None:
+    """Nothing, half of a ClientHello, all of it and no more, no TLS: closed, others served."""
+    hello = client_hello()
+    sent = [b"", hello[: len(hello) // 2], hello, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"]
+    with contextlib.ExitStack() as stack:
+        connections = []
+        for number in range(MANY):
+            connection = stack.enter_context(connected(url))
+            connection.sendall(sent[number % len(sent)])
+            connections.append(connection)
+        for _ in range(5):
+            assert ask.get(f"{url}/healthz").status_code == 200
+        for connection in connections:
+            closed_after(connection, 30)  # raises where it is kept
+    assert ask.get(f"{url}/healthz").status_code == 200
+
+
+def test_who_says_nothing_after_the_handshake(url: str) -> None:
+    """Is let go as without TLS."""
+    place = urlsplit(url)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        socket.create_connection((place.hostname, place.port), timeout=30) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as connection,
+    ):
+        assert ask.get(f"{url}/healthz").status_code == 200
+        assert closed_after(connection, 30)[1] == b""

@@ -1,0 +1,239 @@
+"""Tags, families, extractions, maps and policies over /v1."""
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from catalog import audit_log, tokens, users
+from catalog.record_store import RecordStore
+from tests.pipeline.homes import FRAMES, SAMPLE, copy_home
+
+IMAGES = sorted(path.name for path in SAMPLE.rglob("*_camera_*.png"))
+
+
+class Served:
+    """An application over a copy of the sample's home, with a writer and a reader of all rows."""
+
+    def __init__(self, client: TestClient, records: RecordStore, secrets: dict[str, str]) -> None:
+        self.client, self.records, self.secrets = client, records, secrets
+
+    def ask(self, method: str, path: str, who: str = "write", **more: Any) -> Any:
+        """A request with a token of a scope."""
+        headers = {"Authorization": f"Bearer {self.secrets[who]}"} | more.pop("headers", {})
+        return self.client.request(method, path, headers=headers, **more)
+
+    def last(self) -> tuple[str, str, str]:
+        """Method, path and outcome of the newest entry of the audit log."""
+        entry = audit_log.entries(self.records, limit=1)[0]
+        return entry.what, entry.target, entry.outcome
+
+    def ended(self, begun: Any) -> dict[str, Any]:
+        """The job of an answer, once it has ended."""
+        assert begun.status_code == 202, begun.text
+        assert begun.headers["location"] == f"/v1/jobs/{begun.json()['name']}"
+        until = time.monotonic() + 300
+        while True:
+            job: dict[str, Any] = self.ask("GET", begun.headers["location"]).json()
+            if job["state"] in ("done", "failed", "cancelled"):
+                return job
+            assert time.monotonic() < until, job
+            time.sleep(0.3)
+
+
+@pytest.fixture(scope="module")
+def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The sample frames, served."""
+    home = copy_home(catalogued, tmp_path_factory.mktemp("policies"))
+    records = RecordStore(home / "records" / "records.sqlite")
+    users.add(records, "dora", ["dataadmin"], None)
+    secrets = {
+        scope: tokens.create(records, "dora", scope, scope, timedelta(days=1))[1]
+        for scope in ("read", "write")
+    }
+    with TestClient(create_app(Settings(home=home, cache=None))) as client:
+        yield Served(client, records, secrets)
+
+
+def test_a_tag_s_kind_changes(served: Served) -> None:
+    """Where its values allow it, and nobody changed it meanwhile."""
+    body = {"tag": "mood", "kind": "Restricted", "values": ["good", "bad"]}
+    assert served.ask("POST", "/v1/tags", json=body).status_code == 201
+    table = f"filename,mood\n{IMAGES[0]},bad\n"
+    sent: dict[str, Any] = {"headers": {"Content-Type": "text/csv"}, "params": {"family": "own"}}
+    assert served.ask("POST", "/v1/tags/values", content=table, **sent).json()["imported"] == 1
+    before = served.ask("GET", "/v1/tags/mood")
+    wanted = {"kind": "restricted", "values": ["bad", "good", "odd"]}
+    etag = {"If-Match": before.headers["etag"]}
+    changed = served.ask("PATCH", "/v1/tags/mood", json=wanted, headers=etag)
+    assert changed.status_code == 200, changed.text
+    assert changed.json() == {**before.json(), "values": ["bad", "good", "odd"]}
+    assert served.last() == ("PATCH", "/v1/tags/mood", "200")
+    assert served.ask("PATCH", "/v1/tags/mood", json=wanted, headers=etag).status_code == 412
+    for path, wrong, status in (
+        ("mood", {"kind": "Restricted", "values": ["good"]}, 400), ("mood", {"kind": "Free"}, 400),
+        ("nope", {"kind": "Open"}, 404), ("mood", {}, 422), ("mood", {"kind": "Open", "x": 1}, 422),
+    ):  # fmt: skip
+        assert served.ask("PATCH", f"/v1/tags/{path}", json=wrong).status_code == status, wrong
+    assert served.ask("PATCH", "/v1/tags/mood", "read", json=wanted).status_code == 403
+    assert served.ask("GET", "/v1/tags/mood").json()["values"] == ["bad", "good", "odd"]
+
+
+def test_families_are_listed_and_dropped(served: Served) -> None:
+    """Page by page; with their tags and values, and only once."""
+    for family, tag in (("sky", "haze"), ("ground", "mud")):
+        body = {"tag": tag, "family": family}
+        assert served.ask("POST", "/v1/tags", json=body).status_code == 201
+    found: list[Any] = []
+    asked: dict[str, Any] = {"limit": 1}
+    while asked.get("cursor", "") is not None:
+        page = served.ask("GET", "/v1/families", params=asked).json()
+        found += page["families"]
+        asked["cursor"] = page["next"]
+    assert [one["name"] for one in found][-2:] == ["sky", "ground"]
+    assert found[-1] == {"name": "ground", "columns": {"mud": "VARCHAR"}, "rows": 0}
+    one = served.ask("GET", "/v1/families/ground")
+    assert one.json() == found[-1]
+    refused = served.ask("DELETE", "/v1/families/ground", headers={"If-Match": '"other"'})
+    assert refused.status_code == 412
+    dropped = served.ask("DELETE", "/v1/families/ground", headers={"If-Match": one.headers["etag"]})
+    assert dropped.json() == {"family": "ground", "rows": 0}
+    assert served.last() == ("DELETE", "/v1/families/ground", "200")
+    for method in ("GET", "DELETE"):
+        assert served.ask(method, "/v1/families/ground").status_code == 404
+    assert served.ask("GET", "/v1/tags/mud").status_code == 404
+    assert served.ask("DELETE", "/v1/families/sky", "read").status_code == 403
+
+
+def test_tags_are_extracted_by_a_job(served: Served) -> None:
+    """Once for one key; unknown sources and extractors are refused before any job."""
+    wanted = {"source": "a2d2", "extractors": ["image"]}
+    key = {"Idempotency-Key": "e1"}
+    begun = served.ask("POST", "/v1/extractions", json=wanted, headers=key)
+    again = served.ask("POST", "/v1/extractions", json=wanted, headers=key)
+    assert again.json()["name"] == begun.json()["name"]
+    job = served.ended(begun)
+    assert (job["kind"], job["state"], job["error"]) == ("extract", "done", "")
+    assert (job["metrics"]["family"], job["metrics"]["tagged"]) == ("image", FRAMES)
+    family = served.ask("GET", "/v1/families/image").json()
+    assert family["rows"] == FRAMES
+    assert "image_brightness" in family["columns"]
+    jobs = len(served.ask("GET", "/v1/jobs?kind=extract").json()["jobs"])
+    for wrong, status in (
+        ({**wanted, "source": "nope"}, 404), ({**wanted, "extractors": ["imag"]}, 400),
+        ({**wanted, "extractors": []}, 422), ({**wanted, "extractors": ["x.py:Own"]}, 400),
+        ({**wanted, "extractors": ["--errors"]}, 400),
+    ):  # fmt: skip
+        assert served.ask("POST", "/v1/extractions", json=wrong).status_code == status, wrong
+    assert served.ask("POST", "/v1/extractions", "read", json=wanted).status_code == 403
+    assert len(served.ask("GET", "/v1/jobs?kind=extract").json()["jobs"]) == jobs == 1
+
+
+def test_a_map_is_joined(served: Served) -> None:
+    """GeoJSON in the body; what is wrong with it is said of the body, and no path of the server."""
+    table = (
+        "filename,latitude_deg,longitude_deg\n"
+        f"{IMAGES[0]},48.0,11.0\n{IMAGES[1]},48.0,11.001\n{IMAGES[2]},49.0,11.0\n"
+    )
+    sent: dict[str, Any] = {"headers": {"Content-Type": "text/csv"}, "params": {"family": "place"}}
+    assert served.ask("POST", "/v1/tags/values", content=table, **sent).status_code == 200
+    asked = {"family": "bridge", "within": 100}
+    geo = {"Content-Type": "application/geo+json"}
+    point = {"type": "Point", "coordinates": [11.0, 48.0]}
+    done = served.ask("POST", "/v1/tags/map", json=point, headers=geo, params=asked)
+    assert done.status_code == 200, done.text
+    assert done.json() == {
+        "features": 1, "frames": 3, "near": 2,
+        "columns": {"near_bridge": "INTEGER", "bridge_distance_m": "DOUBLE"},
+    }  # fmt: skip
+    for body, status in (("{", 400), ("[" * 100_000, 400), ('{"type": "Point"}', 400), ("7", 400)):
+        answer = served.ask("POST", "/v1/tags/map", content=body, headers=geo, params=asked)
+        assert answer.status_code == status, answer.text
+        assert answer.json()["detail"].startswith("the body: ")
+        assert "/tmp" not in answer.text
+    assert served.ask("POST", "/v1/tags/map", json=point, params=asked).status_code == 415
+    for wrong in ({**asked, "within": -1}, {**asked, "family": "B"}, {**asked, "latitude": "no"}):
+        answer = served.ask("POST", "/v1/tags/map", json=point, headers=geo, params=wrong)
+        assert answer.status_code == 400, wrong
+
+
+POLICY: dict[str, Any] = {
+    "name": "left",
+    "action": "AUTOTAG",
+    "parameters": {"tags": {"turn": "left"}},
+    "condition": "filename like '%front_left%'",
+}
+
+
+def test_a_policy_from_the_first_request_to_the_last(served: Served) -> None:
+    """Made, seen by Discover's clients too, run as a job, changed, removed; in the audit log."""
+    made = served.ask("POST", "/v1/policies", json=POLICY, headers={"Idempotency-Key": "p1"})
+    assert made.status_code == 201, made.text
+    assert made.headers["location"] == "/v1/policies/left"
+    body = made.json()
+    assert {**body, **POLICY} == body
+    assert (body["schedule"], body["state"], body["owner"], body["last_run"]) == (
+        None, "active", "dora", None,
+    )  # fmt: skip
+    again = served.ask("POST", "/v1/policies", json=POLICY, headers={"Idempotency-Key": "p1"})
+    assert again.headers["idempotency-replayed"] == "true"
+    assert served.ask("POST", "/v1/policies", json=POLICY).status_code == 409
+    theirs = served.ask("GET", "/policyengine/v1/policies/left").json()
+    assert (theirs["pol_id"], theirs["schedule"], theirs["pol_status"]) == (
+        "left", "NOW", "never run",
+    )  # fmt: skip
+    before = served.ask("GET", "/v1/policies/left")
+    assert before.json() == body
+
+    job = served.ended(served.ask("POST", "/v1/policies/left/runs"))
+    assert (job["kind"], job["state"]) == ("policy", "done"), job
+    (run,) = served.ask("GET", "/v1/policies/left/runs").json()["runs"]
+    assert (run["state"], run["job"], run["policy"]) == ("complete", job["name"], "left")
+    assert run["total"] == run["completed"] > 0
+    assert served.ask("GET", "/v1/policies/left").json()["last_run"] == run
+    statement = {"statement": "select count(*) as n from metaocean_view where turn = 'left'"}
+    assert served.ask("POST", "/v1/sql", json=statement).json() == [{"n": run["total"]}]
+
+    stale = {"If-Match": before.headers["etag"]}
+    change = {"state": "inactive", "schedule": {"hour": 5}}
+    assert served.ask("PATCH", "/v1/policies/left", json=change, headers=stale).status_code == 412
+    changed = served.ask("PATCH", "/v1/policies/left", json=change).json()
+    assert (changed["state"], changed["schedule"]) == ("inactive", {"hour": 5})
+    assert changed["condition"] == POLICY["condition"]
+    assert "inactive" in served.ask("POST", "/v1/policies/left/runs").json()["detail"]
+    always = {"schedule": None, "state": "active"}
+    assert served.ask("PATCH", "/v1/policies/left", json=always).json()["schedule"] is None
+    found = served.ask("GET", "/v1/policies", params={"action": "AUTOTAG"}).json()
+    assert [one["name"] for one in found["policies"]] == ["left"]
+    assert served.ask("GET", "/v1/policies?state=inactive").json()["policies"] == []
+    assert served.ask("POST", "/v1/policies/due").json() == {"started": []}
+    assert served.ask("DELETE", "/v1/policies/left").status_code == 204
+    assert served.last() == ("DELETE", "/v1/policies/left", "204")
+    for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/runs")):
+        answer = served.ask(method, f"/v1/policies/left{path}", json={})
+        assert answer.status_code == 404, (method, path)
+
+
+def test_what_no_policy_can_be(served: Served) -> None:
+    """Refused with a reason, and nothing kept; reading needs the scope read, the rest write."""
+    for wrong, status in (
+        ({**POLICY, "name": "a/b"}, 400), ({**POLICY, "action": "NOPE"}, 422),
+        ({**POLICY, "parameters": {}}, 400), ({**POLICY, "condition": "turn >"}, 400),
+        ({**POLICY, "condition": "1=1) or (1=1; drop table x"}, 400),
+        ({**POLICY, "schedule": {"hour": 25}}, 400), ({**POLICY, "schedule": {}}, 400),
+        ({**POLICY, "schedule": "NOW"}, 422), ({**POLICY, "state": "odd"}, 422),
+        ({**POLICY, "pol_id": "x"}, 422), ({"name": "x"}, 422),
+    ):  # fmt: skip
+        answer = served.ask("POST", "/v1/policies", json=wrong)
+        assert answer.status_code == status, (wrong, answer.text)
+        assert answer.headers["content-type"] == "application/problem+json"
+    assert served.ask("GET", "/v1/policies", "read").json() == {"policies": [], "next": None}
+    for method, path in (("POST", ""), ("POST", "/due"), ("POST", "/x/runs"), ("PATCH", "/x")):
+        answer = served.ask(method, f"/v1/policies{path}", "read", json=POLICY)
+        assert answer.status_code == 403, path

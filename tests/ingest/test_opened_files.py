@@ -1,0 +1,162 @@
+"""Nothing outside a source's folder is read, whatever is put into it and whenever."""
+
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+from catalog.beneath import open_beneath
+from catalog.errors import BadFile, StorageError, UnreadableFile
+from ingest.scan import ScanResult
+from ingest.source_files import LocalFolder, open_source
+from ingest.source_options import SourceOptions
+from tests.ingest.scene_folders import Home, frame_key, make_tree
+
+SECRET = b"SECRET-of-another-folder"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A source's folder beside a secret."""
+    (tmp_path / "secret").write_bytes(SECRET)
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "f").write_bytes(SECRET)
+    folder = tmp_path / "root"
+    (folder / "a").mkdir(parents=True)
+    (folder / "a" / "f").write_bytes(b"mine")
+    return folder
+
+
+def links_out(root: Path) -> dict[str, str]:
+    """Keys of a folder below which everything leads elsewhere, and where."""
+    made = {
+        "absolute": str(root.parent / "secret"), "relative": "../secret", "proc": "/proc/self/maps",
+        "chain": "relative", "device": "/dev/zero", "terminal": "/dev/tty", "folder": "../hidden",
+        "dots": "a/../../secret", "twin": f"{root}2/f",
+    }  # fmt: skip
+    (root.parent / "root2").mkdir()
+    (root.parent / "root2" / "f").write_bytes(SECRET)
+    for name, target in made.items():
+        (root / name).symlink_to(target)
+    os.mkfifo(root / "pipe")
+    os.mkfifo(root.parent / "pipe_out")
+    (root / "to_pipe").symlink_to("../pipe_out")
+    keys = [*made, "pipe", "to_pipe", "folder/f"]
+    return {key: made.get(key, "") for key in keys}
+
+
+def test_links_that_lead_out_are_not_read(root: Path) -> None:
+    """Files, devices, pipes: refused without waiting, by whole and by part; no foreign status."""
+    source = LocalFolder(root)
+    for key in links_out(root):
+        for read in (source.read, lambda key: source.read_range(key, 0, 8)):
+            with pytest.raises(BadFile) as refused:
+                read(key)
+            assert SECRET.decode() not in str(refused.value), key
+        for entry in source.list(key):
+            assert entry.permissions.startswith("l"), key
+            assert entry.size != len(SECRET) or key == "absolute", key
+    listed = {entry.key: entry.permissions[0] for entry in source.list()}
+    assert listed.pop("a/f") == "-"
+    assert set(listed.values()) == {"l"}
+    assert set(listed) == {"absolute", "relative", "proc", "chain", "dots", "twin"}
+
+
+def test_links_that_stay_are_read(root: Path) -> None:
+    """Relative and absolute ones, through others, and the folder itself reached by a link."""
+    (root / "near").symlink_to("a/f")
+    (root / "absolute").symlink_to(root / "a" / "f")
+    (root / "again").symlink_to("near")
+    (root.parent / "link").symlink_to(root)
+    for folder in (root, root.parent / "link"):
+        source = LocalFolder(folder)
+        assert {source.read(key) for key in ("near", "absolute", "again")} == {b"mine"}
+        assert [entry.permissions[0] for entry in source.list()] == ["-"] * 4
+
+
+def test_a_file_and_its_folder_are_swapped_while_they_are_read(root: Path) -> None:
+    """However the race ends, it is one's own content or an error."""
+    source, stop = LocalFolder(root), threading.Event()
+    (root / "b").mkdir()
+    (root / "b" / "f").write_bytes(b"mine")
+
+    def swap() -> None:
+        while not stop.is_set():
+            (root / "new").symlink_to("../../secret")
+            (root / "new").replace(root / "a" / "f")
+            (root / "new").write_bytes(b"mine")
+            (root / "new").replace(root / "a" / "f")
+            (root / "b").rename(root / "kept")
+            (root / "b").symlink_to("../hidden")
+            (root / "b").unlink()
+            (root / "kept").rename(root / "b")
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    found = set()
+    try:
+        for _ in range(300):
+            for key in ("a/f", "b/f"):
+                try:
+                    found.add(source.read(key))
+                except UnreadableFile:
+                    found.add(b"")
+            found.update(b"listed" for entry in source.list("b/") if entry.size == len(SECRET))
+    finally:
+        stop.set()
+        swapping.join()
+    assert found == {b"mine", b""}
+
+
+def test_a_root_that_is_swapped(root: Path, tmp_path: Path) -> None:
+    """A source that lies below an allowed folder does not leave it; a folder nor an archive."""
+    within = SourceOptions(within=str(tmp_path))
+    assert open_source(str(root), within).read("a/f") == b"mine"
+    opened = LocalFolder(root, str(tmp_path))
+    shutil.rmtree(root)
+    root.symlink_to("/etc")
+    with pytest.raises(StorageError, match="leads out"):
+        open_source(str(root), within)
+    with pytest.raises(BadFile):
+        opened.read("hostname")
+    archive = tmp_path / "x.tar"
+    archive.symlink_to("/etc/hostname")
+    with pytest.raises(StorageError, match="leads out"):
+        open_source(str(archive), within)
+
+
+def test_a_disk_that_fails() -> None:
+    """Reading the first byte of a process's memory is EIO: the source's fault, not the file's."""
+    with pytest.raises(StorageError, match="the source fails"):
+        LocalFolder(Path("/proc/self")).read("mem")
+
+
+def test_a_scan_of_what_leads_out(home: Home, tmp_path: Path) -> None:
+    """A label that is a link to another folder is a problem of the scan, without its content."""
+    tree = make_tree(tmp_path / "tree")
+    label = tree / frame_key("label", 2)
+    (tmp_path / "elsewhere.png").write_bytes(label.read_bytes())
+    source = home.add(tree)
+    label.unlink()
+    label.symlink_to(tmp_path / "elsewhere.png")
+    result: ScanResult = home.scan(source)
+    assert (result.counts.frames, result.counts.bad_files) == (2, 1)
+    assert home.problems(result.scan) == [("unreadable", frame_key("label", 2))]
+    label.unlink()
+    label.write_bytes(SECRET)
+    home.scan(source)
+    (problem,) = home.records.problems(source_id=source.id)
+    assert SECRET[:6].decode() not in problem.reason
+
+
+def test_a_file_is_closed_and_complete(root: Path) -> None:
+    """Nothing of the way to it stays open."""
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for _ in range(100):
+        with open_beneath(os.path.realpath(root), "a/f") as file:
+            assert file.read() == b"mine"
+        with pytest.raises(OSError, match="no regular file"):
+            open_beneath(os.path.realpath(root), "a")
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208

@@ -1,0 +1,193 @@
+"""Processes of the command line without the seconds that its imports take.
+
+A process that has imported everything waits, and each command is a fork of it: a process of its
+own with its own arguments, environment, files, signals and exit status. What is different is that
+nothing was left to import; tests of that start the program itself.
+"""
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_MOST_BYTES = 1 << 20
+_IMPORTED = (
+    "api.app",
+    "api.command_line",
+    "api.worker",
+    "api.supervisor",
+    "catalog.migrate",
+    "ingest.s3_source",
+    "ingest.scan",
+    "ingest.tar_source",
+    "numba",
+    "pipeline.run",
+    "pyarrow.parquet",
+    "sqlalchemy.dialects.sqlite",
+    "uvicorn",
+    "uvicorn.protocols.http.h11_impl",
+    "uvicorn.lifespan.on",
+)
+
+
+class Forked(subprocess.Popen[str]):
+    """A command line as `subprocess.Popen` starts it, forked."""
+
+    _status: socket.socket
+
+    def __init__(self, arguments: Sequence[str], env: Mapping[str, str], **options: Any) -> None:
+        """Start it; ``options`` are stdin, stdout and stderr."""
+        super().__init__([sys.executable, *arguments], env=env, text=True, **options)
+
+    def _execute_child(self, args: Any, _: Any, *rest: Any) -> None:
+        env, pipes = rest[4], rest[8:14]
+        p2cread, _, _, c2pwrite, _, errwrite = pipes
+        with Path(os.devnull).open() as nothing:
+            given = [
+                p2cread if p2cread >= 0 else nothing.fileno(),
+                c2pwrite if c2pwrite >= 0 else 1,
+                errwrite if errwrite >= 0 else 2,
+            ]
+            asked = {"arguments": args[1:], "environment": dict(env), "folder": str(Path.cwd())}
+            self._status = _zygote().fork(asked, given)
+        self.pid = int.from_bytes(self._status.recv(8, socket.MSG_WAITALL))
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
+        if self.returncode is None:
+            self._read(0.0)
+        return self.returncode
+
+    def _wait(self, timeout: float | None) -> int:
+        if self.returncode is None:
+            self._read(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return self.returncode
+
+    def _read(self, timeout: float | None) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._status, selectors.EVENT_READ)
+            if not selector.select(timeout):
+                return
+        found = self._status.recv(8, socket.MSG_WAITALL)
+        self.returncode = int.from_bytes(found, signed=True) if found else -signal.SIGKILL
+        self._status.close()
+
+
+class _Zygote:
+    """The waiting process, of the process that asks."""
+
+    def __init__(self) -> None:
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket = ours
+        self._lock = threading.Lock()
+        root = Path(__file__).parent.parent
+        with its:
+            subprocess.Popen(
+                [sys.executable, "-P", __file__, str(its.fileno())],
+                pass_fds=[its.fileno()], cwd=root,
+                stdin=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+
+    def fork(self, asked: dict[str, Any], files: Sequence[int]) -> socket.socket:
+        """A new process; what it is called and how it ended come by the socket."""
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with its, self._lock:
+            content = json.dumps(asked).encode()
+            socket.send_fds(self._socket, [content], [its.fileno(), *files])
+        return ours
+
+
+_zygotes: dict[int, _Zygote] = {}
+
+
+def _zygote() -> _Zygote:
+    if os.getpid() not in _zygotes:
+        _zygotes[os.getpid()] = _Zygote()
+    return _zygotes[os.getpid()]
+
+
+def _serve(requests: socket.socket) -> Sequence[str] | None:
+    """Fork until nobody asks any more; in a child the arguments that it is to run."""
+    woken, wake = socket.socketpair()
+    wake.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running: dict[int, socket.socket] = {}
+    with selectors.DefaultSelector() as selector:
+        selector.register(requests, selectors.EVENT_READ)
+        selector.register(woken, selectors.EVENT_READ)
+        while True:
+            ready = {key.fileobj for key, _ in selector.select()}
+            if woken in ready:
+                woken.recv(4096)
+                _bury(running)
+            if requests not in ready:
+                continue
+            content, fds, _, _ = socket.recv_fds(requests, _MOST_BYTES, 4)
+            if not content:
+                return None
+            status = socket.socket(fileno=fds[0])
+            pid = os.fork()
+            if pid:
+                status.sendall(pid.to_bytes(8))
+                running[pid] = status
+                for fd in fds[1:]:
+                    os.close(fd)
+                continue
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for end in (status, requests, woken, wake, *running.values()):
+                end.close()
+            break
+    asked = json.loads(content)
+    for number, fd in enumerate(fds[1:]):
+        os.dup2(fd, number)
+        os.close(fd)
+    os.chdir(asked["folder"])
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    time.tzset()
+    arguments: Sequence[str] = asked["arguments"]
+    return arguments
+
+
+def _bury(running: dict[int, socket.socket]) -> None:
+    for pid in list(running):
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            end = running.pop(pid)
+            code = os.waitstatus_to_exitcode(status)
+            with contextlib.suppress(OSError):  # nobody waits for it
+                end.sendall(code.to_bytes(8, signed=True))
+            end.close()
+
+
+if __name__ == "__main__":
+    import gc
+    import importlib
+
+    import duckdb
+
+    for name in _IMPORTED:
+        importlib.import_module(name)
+    # Its thread would not be there in a fork, which would wait for its end.
+    duckdb.default_connection().close()
+    gc.freeze()  # or each child goes through all that was imported, at its end: 0.6 s
+    found = _serve(socket.socket(fileno=int(sys.argv[1])))
+    if found is not None:
+        from api.command_line import main
+
+        sys.argv = ["framesift", *found]
+        sys.exit(main())  # type: ignore[func-returns-value]
