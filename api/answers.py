@@ -88,7 +88,7 @@ class DatasetBody(BaseModel):
     version: int = Field(examples=[1])
     id: str = Field(description="Of its content.", examples=["5d41402abc4b2a76b9719d911017c592"])
     created: str = Field(examples=[_TIME])
-    question: dict[str, Any] = Field(examples=[{"ranges": {"bicycle": [5000, None]}}])
+    question: dict[str, Any] = Field(examples=[{"ranges": [{"tag": "bicycle", "lowest": 5000}]}])
     snapshot: int = Field(description="Of the catalog.", examples=[12])
     frames: int = Field(examples=[160])
     splits: dict[str, Any] = Field(

@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -133,12 +134,12 @@ class Workspace:
     @cached_property
     def records(self) -> RecordStore:
         """The records of sources, scans, datasets and jobs."""
-        if (
-            self.home / "records" / "records.sqlite"
-        ).is_file():  # it is a home, and no other folder
-            tighten(self.home)
+        file = self.home / "records" / "records.sqlite"
+        with suppress(OSError):  # the store says what is wrong
+            if file.is_file():  # it is a home, and no other folder
+                tighten(self.home)
         return RecordStore(
-            database_at(self.settings.records) or self.home / "records" / "records.sqlite",
+            database_at(self.settings.records) or file,
             lock_wait_s=self.settings.lock_wait_s,
         )
 

@@ -4,15 +4,34 @@ Whoever may write into a source's folder could otherwise put a link to any file 
 process may read, after a scan as well as before it. No path is checked and then opened, as it may
 be changed in between: what was opened is asked where it lies.
 
-``real`` is the folder without a link on its way, as os.path.realpath gives it.
+``real`` is the folder without a link on its way, as `real_place` gives it.
 """
 
 import errno
 import os
 import stat
+from pathlib import Path
 from typing import BinaryIO
 
+from catalog.errors import StorageError
+
 _ELSEWHERE = "is a link that leads out of the source's folder, or lies behind one"
+
+
+def real_place(path: Path, within: str) -> str:
+    """Where a folder or archive lies, links followed.
+
+    Raises:
+        StorageError: Not below ``within``, where that is not empty.
+    """
+    real = os.path.realpath(path)
+    if within and not Path(real).is_relative_to(os.path.realpath(within)):
+        raise StorageError(
+            f"{path}: leads out of {within} now, below which it lay when the source was added; "
+            "an admin may add it anew",
+            str(path),
+        )
+    return real
 
 
 def open_beneath(real: str, key: str) -> BinaryIO:

@@ -8,7 +8,8 @@
     frames.save("val-bikes")
 
 Needs httpx and nothing else of Framesift; pyarrow, pandas and Pillow only where an answer is asked
-for in their form. Reads no environment variables. See docs/python.md.
+for in their form; a statement's rows come without pyarrow, too. Reads no environment variables.
+See docs/python.md.
 """
 
 from framesift.client import Client, connect, log_in

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-from catalog.beneath import open_beneath, open_folder, status_beneath
+from catalog.beneath import open_beneath, open_folder, real_place, status_beneath
 from catalog.errors import (
     BadFile,
     FramesiftError,
@@ -304,22 +304,6 @@ def _open_path(path: str, options: SourceOptions, index_folder: Path | None) -> 
     if not Path(path).is_dir() and is_tar(path):
         return open_tar(path, options, index_folder)
     return LocalFolder(Path(path), options.within)
-
-
-def real_place(path: Path, within: str) -> str:
-    """Where a folder or archive lies, links followed.
-
-    Raises:
-        StorageError: Not below ``within``, where that is not empty.
-    """
-    real = os.path.realpath(path)
-    if within and not Path(real).is_relative_to(os.path.realpath(within)):
-        raise StorageError(
-            f"{path}: leads out of {within} now, below which it lay when the source was added; "
-            "an admin may add it anew",
-            str(path),
-        )
-    return real
 
 
 def path_of(uri: str) -> str:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from catalog.beneath import open_beneath
+from catalog.beneath import open_beneath, real_place
 from catalog.errors import BadFile, InvalidInput, StorageError, UnreadableFile
 from catalog.records import File, Problem
 from ingest.object_file import object_file
-from ingest.source_files import MAX_FILE_BYTES, real_place
+from ingest.source_files import MAX_FILE_BYTES
 from ingest.source_options import NO_OPTIONS, SourceOptions
 from ingest.tar_index import ArchiveBytes, open_index
 

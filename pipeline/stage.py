@@ -31,7 +31,8 @@ def stage_dataset(
         BadFile: The dataset's manifest is damaged.
     """
     manifest = Manifest.read(Path(dataset.manifest))
-    plan = plan_staging(manifest, cache)
+    within = {source.name: str(source.options.get("within", "")) for source in records.sources()}
+    plan = plan_staging(manifest, cache, within)
     check_space(plan, cache)
     copy_files(plan, cache, workers, progress)
     staged = replace(manifest.header, roots=plan.roots, staged=True)

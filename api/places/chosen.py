@@ -1,5 +1,6 @@
 """Which place a command asks: the server that --server or FRAMESIFT_SERVER names, else the home."""
 
+import warnings
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -49,8 +50,9 @@ def client() -> "Client":
         StorageError: The file of tokens cannot be read.
         InvalidInput: Other users may read it.
     """
-    from framesift import connect
+    from framesift import FramesiftWarning, connect
 
+    warnings.simplefilter("ignore", FramesiftWarning)  # commands say it in a line of their own
     settings, url = read_settings(), server()
     assert url is not None
     bundle = settings.server_ca_bundle

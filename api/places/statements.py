@@ -84,18 +84,10 @@ class ServerStatements:
     def rows(self, statement: str, at: int | None) -> Iterator[Rows]:
         """Run it."""
         result = self.server.sql(statement, at=at)
-        count = 0
-
-        def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            nonlocal count
-            for batch in batches:
-                count += batch.num_rows
-                yield batch
-
         with result.reader() as reader:
-            rows = Rows(reader.schema, counted(iter(reader)), result.max_rows or 0)
+            rows = Rows(reader.schema, iter(reader), result.max_rows or 0)
             yield rows
-            rows.truncated = count == result.max_rows
+            rows.truncated = bool(result.truncated)
 
     def explained(self, statement: str, at: int | None) -> Mapping[str, Any]:
         """How it would be answered."""

@@ -1,13 +1,13 @@
 """Which files of a manifest must be copied where, and whether they fit."""
 
-import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from catalog.beneath import real_place
 from catalog.errors import BadFile, InvalidInput, StorageError
 from pipeline.manifest import Manifest
 
@@ -56,13 +56,25 @@ class StagingPlan:
         return sum(item.size for item in self.missing)
 
 
-def plan_staging(manifest: Manifest, cache: Path) -> StagingPlan:
+def plan_staging(
+    manifest: Manifest, cache: Path, within: Mapping[str, str] | None = None
+) -> StagingPlan:
     """What must be copied so that every file of the manifest lies in the cache.
 
     A file in the cache with the catalogued size is complete: copies are written aside and renamed.
+
+    Args:
+        manifest: The files.
+        cache: Where they go.
+        within: Folder that each source must lie below, by name; empty or missing for anywhere.
+
+    Raises:
+        BadFile: The manifest names a file outside its source.
+        InvalidInput: A source is no folder.
+        StorageError: One lies elsewhere by now.
     """
     roots = {name: str(cache / folder) for name, folder in _folders(manifest).items()}
-    items = list(_items(manifest, roots))
+    items = list(_items(manifest, roots, within or {}))
     missing = tuple(item for item in items if not _is_there(item))
     return StagingPlan(missing, len(items), sum(item.size for item in items), roots)
 
@@ -107,10 +119,15 @@ def _folders(manifest: Manifest) -> dict[str, str]:
     return folders
 
 
-def _items(manifest: Manifest, roots: dict[str, str]) -> Iterator[CopyItem]:
+def _items(
+    manifest: Manifest, roots: dict[str, str], within: Mapping[str, str]
+) -> Iterator[CopyItem]:
     frames = manifest.frames
     sources = frames["source"].to_pylist()
-    real = {name: os.path.realpath(root) for name, root in manifest.header.roots.items()}
+    real = {
+        name: real_place(Path(root), within.get(name, ""))
+        for name, root in manifest.header.roots.items()
+    }
     for kind in ("image", "label"):
         keys, sizes = frames[kind].to_pylist(), frames[f"{kind}_size"].to_pylist()
         for source, key, size in zip(sources, keys, sizes, strict=True):

@@ -161,7 +161,7 @@ def test_one_frame_is_all_that_is_known_of_it(shared: Served) -> None:
     shared.get(f"/v1/frames/{fkey}", 304, headers={"If-None-Match": answer.headers["etag"]})
     shared.get(f"/v1/frames/{fkey}", 404, params={"at": 10**9})
     for kind in ("frames", "images", "labels", "overlays"):
-        for wrong in (f"{fkey}/image", f"{fkey}x", "", "%00", "local:a2d2:", "%ff", "..%2f..%2fx"):
+        for wrong in (f"{fkey}/image", f"{fkey}x", "", "local:a2d2:", "%ff", "..%2f..%2fx"):
             answer = shared.get(f"/v1/{kind}/{wrong}", 404)
             assert answer.headers["content-type"] == "application/problem+json"
 
@@ -487,7 +487,7 @@ def test_pictures_obey_collections(catalogued: Path, tmp_path: Path, hot_memory_
         page = client.get("/v1/frames?limit=1", headers=headers["root"]).json()
         assert set(listed("anna", limit=1000, cursor=page["next"])) <= set(visible)
         answer = client.get("/v1/frames?dataset=x", headers=headers["anna"])
-        assert answer.status_code == 403
+        assert answer.status_code == 404  # as for one of which nothing is seen
 
 
 def test_who_would_wait_too_long_is_told(

@@ -356,7 +356,9 @@ def test_discover_s_token(house: House) -> None:
 
 def test_guessing_is_slowed_down(house: House) -> None:
     """429 with the time to wait, also for the right password; tokens go on; then it is right."""
-    for _ in range(5):
+    for guess in range(9):  # the fifth waits 1 s, which a busy machine needs itself; the ninth 16
+        if guess:
+            _wait_no_longer(house)
         house.client.get("/auth/v1/token", headers=basic("cora", "wrong"))
     for password in ("wrong", PASSWORD):
         answer = house.client.get("/auth/v1/token", headers=basic("cora", password))
@@ -364,9 +366,13 @@ def test_guessing_is_slowed_down(house: House) -> None:
         assert 1 <= int(answer.headers["retry-after"]) <= 16
     assert house.ask("GET", "/v1/tokens", "cora").status_code == 200
     assert house.last() == ("cora", "login", "/auth/v1/token", "429")
+    _wait_no_longer(house)
+    assert house.client.get("/auth/v1/token", headers=basic("cora")).status_code == 200
+
+
+def _wait_no_longer(house: House) -> None:
     with house.records.session() as session:
         session.execute(update(LoginFailure).values(blocked_until=LoginFailure.last))
-    assert house.client.get("/auth/v1/token", headers=basic("cora")).status_code == 200
 
 
 def test_changes_and_refusals_are_noted(house: House) -> None:

@@ -10,6 +10,7 @@ import pytest
 from api.app import create_app
 from api.callers import below
 from api.settings import Settings
+from query.selection import Question
 
 DOCUMENT: dict[str, Any] = create_app(Settings(home=Path("/nowhere"))).openapi()
 OPERATIONS = [
@@ -77,6 +78,18 @@ def test_fields() -> None:
             check(schema, example, where)
             seen += 1
     assert seen > 250
+
+
+def test_questions() -> None:
+    """Wherever a question is an example, it is one that can be asked."""
+    seen = 0
+    for schema in DOCUMENT["components"]["schemas"].values():
+        found = schema.get("properties", {}).get("question", {})
+        for example in found.get("examples", ()):
+            if isinstance(example, dict):
+                Question.model_validate(example)
+                seen += 1
+    assert seen > 1
 
 
 def test_pictures_can_be_asked_in_parts() -> None:

@@ -68,7 +68,7 @@ def spelled(path: str) -> list[str]:
 def test_no_spelling_succeeds_where_the_path_is_refused(
     served: tuple[str, RecordStore, dict[str, str]], name: str
 ) -> None:
-    """Every route that the caller is refused at (403), in every spelling; and the log agrees."""
+    """Every route that the caller is refused at (403), in every spelling."""
     url, _, made = served
     refused = 0
     with httpx.Client(headers={"Authorization": f"Bearer {made[name]}"}, timeout=60) as client:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -190,12 +191,12 @@ def test_errors_are_exceptions_with_a_status(
     ],
 )
 def test_values_of_another_form_are_refused(
-    client: framesift.Client, question: dict[str, object], message: str
+    client: framesift.Client, question: dict[str, Any], message: str
 ) -> None:
     """By one kind of exception, however they are asked for; no list of names is not all names."""
     for ask in (client.select, lambda **asked: next(client.frames(**asked))):
         with pytest.raises(InvalidQuestion, match=message):
-            ask(**question)  # type: ignore[operator]
+            ask(**question)
     assert len(client.select(camera=None, scene=None, has=[], order=[])) == FRAMES
     with pytest.raises(InvalidQuestion, match="classes"):
         client.select(limit=1)[0].overlay(classes=[])

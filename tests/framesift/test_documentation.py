@@ -11,6 +11,7 @@ from tests.pipeline.homes import REPOSITORY
 
 def test_the_examples_run(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In one program, as somebody would who reads the page."""
+    pytest.importorskip("pandas")
     text = (REPOSITORY / "docs" / "python.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 7

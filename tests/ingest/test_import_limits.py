@@ -2,6 +2,7 @@
 
 import resource
 from datetime import datetime
+from itertools import chain, repeat
 from pathlib import Path
 
 import pyarrow as pa
@@ -111,8 +112,8 @@ def test_nobody_waits(scanned: Home, tmp_path: Path) -> None:
     name = frame_key("camera", 1).rpartition("/")[2]
     file = wide(tmp_path / "w.csv", 20, name)
     for asked in (0, 3, 20, 21):
-        left = iter([False] * asked)
+        left = chain(repeat(False, asked), repeat(True))
         with pytest.raises(InvalidInput, match="nobody waits"):
-            import_tags(scanned.store, file, "wide", stopped=lambda left=left: next(left, True))
+            import_tags(scanned.store, file, "wide", stopped=left.__next__)
         assert families.families(scanned.store) == []
     assert import_tags(scanned.store, file, "wide").imported == 1

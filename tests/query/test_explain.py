@@ -22,6 +22,7 @@ def test_the_redbooks_join_is_one_scan_of_each_table(store: CatalogStore) -> Non
     assert columns["class_pixels"] >= {"fkey", "car", "bicycle", "pedestrian"}
     assert columns["files"] == {"fkey", "platform", "datasource", "filename"}
     assert found.families == ("class_pixels",)
+    assert found.estimated_rows is not None
     assert 0 <= found.estimated_rows <= FRAMES
     assert found.snapshot == store.snapshot()
     assert found.sql.startswith("SELECT\n")
