@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from api.callers import Caller
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.errors import InvalidInput, NotAllowed
+from catalog.errors import InvalidInput, NotAllowed, StorageError
 from catalog.tables import Source
 from ingest.sealed_keys import AccessKeys, seal
 from ingest.source_files import open_source, path_of
@@ -79,8 +79,7 @@ def add_source(workspace: Workspace, wanted: NewSource, caller: Caller | None) -
 
     Raises:
         NotAllowed: This server does not let that place be named by who asks.
-        InvalidInput: The URI or an option cannot be used.
-        StorageError: It cannot be opened.
+        InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
         AlreadyExists: The name, or its cluster and datasource, are taken.
     """
     check_text(wanted)
@@ -95,11 +94,10 @@ def keep_source(
     """Keep a source that can be opened, wherever it is; its record.
 
     Raises:
-        InvalidInput: The URI or an option cannot be used.
-        StorageError: It cannot be opened.
+        InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
         AlreadyExists: The name, or its cluster and datasource, are taken.
     """
-    open_source(uri, options, workspace.indexes)
+    check_opens(workspace, uri, options)
     return workspace.records.add_source(
         Source(
             name=wanted.name,
@@ -111,6 +109,18 @@ def keep_source(
             options=options.to_json(),
         )
     )
+
+
+def check_opens(workspace: Workspace, uri: str, options: SourceOptions) -> None:
+    """Open a source that is to be added or changed.
+
+    Raises:
+        InvalidInput: It cannot be opened: who names it must name another, or mend what is there.
+    """
+    try:
+        open_source(uri, options, workspace.indexes)
+    except StorageError as error:
+        raise InvalidInput(str(error)) from error
 
 
 def options_of(wanted: NewSource, sealed: str = "") -> SourceOptions:

@@ -17,6 +17,7 @@ from api.new_source import (
     NewSource,
     add_source,
     allowed_place,
+    check_opens,
     check_text,
     fenced,
     options_of,
@@ -28,7 +29,6 @@ from catalog.store import LAKE
 from catalog.tables import Scan, Source
 from ingest.scan_lock import scan_lock
 from ingest.scan_record import SCAN
-from ingest.source_files import open_source
 from ingest.source_options import SourceOptions
 from ingest.sources import remove_source
 
@@ -213,7 +213,7 @@ def _change(workspace: Workspace, name: str, body: ConnectionBody, caller: Calle
     options = options_of(wanted, SourceOptions.from_json(source.options).sealed_keys)
     uri = allowed_place(workspace.settings, wanted.uri, options, caller)
     options = fenced(workspace.settings, uri, options, caller)
-    open_source(uri, options, workspace.indexes)
+    check_opens(workspace, uri, options)
     columns = {
         "name": wanted.name,
         "uri": uri,

@@ -90,7 +90,7 @@ def test_sources(served: Served, roots: Path) -> None:
     assert served.ask("GET", "/v1/sources/two").status_code == 404
     assert served.ask("DELETE", "/v1/sources/two").status_code == 404
     for body, status in (
-        ({"name": "x", "uri": str(roots / "none")}, 507), ({"name": "a/b", "uri": "/x"}, 422),
+        ({"name": "x", "uri": str(roots / "none")}, 400), ({"name": "a/b", "uri": "/x"}, 422),
         ({"name": "x", "uri": str(roots / "three"), "platform": "none"}, 400),
         ({"name": "x", "uri": "s3://b", "secret_key": "x"}, 400), ({"name": "x"}, 422),
         *(({"name": name, "uri": str(roots / "three")}, 422)
