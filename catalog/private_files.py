@@ -21,6 +21,7 @@ def make_private_folder(folder: Path) -> None:
     """
     for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # or something else is in its place
 
 
 def make_private_file(file: Path) -> None:

@@ -47,9 +47,9 @@ def test_one_line_for_each_request(home: Path) -> None:
     assert seen == [
         ("GET", "/auth/v1/token", 200, "anna"),
         ("GET", "/db2whrest/v1/sql_query", 200, "anna"),
-        ("GET", "/v1/datasets/{name}", 404, "anna"),
+        ("GET", "/v1/datasets/{name}", 422, "anna"),
         ("GET", "(none)", 401, None),
-        ("GET", "(none)", 404, "anna"),
+        ("GET", "(none)", 400, None),
     ]
     assert lines[1]["bytes"] == len(answer.content)
     assert all(line["ms"] >= 0 and line["message"] == "request" for line in lines)

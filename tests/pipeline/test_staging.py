@@ -207,6 +207,7 @@ def test_a_cache_without_permission_is_one_line(workspace: Workspace, tmp_path: 
     """As another user: the cache is named, and what to do."""
     manifest = Path(make(workspace).manifest)
     readable(tmp_path)
+    workspace.home.chmod(0o755)
     (tmp_path / "cache").mkdir(mode=0o755)
     code = (
         "import sys; from pathlib import Path\n"
