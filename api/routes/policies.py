@@ -3,11 +3,12 @@
 The same policies as Spectrum Discover's policy engine has.
 """
 
+import json
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from api.answers import JobBody
 from api.commands.policy_actions import check
@@ -32,6 +33,18 @@ _MOST_RUNS = 1_000
 _PARAMETERS = "{tags: {TAG: VALUE}} for AUTOTAG; see docs/spectrum-discover.md for the others."
 
 
+def _of_whole_characters(content: dict[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("a text holds half of a character; send whole ones") from error
+    return content
+
+
+Content = Annotated[dict[str, Any], AfterValidator(_of_whole_characters)]
+"""A document that is kept, and answered as it is."""
+
+
 class NewPolicy(BaseModel):
     """A policy to be made."""
 
@@ -39,15 +52,13 @@ class NewPolicy(BaseModel):
 
     name: str = Field(description="Letters, digits and ._@-.", examples=["bikes"])
     action: Action = Field(examples=["AUTOTAG"])
-    parameters: dict[str, Any] = Field(
-        description=_PARAMETERS, examples=[{"tags": {"project": "bikes"}}]
-    )
+    parameters: Content = Field(description=_PARAMETERS, examples=[{"tags": {"project": "bikes"}}])
     condition: str = Field(
         default="",
         description="A WHERE body over metaocean_view; empty for every file.",
         examples=["bicycle > 5000"],
     )
-    schedule: dict[str, Any] | None = Field(
+    schedule: Content | None = Field(
         default=None,
         description="minute, hour, dayOfMonth, month, dayOfWeek, timezone; null where it runs when "
         "it is told to.",
@@ -64,9 +75,9 @@ class PolicyChange(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    parameters: dict[str, Any] | None = Field(default=None, description=_PARAMETERS)
+    parameters: Content | None = Field(default=None, description=_PARAMETERS)
     condition: str | None = Field(default=None, description="A WHERE body over metaocean_view.")
-    schedule: dict[str, Any] | None = Field(
+    schedule: Content | None = Field(
         default=None, description="Parts of a time; null where it runs when it is told to."
     )
     state: State | None = None
