@@ -4,9 +4,9 @@ import contextlib
 import json
 import re
 import socket
-import time
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -121,9 +121,11 @@ def test_tasks_of_one_wait_for_no_others(
     rows = ask.post(url + SQL, content="select count(*) from t_car", headers=other)
     assert rows.text == f"0,{FRAMES}\n"
     for place in places:
-        while (status := ask.get(place, headers=greedy).status_code) == 303:
-            time.sleep(0.1)
-        assert status == 200
+        wait_until(partial(_is_done, place, greedy))
+
+
+def _is_done(task: str, headers: dict[str, str]) -> bool:
+    return ask.get(task, headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize(
