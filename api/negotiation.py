@@ -30,6 +30,21 @@ def row_contents(of_json: dict[str, Any]) -> dict[str, Any]:
     return {JSON: of_json, **others}
 
 
+def row_responses(each: str) -> dict[int | str, dict[str, Any]]:
+    """What a route of figures answers, for the OpenAPI document.
+
+    Args:
+        each: What has a row of its own in other formats than JSON, such as "class".
+    """
+    return {
+        200: {
+            "description": f"The figures; in other formats than JSON a row for each {each}.",
+            "content": row_contents({}),
+        },
+        406: {"description": "Accept wants no format that there is."},
+    }
+
+
 def wanted(accept: str, offered: Sequence[str]) -> str | None:
     """The best of the media types that are offered; None where none is accepted.
 

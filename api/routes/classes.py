@@ -1,7 +1,7 @@
 """/v1/classes: what the labels hold."""
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from api.asked_frames import AskedFrames
 from api.dependencies import CurrentWorkspace
-from api.negotiation import VARY, row_contents, row_format, rows_answer
+from api.negotiation import VARY, row_format, row_responses, rows_answer
 from api.statistics_rows import class_rows
 from api.workspace import Workspace
 from catalog.frames import class_shares
@@ -38,17 +38,11 @@ class ClassesAnswer(BaseModel):
     groups: tuple[ClassGroup, ...] | None = Field(default=None, description="By name.")
 
 
-_TABLE: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The figures; in other formats than JSON a row for each class.",
-        "content": row_contents({}),
-    },
-    406: {"description": "Accept wants no format that there is."},
-}
-
-
 @router.get(
-    "/classes", response_model=ClassesAnswer, response_model_exclude_none=True, responses=_TABLE
+    "/classes",
+    response_model=ClassesAnswer,
+    response_model_exclude_none=True,
+    responses=row_responses("class"),
 )
 async def get_classes(
     request: Request,

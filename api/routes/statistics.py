@@ -1,6 +1,6 @@
 """/v1/statistics, and a dataset's gaps."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -9,7 +9,7 @@ from pydantic import Field
 from api.asked_frames import AskedFrames
 from api.axis_options import axes_of
 from api.dependencies import At, CurrentWorkspace
-from api.negotiation import VARY, row_contents, row_format, rows_answer
+from api.negotiation import VARY, row_format, row_responses, rows_answer
 from api.statistics import Correlation, dataset_gaps, share_and_iou
 from api.statistics_rows import histogram_rows
 from api.workspace import Workspace
@@ -41,20 +41,11 @@ class HistogramQuery(AskedFrames):
     zero: list[str] = Field(default=[], description="Tags with a bin for 0 alone.")
 
 
-_TABLE: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The figures; in other formats than JSON a row for each bin.",
-        "content": row_contents({}),
-    },
-    406: {"description": "Accept wants no format that there is."},
-}
-
-
 @router.get(
     "/statistics/histogram",
     response_model=Histogram,
     response_model_exclude_none=True,
-    responses=_TABLE,
+    responses=row_responses("bin"),
 )
 async def get_histogram(
     request: Request,
