@@ -71,18 +71,68 @@ def status_beneath(real: str, key: str) -> os.stat_result:
             return status
     finally:
         os.close(place)
-    own = os.lstat(path)
+    folder, _, name = key.rpartition("/")
+    with Folders(real) as folders:
+        own = folders.status(folder and folder + "/", name)
     if not stat.S_ISLNK(own.st_mode):
         raise OSError(errno.EXDEV, _ELSEWHERE, path)
     return own
 
 
-def open_folder(real: str, below: str) -> int:
-    """A descriptor of a folder below a folder, which the caller closes.
+class Folders:
+    """Looks into folders below a folder; the last one that it looked into stays open.
 
-    Raises:
-        OSError: It cannot be opened, or lies elsewhere (EXDEV).
+    What is asked for by name is asked of the open folder, so that nobody can put a link into its
+    place in between. Folders are named by paths that are empty or end in a slash.
     """
+
+    def __init__(self, real: str) -> None:
+        self._real = real
+        self._open: tuple[str, int] | None = None
+
+    def __enter__(self) -> "Folders":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def entries(self, folder: str) -> list[tuple[str, bool]]:
+        """Names of what is in a folder in byte order, folders with a slash; whether it is a link.
+
+        Raises:
+            OSError: It cannot be read, or lies elsewhere (EXDEV).
+        """
+        with os.scandir(self._place(folder)) as entries:
+            return sorted(
+                (
+                    entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name,
+                    entry.is_symlink(),
+                )
+                for entry in entries
+            )
+
+    def status(self, folder: str, name: str) -> os.stat_result:
+        """The status of one entry of a folder; of a link its own.
+
+        Raises:
+            OSError: It is not there, or the folder lies elsewhere (EXDEV).
+        """
+        return os.stat(name, dir_fd=self._place(folder), follow_symlinks=False)
+
+    def _place(self, folder: str) -> int:
+        if self._open is None or self._open[0] != folder:
+            self._close()
+            self._open = (folder, _open_folder(self._real, folder))
+        return self._open[1]
+
+    def _close(self) -> None:
+        if self._open is not None:
+            os.close(self._open[1])
+            self._open = None
+
+
+def _open_folder(real: str, below: str) -> int:
+    """A descriptor of a folder below a folder, which the caller closes."""
     path = f"{real}/{below}"
     place = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     if _lies_below(place, real):

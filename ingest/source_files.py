@@ -5,14 +5,14 @@ import grp
 import os
 import pwd
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-from catalog.beneath import open_beneath, open_folder, real_place, status_beneath
+from catalog.beneath import Folders, open_beneath, real_place, status_beneath
 from catalog.errors import (
     BadFile,
     FramesiftError,
@@ -32,6 +32,9 @@ _SOURCE_FAILS = (
     errno.ENETDOWN, errno.ENETUNREACH, errno.ENODEV, errno.ENXIO,
 )  # fmt: skip
 """What a disk or mount that is gone answers: no fault of the file."""
+
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.EXDEV)
+"""Removed, or made a link to elsewhere, while it was listed."""
 
 _FILES = (stat.S_IFREG, stat.S_IFLNK)
 """What is listed; a link among them is one that leads elsewhere."""
@@ -161,57 +164,45 @@ class LocalFolder:
     def _one(self, key: str) -> Iterator[File]:
         try:
             status = status_beneath(self._real, key)
-        except (FileNotFoundError, NotADirectoryError):
-            return
         except OSError as error:
-            if error.errno == errno.EXDEV:
+            if error.errno in _GONE:
                 return
             raise _cannot_list(self.folder / key, error) from error
         if stat.S_IFMT(status.st_mode) in _FILES:
             yield _file(key, status)
 
     def _below(self, below: str) -> Iterator[File]:
-        # A stack, not recursion: folders may lie deeper than Python recurses.
-        open_folders = [self._entries(below)]
-        while open_folders:
-            found = next(open_folders[-1], None)
-            if found is None:
-                open_folders.pop()
-                continue
-            key, is_link = found
-            try:
-                status = os.lstat(f"{self._real}/{key}")
-                if stat.S_ISDIR(status.st_mode):
-                    open_folders.append(self._entries(key + "/"))
+        with Folders(self._real) as folders:
+            # A stack, not recursion: folders may lie deeper than Python recurses.
+            stack = [(below, iter(self._entries(folders, below)))]
+            while stack:
+                folder, entries = stack[-1]
+                name, is_link = next(entries, ("", False))
+                if not name:
+                    stack.pop()
                     continue
-                if stat.S_ISLNK(status.st_mode):
-                    status = status_beneath(self._real, key)
-            except OSError as error:
-                if error.errno == errno.ENOENT or is_link:
-                    continue  # removed while we listed, or a link that leads nowhere
-                raise _cannot_list(self.folder / key, error) from error
-            if stat.S_IFMT(status.st_mode) in _FILES:
-                yield _file(key, status)
+                key = folder + name.rstrip("/")
+                try:
+                    status = folders.status(folder, name.rstrip("/"))
+                    if stat.S_ISDIR(status.st_mode):
+                        stack.append((key + "/", iter(self._entries(folders, key + "/"))))
+                        continue
+                    if stat.S_ISLNK(status.st_mode):
+                        status = status_beneath(self._real, key)
+                except OSError as error:
+                    if error.errno in _GONE or is_link:
+                        continue  # or a link that leads nowhere
+                    raise _cannot_list(self.folder / key, error) from error
+                if stat.S_IFMT(status.st_mode) in _FILES:
+                    yield _file(key, status)
 
-    def _entries(self, below: str) -> Iterator[tuple[str, bool]]:
-        """Keys of what is in a folder, and whether each is a link."""
-        folder = self.folder / below
+    def _entries(self, folders: Folders, below: str) -> Sequence[tuple[str, bool]]:
         try:
-            place = open_folder(self._real, below)
-            try:
-                with os.scandir(place) as entries:
-                    found = sorted((_sort_key(entry), entry.is_symlink()) for entry in entries)
-            finally:
-                os.close(place)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            if below:
-                return iter(())  # removed while we listed
-            raise _cannot_list(folder, error) from error
+            return folders.entries(below)
         except OSError as error:
-            if error.errno == errno.EXDEV:
-                return iter(())  # became a link while we listed
-            raise _cannot_list(folder, error) from error
-        return iter([(f"{below}{name.rstrip('/')}", is_link) for name, is_link in found])
+            if error.errno in _GONE and (below or error.errno == errno.EXDEV):
+                return ()
+            raise _cannot_list(self.folder / below, error) from error
 
     def read(self, key: str) -> bytes:
         """A whole file; see SourceFiles."""
@@ -320,11 +311,6 @@ def path_of(uri: str) -> str:
             "expected three slashes, file:///folder"
         )
     return unquote(slash + path)
-
-
-def _sort_key(entry: "os.DirEntry[str]") -> str:
-    """Puts a folder where its files' whole keys sort: with its slash."""
-    return entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name
 
 
 def _cannot_list(path: Path, error: OSError) -> StorageError:

@@ -110,6 +110,40 @@ def test_a_file_and_its_folder_are_swapped_while_they_are_read(root: Path) -> No
     assert found == {b"mine", b""}
 
 
+def test_a_folder_is_swapped_while_it_is_listed(root: Path) -> None:
+    """What was not listed yet is asked of the folder that was opened, not of its path."""
+    (root / "a" / "sub").mkdir()
+    for name in ("g", "sub/h"):
+        (root / "a" / name).write_bytes(b"mine")
+        (root.parent / "hidden" / name).parent.mkdir(exist_ok=True)
+        (root.parent / "hidden" / name).write_bytes(SECRET)
+    listing = LocalFolder(root).list()
+    assert next(listing).key == "a/f"
+    (root / "a").rename(root.parent / "kept")
+    (root / "a").symlink_to("../hidden")
+    assert [(file.key, file.size) for file in listing] == [("a/g", len(b"mine"))]
+
+
+def test_nothing_stays_open(root: Path) -> None:
+    """However far a listing went, and however deep."""
+    deep = root
+    for _ in range(30):
+        deep = deep / "deep"
+        deep.mkdir()
+        (deep / "a").write_bytes(b"")
+        (deep / "z").write_bytes(b"")
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    listing = LocalFolder(root).list()
+    assert next(listing).key == "a/f"
+    assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
+    assert len(list(listing)) == 60
+    half = LocalFolder(root).list("deep/")
+    assert [next(half).key for _ in range(3)][2] == "deep/deep/deep/a"
+    assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
+    half.close()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
 def test_a_root_that_is_swapped(root: Path, tmp_path: Path) -> None:
     """A source that lies below an allowed folder does not leave it; a folder nor an archive."""
     within = SourceOptions(within=str(tmp_path))

@@ -3,6 +3,7 @@
     python -m tests.ingest.watch.killed_watchers TREE HOME KILLS SEED
 
 Frames are written, rewritten and removed all the time, while a watcher runs and while none does.
+Every second one is killed some time after its first commit, the others some time after their start.
 Forking before any database is open saves starting Python each time.
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 from ingest.engines.threads import ThreadEngine
 from ingest.scan import ScanOptions
 from ingest.watch.choice import EventChoice, open_events
-from ingest.watch.watcher import Watcher, WatchOptions
+from ingest.watch.watcher import Batched, Watcher, WatchOptions
 from tests.ingest.scene_folders import BICYCLE, CAR, SCENE, SKY, Home, add_frame, frame_key
 
 FRAMES = 30
@@ -30,14 +31,19 @@ def main(tree: str, home: str, kills: str, seed: str) -> None:
     """Prints how each child died, and how many changes were made."""
     rng = random.Random(int(seed))
     changes = 0
-    for _ in range(int(kills)):
+    for number in range(int(kills)):
+        committed, commits = os.pipe()
         child = os.fork()
         if child == 0:
-            _watch(Path(home))
+            _watch(Path(home), commits)
             os._exit(0)
+        os.close(commits)
+        if number % 2:
+            assert os.read(committed, 1), "the watcher ended before it committed anything"
         changes += change(Path(tree), rng, rng.uniform(0.3, 3.0))
         os.kill(child, signal.SIGKILL)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)  # noqa: T201
+        os.close(committed)
         changes += change(Path(tree), rng, 0.1)
     print(changes, flush=True)  # noqa: T201
 
@@ -66,9 +72,13 @@ def change(tree: Path, rng: random.Random, seconds: float) -> int:
     return made
 
 
-def _watch(home: Path) -> None:
+def _watch(home: Path, committed: int) -> None:
     opened, stop = Home.at(home), threading.Event()
     source = opened.records.source("a2d2")
+
+    def tell(_: Batched) -> None:
+        os.write(committed, b".")
+
     Watcher(
         opened.store,
         opened.records,
@@ -77,7 +87,7 @@ def _watch(home: Path) -> None:
         ThreadEngine(1),
         events=partial(open_events, source, EventChoice(), stop, print),
         stop=stop,
-        tell=lambda batch: None,
+        tell=tell,
         warn=print,
     ).run()
 
