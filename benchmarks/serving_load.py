@@ -34,7 +34,7 @@ from benchmarks.catalog_scale import CLASS_LIST, REPOSITORY, load_frames
 from benchmarks.query_peers import Sqlite
 from benchmarks.query_speed import _write_wide
 from ingest.palette import Palette
-from tests.api.servers import serving
+from tests.api.servers import serving, until_ready
 from tests.pipeline.homes import SAMPLE, add_source, open_home
 
 KINDS = ("range", "sql", "page", "image")
@@ -74,7 +74,9 @@ def main() -> None:
         if given.datasette is not None:
             peer = stack.enter_context(_datasette(given.datasette, Path(folder, "wide.sqlite")))
             servers["Datasette"] = peer
-        for server in servers.values():  # both warm, and the snapshot in memory
+        for _ in range(8 * given.workers):  # each by another connection, and so any worker's
+            until_ready(url)
+        for server in servers.values():  # both warm
             server.kinds = given.kinds
             server.ask(given.clients, 5, images)
             server.start_counting()

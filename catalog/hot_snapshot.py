@@ -7,6 +7,7 @@ it is there, and again when the snapshot has moved, questions go to the catalog 
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -25,6 +26,14 @@ _LOG = logging.getLogger(__name__)
 
 _MOST_IDLE = 8
 """Cursors kept for later questions."""
+
+_REST = 3.0
+"""After a long load the next one waits for so many times as long: where commits come faster than
+snapshots are loaded, loading takes a quarter of the time and not all of it."""
+
+_LONG_LOAD_S = 1.0
+
+_LOOK_S = 0.05
 
 Inspecting = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
 
@@ -164,7 +173,9 @@ class HotSnapshots:
         self._held: HotSnapshot | None = None
         self._lock = threading.Lock()
         self._loading: threading.Thread | None = None
+        self._not_before = 0.0
         self._refused = -1
+        self._tried = False
 
     def at(self, number: int | None) -> HotSnapshot | None:
         """The snapshot of that number, or the newest, if it is in memory; else it may be soon."""
@@ -176,7 +187,8 @@ class HotSnapshots:
             return held
         with self._lock:
             idle = self._loading is None or not self._loading.is_alive()
-            if idle and newest != self._refused:
+            rested = time.monotonic() >= self._not_before
+            if idle and rested and newest != self._refused:
                 self._loading = threading.Thread(
                     target=self._load, args=(newest,), name="hot-snapshot", daemon=True
                 )
@@ -189,18 +201,26 @@ class HotSnapshots:
         held = self._held
         return 0 if held is None else held.table_bytes
 
+    @property
+    def tried(self) -> bool:
+        """Whether a load has ended, well or not: answers are as fast as they will be."""
+        return self._tried
+
     def wait(self, seconds: float) -> bool:
-        """Wait until nothing is being loaded; whether a snapshot is in memory."""
-        loading = self._loading
-        if loading is not None:
-            loading.join(seconds)
-        return self._held is not None
+        """Wait until the newest snapshot is in memory, or cannot be; whether it is."""
+        until = time.monotonic() + seconds
+        while self.at(None) is None:
+            if self._refused == self._newest() or time.monotonic() > until:
+                return False
+            time.sleep(_LOOK_S)
+        return True
 
     def drop(self) -> None:
         """Hold nothing any more."""
         self._held = None
 
     def _load(self, wanted: int) -> None:
+        began = time.monotonic()
         # The old one goes first: two of them would be twice the budget.
         self._held = None
         try:
@@ -214,3 +234,8 @@ class HotSnapshots:
             )  # fmt: skip
         except (FramesiftError, duckdb.Error) as error:
             _LOG.warning("snapshot %s was not loaded into memory: %s", wanted, error)
+        finally:
+            ended = time.monotonic()
+            if ended - began > _LONG_LOAD_S:
+                self._not_before = ended + _REST * (ended - began)
+            self._tried = True

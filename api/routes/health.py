@@ -18,11 +18,25 @@ async def healthz() -> dict[str, str]:
 @router.get(
     "/readyz",
     response_model=dict[str, object],
-    responses={503: {"description": "The server is stopping: send nothing more to it."}},
+    responses={
+        503: {
+            "description": "The server is stopping, and is to be sent nothing more; or it has just "
+            "started, and is loading the newest snapshot into memory."
+        }
+    },
 )
 async def readyz(request: Request, workspace: CurrentWorkspace) -> dict[str, object] | Response:
     """The catalog answers; its newest snapshot."""
     if request.app.state.stopping.begun:
         return problem(503, "Stopping", "the server is stopping: ask another one, or later")
-    snapshot = await run_in_threadpool(workspace.catalog.snapshot)
+    catalog = workspace.catalog
+    snapshot = await run_in_threadpool(catalog.snapshot)  # which begins to load it
+    if catalog.hot is not None and not catalog.hot.tried:
+        return problem(
+            503,
+            "Loading",
+            f"snapshot {snapshot} is being loaded into memory; until then answers are slow: ask "
+            "again in a second",
+            {"Retry-After": "1"},
+        )
     return {"status": "ready", "snapshot": snapshot}

@@ -5,9 +5,12 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import httpx
 
 from tests.zygote import Forked
 
@@ -75,6 +78,16 @@ def serving(
     finally:
         process.terminate()
         process.communicate(timeout=60)
+
+
+def until_ready(url: str, ask: httpx.Client | None = None) -> None:
+    """Wait until /readyz says 200: one process of the server has the newest snapshot in memory."""
+    until = time.monotonic() + 60
+    get = httpx.get if ask is None else ask.get
+    while (answer := get(f"{url}/readyz", timeout=60)).status_code != 200:
+        assert answer.json()["title"] == "Loading", answer.text
+        assert time.monotonic() < until, answer.text
+        time.sleep(0.05)
 
 
 def _url(process: "subprocess.Popen[str]") -> str:

@@ -22,7 +22,7 @@ import httpx
 import pytest
 
 from tests.api.raw_http import exchange
-from tests.api.servers import framesift, serving
+from tests.api.servers import framesift, serving, until_ready
 from tests.pipeline.homes import copy_home
 
 SQL = "/db2whrest/v1/sql_query"
@@ -49,7 +49,7 @@ def served(
     """A server with small limits, and its process."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("abused"))
     with serving(home, variables=LIMITS) as (url, process):
-        assert ask.get(f"{url}/readyz").status_code == 200
+        until_ready(url, ask)
         yield url, process
 
 
@@ -369,7 +369,7 @@ def test_pictures_that_burst(catalogued: Path, tmp_path: Path, name: str) -> Non
         status = Path(f"/proc/{process.pid}/status").read_text()
         peak = int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0])
         assert peak < 1_500_000
-        assert ask.get(f"{url}/readyz").status_code == 200
+        until_ready(url, ask)
 
 
 @pytest.mark.parametrize("name", ["claims terabytes", "many names", "leads outside", "is no tar"])

@@ -15,7 +15,7 @@ import pytest
 
 from catalog import tokens, users
 from catalog.record_store import RecordStore
-from tests.api.servers import serving
+from tests.api.servers import serving, until_ready
 from tests.api.test_abuse import ENDLESS, connected, head
 from tests.api.test_workers import SECONDS, wait_until
 from tests.pipeline.homes import FRAMES, copy_home
@@ -49,7 +49,7 @@ def served(
         _, token = tokens.create(records, name, "t", "write", timedelta(days=1))
         headers.append({"Authorization": f"Bearer {token}"})
     with serving(home, variables=LIMITS, authenticates=True) as (url, _):
-        assert ask.get(f"{url}/readyz").status_code == 200
+        until_ready(url, ask)
         yield url, headers[0], headers[1]
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote_plus
 
+import duckdb
 import httpx
 import pytest
 from fastapi.testclient import TestClient
@@ -19,7 +20,8 @@ from fastapi.testclient import TestClient
 from api.app import create_app
 from api.commands.server import _listen
 from api.settings import Settings
-from tests.api.servers import framesift, serving
+from catalog.hot_snapshot import HotSnapshot
+from tests.api.servers import framesift, serving, until_ready
 from tests.pipeline.homes import FRAMES
 
 CURL = shutil.which("curl")
@@ -195,6 +197,7 @@ def test_every_error_is_a_problem_document(
 def test_health(server: str) -> None:
     """Alive, and ready with the newest snapshot."""
     assert httpx.get(f"{server}/healthz").json() == {"status": "ok"}
+    until_ready(server)
     ready = httpx.get(f"{server}/readyz").json()
     assert ready["status"] == "ready"
     assert ready["snapshot"] > 0
@@ -271,13 +274,13 @@ def test_a_query_that_takes_too_long_is_given_up(home: Path) -> None:
         answer = post_sql(url, ENDLESS)
         assert answer.status_code == 400
         assert "SQL0952N" in json.loads(answer.text)["reason"]
-        assert httpx.get(f"{url}/readyz").status_code == 200
+        until_ready(url)
 
 
 def test_sigterm_ends_an_idle_server_at_once(home: Path) -> None:
     """Nothing on stderr, and within a few seconds."""
     with serving(home) as (url, process):
-        assert httpx.get(f"{url}/readyz").status_code == 200
+        until_ready(url)
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=20)
@@ -294,6 +297,47 @@ def test_a_server_that_holds_the_snapshot_in_memory(home: Path, server: str) -> 
             answer = client.post("/db2whrest/v1/sql_query", content=text)
             assert answer.text == post_sql(server, text).text
             assert app.state.workspace.catalog.hot.wait(60)
+
+
+def test_it_is_ready_when_the_snapshot_is_in_memory(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/readyz begins the load and says so; a later commit does not take it back."""
+    goes_on = threading.Event()
+    load = HotSnapshot._load
+
+    def slowly(self: HotSnapshot, source: duckdb.DuckDBPyConnection) -> None:
+        assert goes_on.wait(60)
+        load(self, source)
+
+    monkeypatch.setattr(HotSnapshot, "_load", slowly)
+    app = create_app(Settings(home=home, hot_memory_mb=200), authenticates=False)
+    with TestClient(app) as client:
+        for _ in range(2):
+            answer = client.get("/readyz")
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+            assert answer.json()["title"] == "Loading"
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/v1/frames?limit=1").status_code == 200
+        goes_on.set()
+        assert app.state.workspace.catalog.hot.wait(60)
+        assert client.get("/readyz").status_code == 200
+        goes_on.clear()
+        assert client.post("/v1/tags", json={"tag": "late"}).status_code < 300
+        assert client.get("/readyz").status_code == 200
+        assert app.state.workspace.catalog.hot.at(None) is None
+        goes_on.set()
+
+
+def test_nothing_is_loaded_and_it_is_ready(home: Path) -> None:
+    """Without memory for a snapshot there is nothing to wait for, nor where it does not fit."""
+    for megabytes in (0, 1):
+        app = create_app(Settings(home=home, hot_memory_mb=megabytes), authenticates=False)
+        with TestClient(app) as client:
+            until = time.monotonic() + 60
+            while client.get("/readyz").status_code != 200:
+                assert megabytes
+                assert time.monotonic() < until
 
 
 def test_small_answers_do_not_wait_for_acknowledgements() -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.api.servers import framesift, serving
+from tests.api.servers import framesift, serving, until_ready
 from tests.pipeline.homes import FRAMES, copy_home
 
 FRAME_ROWS = "select t_car.fkey, int(t_car.value) as car from t_car order by 1"
@@ -38,6 +38,7 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """URL and process of a server that gives up after 20 s."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("streams"))
     with serving(home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": "20"}) as (url, process):
+        until_ready(url)
         yield url, process.pid
 
 

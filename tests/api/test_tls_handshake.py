@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.api.servers import serving
+from tests.api.servers import serving, until_ready
 from tests.api.test_abuse import closed_after, connected
 from tests.pipeline.homes import copy_home
 
@@ -24,7 +24,7 @@ def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """A server that speaks TLS."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("tls"))
     with serving(home, "--tls-self-signed", variables=LIMITS) as (found, _):
-        assert ask.get(f"{found}/readyz").status_code == 200
+        until_ready(found, ask)
         yield found
 
 

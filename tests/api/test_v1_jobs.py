@@ -288,5 +288,5 @@ def test_a_listener_that_leaves_holds_nothing(served: tuple[httpx.Client, Worksp
         assert client.get("/v1/jobs/endless").json()["state"] == "pending"
         for stream in streams:
             stream.close()
-    assert client.get("/readyz").status_code == 200
+    assert client.get("/v1/info").status_code == 200
     assert job.logs.is_dir()

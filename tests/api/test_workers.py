@@ -20,7 +20,7 @@ from api.settings import Settings
 from api.workspace import Workspace
 from catalog import tokens, users
 from catalog.record_store import RecordStore
-from tests.api.servers import serving
+from tests.api.servers import serving, until_ready
 from tests.api.test_abuse import counted
 from tests.pipeline.homes import copy_home
 
@@ -96,7 +96,7 @@ def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
     variables = {"FRAMESIFT_WORKER_TIMEOUT_S": "4"}
     with serving(home, *arguments, variables=variables) as (url, process):
         wait_until(lambda: len(workers_of(process.pid)) == 2)
-        assert ask.get(f"{url}/readyz").status_code == 200
+        until_ready(url, ask)
         before = workers_of(process.pid)
         everything = [process.pid, *before]
         for pid in everything:
@@ -226,7 +226,7 @@ def test_sigterm_lets_a_running_query_finish(home: Path, workers: str) -> None:
     """Its answer arrives whole, new connections are refused meanwhile, and then all is over."""
     arguments = ["--workers", workers, "--shutdown-timeout", "60"]
     with serving(home, *arguments) as (url, process):
-        ask.get(f"{url}/readyz")
+        until_ready(url, ask)
         answers: list[httpx.Response] = []
         # Where a long statement stays an answer, and does not become a task after ten seconds.
         body = {"statement": SECONDS}
@@ -261,7 +261,7 @@ def refused(url: str) -> bool:
 def test_a_query_that_does_not_finish_is_cut_at_the_limit(home: Path, workers: str) -> None:
     """The end takes as long as it may, and no longer."""
     with serving(home, "--workers", workers, "--shutdown-timeout", "1") as (url, process):
-        ask.get(f"{url}/readyz")
+        until_ready(url, ask)
 
         def long() -> None:
             with contextlib.suppress(httpx.HTTPError):
@@ -280,7 +280,7 @@ def test_a_query_that_does_not_finish_is_cut_at_the_limit(home: Path, workers: s
 def test_a_draining_server_says_so_and_serves_on(home: Path) -> None:
     """So that a load balancer looks elsewhere before connections are refused."""
     with serving(home, "--drain", "4") as (url, process):
-        assert ask.get(f"{url}/readyz").status_code == 200
+        until_ready(url, ask)
         process.send_signal(signal.SIGTERM)
         wait_until(lambda: ask.get(f"{url}/readyz").status_code == 503, 3)
         assert ask.get(f"{url}/readyz").json()["title"] == "Stopping"
@@ -308,13 +308,18 @@ def test_workers_that_cannot_start_are_not_tried_without_end(tmp_path: Path, hom
         _,
         process,
     ):
-        time.sleep(15)
+        assert process.stderr is not None
+        lines: list[str] = []
+        reading = threading.Thread(target=lines.extend, args=(process.stderr,))
+        reading.start()
+        wait_until(lambda: any("starting another" in line for line in lines), 100)
+        time.sleep(10)
         assert process.poll() is None
         process.terminate()
-        _, err = process.communicate(timeout=60)
-    said = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+        reading.join(60)
+    said = [json.loads(line) for line in lines if line.startswith("{")]
     deaths = [line for line in said if "starting another" in line["message"]]
-    assert "broken on purpose" in err
+    assert any("broken on purpose" in line for line in lines)
     assert 1 <= len(deaths) <= 12
 
 

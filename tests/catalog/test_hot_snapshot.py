@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from catalog import wide_tables
+from catalog import hot_snapshot, wide_tables
 from catalog.errors import NotFound, SqlError
 from catalog.frames import class_shares, info, known_files, register
 from catalog.location import CatalogLocation
@@ -176,6 +176,26 @@ def test_what_does_not_fit_stays_on_disk(
         assert not small.hot.wait(60)
     said = [record for record in caplog.records if "does not fit" in record.getMessage()]
     assert len(said) == 1
+
+
+def test_after_a_long_load_the_next_one_waits(
+    stores: tuple[CatalogStore, CatalogStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits that come faster than loads do not keep it loading all the time."""
+    hot, plain = stores
+    assert hot.hot is not None
+    monkeypatch.setattr(hot_snapshot, "_LONG_LOAD_S", 0.0)
+    monkeypatch.setattr(hot_snapshot, "_REST", 1e9)
+    put(plain, 2)
+    assert hot.hot.wait(60)
+    assert held(hot) == plain.snapshot()
+    put(plain, 3)
+    assert rows(hot, "SELECT count(*) FROM t_car") == [(3,)]
+    assert not hot.hot.wait(0.5)
+    assert held(hot) is None
+    hot.hot._not_before = 0.0
+    assert hot.hot.wait(60)
+    assert held(hot) == plain.snapshot()
 
 
 def test_more_is_held_than_questions_may_take(

@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,7 @@ def test_nothing_stays_open(root: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
     assert len(list(listing)) == 60
     half = LocalFolder(root).list("deep/")
+    assert isinstance(half, Generator)
     assert [next(half).key for _ in range(3)][2] == "deep/deep/deep/a"
     assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
     half.close()
