@@ -44,7 +44,7 @@ def user_add(
     """Add a user; the password is asked for."""
     place = people()
     users.check_name("user", name)
-    made = place.add_user(name, role, None if no_password else _password(password_stdin))
+    made = place.add_user(name, role, None if no_password else _new_password(password_stdin))
     _emit(made, as_json, f"added user {name}: {', '.join(made['roles'])}")
 
 
@@ -72,12 +72,25 @@ def user_list(as_json: JsonFlag = False) -> None:
 
 @user_app.command("passwd")
 def user_passwd(
-    name: UserName, password_stdin: PasswordStdin = False, as_json: JsonFlag = False
+    name: Annotated[
+        str | None, typer.Argument(help="The user; on a server, by default, yourself.")
+    ] = None,
+    password_stdin: PasswordStdin = False,
+    as_json: JsonFlag = False,
 ) -> None:
-    """Give a user another password; logins with the old one end, and failures are forgotten."""
+    """Give a user another password; logins with the old one end, and failures are forgotten.
+
+    Your own takes the one until now, which is asked for first, and is the first line of stdin.
+    """
     place = people()
+    if name is None:
+        me = place.me()
+        current = _password(password_stdin, "Password until now")
+        place.set_own_password(current, _new_password(password_stdin))
+        _emit(me, as_json, f"user {me['name']} has another password: log in again")
+        return
     place.user(name)  # before the password is asked for
-    user = place.set_password(name, _password(password_stdin))
+    user = place.set_password(name, _new_password(password_stdin))
     _emit(user, as_json, f"user {name} has another password")
 
 
@@ -214,12 +227,16 @@ def audit(
         emit_table(columns, [[str(entry[c]) for c in columns] for entry in found])
 
 
-def _password(from_stdin: bool) -> str:
+def _new_password(from_stdin: bool) -> str:
+    return _password(from_stdin, "New password", twice=True)
+
+
+def _password(from_stdin: bool, what: str, *, twice: bool = False) -> str:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if not sys.stdin.isatty():
         raise InvalidInput("no terminal to ask for a password: give --password-stdin")
-    return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    return str(typer.prompt(what, hide_input=True, confirmation_prompt=twice, err=True))
 
 
 def _emit(body: Mapping[str, Any], as_json: bool, sentence: str) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from api.people import AuditBody, CollectionBody, NewTokenBody, TokenBody, UserBody
 from api.places import chosen
 from catalog import audit_log, login_throttle, row_collections, tokens, users
+from catalog.errors import InvalidInput
 from catalog.record_store import RecordStore
 from query.collection_rule import check_rule
 
@@ -62,6 +63,16 @@ class People(Protocol):
 
     def set_password(self, name: str, password: str) -> Body:
         """Give a user another password; logins with the old one end, failures are forgotten."""
+
+    def me(self) -> Body:
+        """Who asks: name, roles, level.
+
+        Raises:
+            InvalidInput: Nobody in particular.
+        """
+
+    def set_own_password(self, current: str, password: str, /) -> None:
+        """Give who asks another password, by the one until now."""
 
     def set_disabled(self, name: str, disabled: bool) -> Body:
         """Refuse a user and their tokens, or let them in again."""
@@ -130,6 +141,16 @@ class HomePeople:
         login_throttle.forget(self.records, name)
         self._note("user passwd", name)
         return UserBody.of(user).model_dump()
+
+    def me(self) -> Body:
+        """Nobody in particular."""
+        raise InvalidInput(
+            "a home asks nobody who they are: name the user, or give --server for yourself"
+        )
+
+    def set_own_password(self, _current: str, _password: str, /) -> None:
+        """Not without being somebody."""
+        self.me()
 
     def set_disabled(self, name: str, disabled: bool) -> Body:
         """Refuse a user, or let them in again."""
@@ -229,6 +250,17 @@ class ServerPeople:
     def set_password(self, name: str, password: str) -> Body:
         """Give a user another password."""
         return self._change(name, password=password)
+
+    def me(self) -> Body:
+        """Who asks."""
+        me = self.server.call("GET", "/v1/me")
+        if not me["name"]:
+            raise InvalidInput("this server asks nobody who they are: name the user")
+        return me
+
+    def set_own_password(self, current: str, password: str, /) -> None:
+        """Give who asks another password."""
+        self.server.call("PUT", "/v1/me/password", {"current": current, "password": password})
 
     def set_disabled(self, name: str, disabled: bool) -> Body:
         """Refuse a user, or let them in again."""

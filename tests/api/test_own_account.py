@@ -1,6 +1,7 @@
 """What users do with their own account, and what the audit log says of changes to accounts."""
 
 import base64
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -85,6 +86,26 @@ def test_one_s_own_password(served: Served) -> None:
     kept = str([vars(entry) for entry in audit_log.entries(served.records, limit=1000)])
     assert OLD not in kept
     assert NEW not in kept
+
+
+def test_one_s_own_password_by_command(served: Served, tmp_path: Path) -> None:
+    """Both are lines of standard input; without a server, and where it asks nobody, nobody is I."""
+    users.add(served.records, "hans", ["datauser"], OLD)
+    _, token = tokens.create(served.records, "hans", "t", "read", timedelta(days=1))
+    passwd = ["user", "passwd", "--password-stdin"]
+    there = {"FRAMESIFT_SERVER": served.url, "FRAMESIFT_TOKEN": token}
+    wrong = framesift(tmp_path, *passwd, stdin=f"wrong\n{NEW}\n", variables=there)
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (1, "", 1)
+    assert served.login("hans", OLD) == 200
+    done = framesift(tmp_path, *passwd, "--json", stdin=f"{OLD}\n{NEW}\n", variables=there)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["name"] == "hans"
+    assert (served.login("hans", OLD), served.login("hans", NEW)) == (401, 200)
+    here = framesift(served.home, *passwd, stdin=f"{NEW}\n{OLD}\n")
+    assert here.stderr.startswith("error: a home asks nobody who they are")
+    with serving(served.home) as (url, _):
+        nobody = framesift(tmp_path, "--server", url, *passwd, stdin=f"{NEW}\n{OLD}\n")
+    assert nobody.stderr == "error: this server asks nobody who they are: name the user\n"
 
 
 def test_guesses_at_the_password_are_slowed_down(served: Served) -> None:
