@@ -15,7 +15,7 @@ import polars as pl
 import psycopg
 
 from benchmarks.query_statements import SAMPLE, SHARE, SIX_TABLES
-from catalog.ducklake import _extension
+from catalog.extensions import file_of
 from tests.postgres_server import PostgresServer
 
 Rows = list[tuple[Any, ...]]
@@ -178,7 +178,7 @@ class Sqlite(Peer):
         """Write the file."""
         path = folder / "wide.sqlite"
         with duckdb.connect() as connection:
-            connection.execute(f"LOAD '{_extension('sqlite_scanner')}'")
+            connection.execute(f"LOAD '{file_of('sqlite_scanner')}'")
             connection.execute(f"ATTACH '{data}' AS data (READ_ONLY)")
             connection.execute(f"ATTACH '{path}' AS copy (TYPE sqlite)")
             connection.execute("CREATE TABLE copy.wide AS FROM data.wide")
@@ -200,7 +200,7 @@ class PostgresWide(Peer):
         """Copy the frames into a database of their own."""
         self.url = server.url(server.new_database())
         with duckdb.connect() as connection:
-            connection.execute(f"LOAD '{_extension('postgres_scanner')}'")
+            connection.execute(f"LOAD '{file_of('postgres_scanner')}'")
             connection.execute(f"ATTACH '{data}' AS data (READ_ONLY)")
             connection.execute(f"ATTACH '{self.url}' AS copy (TYPE postgres)")
             self.load(connection)

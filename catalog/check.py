@@ -13,9 +13,9 @@ import duckdb
 
 from catalog import discover_views
 from catalog.discover_views import tag_columns
-from catalog.ducklake import quoted
 from catalog.lake_functions import commits, data_files, files_on_disk, orphans, row_counts
 from catalog.lake_tables import CLASS_PIXELS, FILES, FRAME_TAGS
+from catalog.quoting import quoted
 from catalog.store import DISCOVER, LAKE, CatalogStore
 
 AUTHOR = "check"

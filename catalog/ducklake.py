@@ -1,4 +1,4 @@
-"""What knows DuckLake and DuckDB's extensions: opening a catalog's connection, and its errors.
+"""What knows DuckLake: opening a catalog's connection, and its errors.
 
 A connection is DuckDB in this process with the catalog attached as LAKE. A reader's is locked down:
 it reaches no file outside the catalog's data and changes no setting.
@@ -8,9 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import duckdb
@@ -22,8 +20,10 @@ from catalog.errors import (
     InvalidInput,
     StorageError,
 )
+from catalog.extensions import Extensions
 from catalog.location import CatalogLocation
 from catalog.postgres import Postgres
+from catalog.quoting import quoted
 from catalog.s3_prefix import S3Keys, S3Prefix
 from catalog.spill_folder import new_spill_folder
 
@@ -49,7 +49,7 @@ SAFE = {
     "allow_unsigned_extensions": "false",
     "allow_community_extensions": "false",
 }
-"""Settings of every connection: no extension but those that are loaded by file path."""
+"""Settings of every connection: no extension but those of catalog.extensions."""
 
 _SQLITE_NEEDS_BYTES = 2**20
 
@@ -100,18 +100,17 @@ class Lake:
         """
         self.location = location
         self._keys: S3Keys | None = None
+        extensions = Extensions(_extensions(location))
+        settings = {**SAFE, **extensions.settings, "temp_directory": new_spill_folder(), **limits}
         try:
-            self.connection = duckdb.connect(
-                ":memory:", config={**SAFE, "temp_directory": new_spill_folder(), **limits}
-            )
+            self.connection = duckdb.connect(":memory:", config=settings)
             if (spill := limits.get("max_temp_directory_size")) is not None:
                 # DuckDB 1.5.5 shows it as given above, and keeps to it only as set here.
                 self.connection.execute(f"SET max_temp_directory_size = '{quoted(spill)}'")
         except duckdb.Error as error:
             raise InvalidInput(f"catalog limits {limits}: {one_line(error)}") from error
         try:
-            for name in _extensions(location):
-                self.connection.execute(f"LOAD '{_extension(name)}'")
+            extensions.load(self.connection)
             # A commit that another one got ahead of must fail: DuckLake would commit the same rows
             # once more, and an fkey that both replaced would be there twice.
             self.connection.execute("SET GLOBAL ducklake_max_retry_count = 0")
@@ -255,11 +254,6 @@ def newest_snapshot(cursor: duckdb.DuckDBPyConnection) -> int:
     return int(row[0]) if row else 0
 
 
-def quoted(text: object) -> str:
-    """The text as it stands between single quotes in SQL."""
-    return str(text).replace("'", "''")
-
-
 def one_line(error: duckdb.Error) -> str:
     """DuckDB's message in one line of bounded length."""
     return " ".join(str(error).split())[:400]
@@ -341,20 +335,3 @@ def _extensions(location: CatalogLocation) -> list[str]:
     sql = "postgres_scanner" if isinstance(location.metadata, Postgres) else "sqlite_scanner"
     http = ["httpfs"] if isinstance(location.data, S3Prefix) else []
     return [sql, *http, "ducklake"]
-
-
-def _extension(name: str) -> str:
-    try:
-        package: Any = files(f"duckdb_extension_{name}")
-    except ModuleNotFoundError as error:
-        raise InvalidInput(
-            f"DuckDB's extension {name} is not installed here: pip install 'framesift[team]'"
-        ) from error
-    path = package / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
-    if not path.is_file():
-        raise StorageError(
-            f"DuckDB's extension {name} for version {duckdb.__version__} is not installed: "
-            "run 'make setup' again",
-            str(path),
-        )
-    return quoted(path)

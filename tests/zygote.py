@@ -182,6 +182,11 @@ if __name__ == "__main__":
 
     for name in _IMPORTED:
         importlib.import_module(name)
+    from catalog.extensions import Extensions
+
+    needed = Extensions(["sqlite_scanner", "ducklake"])
+    with duckdb.connect(config=needed.settings | {"threads": 1}) as connection:
+        needed.load(connection)  # and so children do not check them
     # Its thread would not be there in a fork, which would wait for its end.
     duckdb.default_connection().close()
     gc.freeze()  # or each child goes through all that was imported, at its end: 0.6 s

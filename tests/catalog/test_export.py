@@ -1,7 +1,6 @@
 """Exports: what other engines read is what the catalog holds."""
 
 import random
-from importlib.resources import files
 from pathlib import Path
 
 import duckdb
@@ -14,6 +13,7 @@ from catalog import export as export_module
 from catalog import families
 from catalog.errors import AlreadyExists, NotFound, StorageError
 from catalog.export import Export, export_iceberg, export_parquet
+from catalog.extensions import file_of
 from catalog.frames import register
 from catalog.lake_tables import FILES_COLUMNS
 from catalog.store import CatalogStore
@@ -106,9 +106,7 @@ def _read(format_: str, folder: Path, done: Export) -> list[pa.Table]:
     catalog.close()
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     for name in ("avro", "iceberg"):
-        package = files(f"duckdb_extension_{name}")
-        path = package / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
-        connection.execute(f"LOAD '{path}'")
+        connection.execute(f"LOAD '{file_of(name)}'")
     by_duckdb = connection.execute("SELECT * FROM iceberg_scan(?)", [done.opened_by])
     return [by_pyiceberg, by_duckdb.to_arrow_table()]
 

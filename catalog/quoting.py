@@ -1,0 +1,6 @@
+"""Texts as SQL writes them."""
+
+
+def quoted(text: object) -> str:
+    """A text as it stands between single quotes."""
+    return str(text).replace("'", "''")
