@@ -1,5 +1,6 @@
 """Who asks, and what they may do: roles, scopes, and what each route needs."""
 
+import hashlib
 from dataclasses import dataclass
 
 from catalog.errors import NotAllowed
@@ -22,6 +23,7 @@ class Caller:
         scope: What the token may do at most, of catalog.tokens.SCOPES.
         logged_in: Whether it came by a password, and not by a token that was made to be kept.
         rules: Of the user's collections, where the roles do not see every row.
+        account: Tells users apart who had the same name one after the other.
     """
 
     user: str
@@ -29,6 +31,14 @@ class Caller:
     scope: str
     logged_in: bool
     rules: tuple[str, ...] = ()
+    account: str = ""
+
+    @property
+    def view(self) -> str:
+        """Who sees which rows: what was answered to one view is not for another."""
+        rows = "\0".join(self.rules).encode()
+        seen = "all" if self.sees_all else hashlib.sha256(rows).hexdigest()
+        return f"{self.user} {self.account} {seen}"
 
     @property
     def level(self) -> str:
@@ -97,7 +107,9 @@ WHO_IS_WHO = ("/v1/users", "/v1/tokens", "/v1/collections", "/v1/me")
 LOGIN = "/auth/v1/token"
 """Path by which a name and password become a token."""
 
-DISCOVER = ("/auth/v1", "/db2whrest/v1", "/policyengine/v1", "/connmgr/v1")
+DISCOVER = (
+    "/auth/v1", "/db2whrest/v1", "/policyengine/v1", "/connmgr/v1", "/api/application/v1",
+)  # fmt: skip
 """Spectrum Discover's services, whose clients may send name and password with every request."""
 
 _READ_BY_POST = frozenset(

@@ -180,7 +180,8 @@ class Gate:
     async def _caller(
         self, records: RecordStore, user: User, scope: str, logged_in: bool
     ) -> Caller:
-        caller = Caller(user.name, frozenset(user.roles), scope, logged_in)
+        account = f"{user.id} {user.created.isoformat()}"
+        caller = Caller(user.name, frozenset(user.roles), scope, logged_in, account=account)
         if caller.sees_all:
             return caller
         rules = await anyio.to_thread.run_sync(

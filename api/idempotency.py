@@ -76,9 +76,9 @@ class Idempotency:
             )
             return
         records: RecordStore = scope["app"].state.workspace.records
-        user = scope["state"]["passage"].caller.user
+        view = scope["state"]["passage"].caller.view
         asked = b"\0".join((scope["path"].encode(), scope["query_string"], body))
-        keyed = Keyed.of(user, given, asked)
+        keyed = Keyed.of(view, given, asked)
         held = await run_in_threadpool(kept_answers.begin, records, keyed)
         if held is not None:
             await _again(held, keyed)(scope, receive, send)

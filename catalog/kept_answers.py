@@ -22,7 +22,7 @@ class Keyed:
     """A request with a key.
 
     Attributes:
-        key: Of user and key.
+        key: Of who asks and key.
         digest: Of what is asked.
     """
 
@@ -30,10 +30,10 @@ class Keyed:
     digest: str
 
     @classmethod
-    def of(cls, user: str, given: str, asked: bytes) -> "Keyed":
-        """The request that a user gave a key."""
+    def of(cls, who: str, given: str, asked: bytes) -> "Keyed":
+        """The request that somebody gave a key."""
         secret = given.encode()
-        key = hashlib.sha256(user.encode() + b"\0" + secret).hexdigest()
+        key = hashlib.sha256(who.encode() + b"\0" + secret).hexdigest()
         return cls(key, hmac.new(secret, asked, hashlib.sha256).hexdigest())
 
 

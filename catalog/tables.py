@@ -172,7 +172,7 @@ class KeptAnswer(Base):
     __tablename__ = "kept_answers"
     __table_args__ = (Index("kept_answers_by_until", "until"),)
 
-    # SHA-256 of user and key.
+    # SHA-256 of who asks and key.
     key: Mapped[str] = mapped_column(String(64), primary_key=True)
     # HMAC of the request by the client's key, which is kept nowhere: a body may hold a password.
     digest: Mapped[str] = mapped_column(String(64))

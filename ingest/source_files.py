@@ -33,8 +33,8 @@ _SOURCE_FAILS = (
 )  # fmt: skip
 """What a disk or mount that is gone answers: no fault of the file."""
 
-_GONE = (errno.ENOENT, errno.ENOTDIR, errno.EXDEV)
-"""Removed, or made a link to elsewhere, while it was listed."""
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.EXDEV, errno.ELOOP)
+"""Removed, or made a link to elsewhere or nowhere, while it was listed."""
 
 _FILES = (stat.S_IFREG, stat.S_IFLNK)
 """What is listed; a link among them is one that leads elsewhere."""

@@ -11,12 +11,16 @@ sqlglot has no Db2 dialect. Taken from Db2's SQL reference as summarised with ea
     CHAR(x)                                           a cast, where MySQL's CHAR(n) is CHR(n)
 """
 
+import logging
 from collections.abc import Collection
 from typing import Any, ClassVar
 
 from sqlglot import exp, generator, parser, tokens
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 from sqlglot.tokenizer_core import Token, TokenType
+
+# It writes parts of statements to stderr; their errors say what is wrong with them.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 CAST_FUNCTIONS: dict[str, str] = {
     "INT": "INTEGER",

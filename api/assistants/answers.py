@@ -77,8 +77,7 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
     )
     with workspace.catalog.reading(report.snapshot) as cursor:
         columns = [column for column in tag_columns(cursor) if column.tag not in names]
-        # What values a tag may have says something of rows that this caller may not see.
-        given = kinds(cursor) if desk.caller.sees_all else {}
+        given = kinds(cursor)
     tags = [
         {"tag": column.tag, "type": column.type.lower()}
         | ({"values": list(given[column.tag].allowed)} if column.tag in given else {})

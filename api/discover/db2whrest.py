@@ -52,10 +52,10 @@ async def _answer(
     request: Request, workspace: Workspace, tasks: Tasks, wanted: Format | None = None
 ) -> Response:
     statement, format_ = await statement_of(request), wanted or accepted_format(request)
-    user: str = request.state.passage.caller.user
+    view: str = request.state.passage.caller.view
 
     def later(cancellation: Cancellation) -> tuple[Task, Response]:
-        task = tasks.adopt(user, CONTENT_TYPES[format_], cancellation)
+        task = tasks.adopt(view, CONTENT_TYPES[format_], cancellation)
         return task, accepted(request, task)
 
     return SqlResponse(workspace, statement, format_, refusal, later)

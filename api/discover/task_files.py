@@ -1,7 +1,7 @@
 """Results of asynchronous tasks as files: bounded, shared by all workers, safe from their end.
 
     <id>.part      being written; whoever writes it holds a lock on it, which ends with the process
-    <id>.result    complete: a line of JSON with user, status and content type, then the body
+    <id>.result    complete: a line of JSON with view, status and content type, then the body
 
 A .part without a lock was left by a process that ended: whoever sees it first makes it the result
 of a task that failed.
@@ -67,13 +67,13 @@ class Output:
         id: The task's.
     """
 
-    def __init__(self, folder: Path, user: str, content_type: str, most_bytes: int) -> None:
+    def __init__(self, folder: Path, view: str, content_type: str, most_bytes: int) -> None:
         """Begin a new one.
 
         Raises:
             StorageError: The folder cannot be written.
         """
-        self.id, self._user = str(uuid.uuid4()), user
+        self.id, self._view = str(uuid.uuid4()), view
         self._part, self._done = folder / f"{self.id}.part", folder / f"{self.id}.result"
         self._left = most_bytes
         self._most = most_bytes
@@ -82,7 +82,7 @@ class Output:
             # Without a buffer: what a full disk refused must not be tried again at the end.
             self._file = self._part.open("xb", buffering=0)
             fcntl.flock(self._file, fcntl.LOCK_EX)
-            _write_all(self._file, _head(user, 200, content_type))
+            _write_all(self._file, _head(view, 200, content_type))
         except OSError as error:
             raise _refused(error, self._part) from error
 
@@ -103,7 +103,7 @@ class Output:
 
     def replace(self, status: int, body: str) -> None:
         """Have this as the whole result, in JSON, whatever was written before."""
-        _rewrite(self._file, self._user, status, body)
+        _rewrite(self._file, self._view, status, body)
 
     def finish(self) -> None:
         """Show the result to everybody."""
@@ -128,8 +128,8 @@ class TaskFiles:
         self.folder, self.limits = folder, limits
         self._swept = 0.0
 
-    def new(self, user: str, content_type: str) -> Output:
-        """The output of a new task of that user.
+    def new(self, view: str, content_type: str) -> Output:
+        """The output of a new task that was asked for with that view (api.callers).
 
         Raises:
             StorageError: The folder cannot be written.
@@ -137,14 +137,14 @@ class TaskFiles:
         if time.monotonic() - self._swept > _SWEEP_S:
             self._swept = time.monotonic()
             self.sweep()
-        return Output(self.folder, user, content_type, self.limits.result_bytes)
+        return Output(self.folder, view, content_type, self.limits.result_bytes)
 
-    def owner(self, task: str) -> str | None:
-        """Whose task it is; None where there is none."""
+    def view(self, task: str) -> str | None:
+        """With which view it was asked for; None where there is none."""
         for suffix in (".part", ".result"):  # in this order: the one becomes the other
             try:
                 with (self.folder / f"{task}{suffix}").open("rb") as file:
-                    return _user(file)
+                    return _view(file)
             except OSError:
                 continue
         return None
@@ -163,7 +163,7 @@ class TaskFiles:
                 return True
             # It may have become the result since it was opened, or another took care of it.
             if part.exists():
-                _rewrite(file, _user(file), 500, failure(_LOST))
+                _rewrite(file, _view(file), 500, failure(_LOST))
                 part.rename(part.with_suffix(".result"))
             return False
 
@@ -220,22 +220,22 @@ def _results(folder: Path) -> Iterator[tuple[float, int, Path]]:
         yield found.st_mtime, found.st_size, path
 
 
-def _head(user: str, status: int, content_type: str) -> bytes:
-    head = {"user": user, "status": status, "content_type": content_type}
+def _head(view: str, status: int, content_type: str) -> bytes:
+    head = {"view": view, "status": status, "content_type": content_type}
     return json.dumps(head).encode() + b"\n"
 
 
-def _user(file: IO[bytes] | FileIO) -> str:
+def _view(file: IO[bytes] | FileIO) -> str:
     try:
-        return str(json.loads(file.readline())["user"])
+        return str(json.loads(file.readline())["view"])
     except (ValueError, KeyError, TypeError):  # it ended before it began
         return ""
 
 
-def _rewrite(file: FileIO, user: str, status: int, body: str) -> None:
+def _rewrite(file: FileIO, view: str, status: int, body: str) -> None:
     # Cut off last: whoever looks at the first line meanwhile finds the old one or the new one.
     file.seek(0)
-    _write_all(file, _head(user, status, _JSON) + body.encode("utf-8", "replace"))
+    _write_all(file, _head(view, status, _JSON) + body.encode("utf-8", "replace"))
     file.truncate()
 
 

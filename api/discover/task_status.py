@@ -46,22 +46,22 @@ async def get_sql_query_async(
 @router.get("/task_status/{task}")
 async def task_status(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """303 while the task runs, then what its request would have been answered."""
-    found = await run_in_threadpool(_look, task, tasks, caller.user)
+    found = await run_in_threadpool(_look, task, tasks, caller.view)
     return streamed(found) if isinstance(found, Result) else found
 
 
 @router.get("/task_status/{task}/peek")
 async def peek(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """The status alone."""
-    found = await run_in_threadpool(_look, task, tasks, caller.user)
+    found = await run_in_threadpool(_look, task, tasks, caller.view)
     if not isinstance(found, Result):
         return found
     found.body.close()
     return in_json({"status": "complete" if found.status < 400 else "failed"}, found.status)
 
 
-def _look(task: str, tasks: Tasks, user: str) -> Result | Response:
-    if is_task(task) and tasks.files.owner(task) == user:
+def _look(task: str, tasks: Tasks, view: str) -> Result | Response:
+    if is_task(task) and tasks.files.view(task) == view:
         if tasks.files.running(task):
             # No Location: clients would follow it, at once and again and again.
             return in_json({"status": "running"}, 303)

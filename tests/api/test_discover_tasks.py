@@ -5,12 +5,14 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -187,6 +189,41 @@ def test_a_statement_that_takes_more_than_ten_seconds(catalogued: Path, tmp_path
         assert done.headers["content-type"] == "text/csv; charset=utf-8"
 
 
+def test_nobody_waits_for_a_task_whose_address_did_not_go_out(
+    catalogued: Path, tmp_path: Path
+) -> None:
+    """A client that leaves while its 202 stands behind an answer that it does not read."""
+    home = copy_home(catalogued, tmp_path)
+    with (
+        serving(home, variables={"FRAMESIFT_WRITE_TIMEOUT_S": "300"}) as (url, _),
+        socket.socket() as client,
+    ):
+        place = urlsplit(url)
+        # As little room on the way as there can be: the first answer has 500 kB.
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        client.connect((place.hostname, place.port))
+        client.sendall(
+            b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            b"POST /db2whrest/v1/sql_query HTTP/1.1\r\nHost: localhost\r\n"
+            + f"Content-Length: {len(ENDLESS)}\r\n\r\n{ENDLESS}".encode()
+        )
+        tasks = home / "tasks"
+        wait_until(lambda: tasks.exists() and list(tasks.iterdir()) != [])
+        time.sleep(0.5)
+        client.close()
+        wait_until(lambda: 'statements{state="running"} 0' in httpx.get(f"{url}/metrics").text)
+        wait_until(lambda: list(tasks.iterdir()) == [])
+
+
+def wait_until(there: Callable[[], bool]) -> None:
+    """Wait until something is so, for a minute at most."""
+    until = time.monotonic() + 60
+    while not there():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_server_that_ends_leaves_no_task_running(home: Path, how: signal.Signals) -> None:
     """Stopped or killed: the next server says that its tasks have failed, and keeps results."""
@@ -215,17 +252,17 @@ def test_a_result_is_written_aside(tmp_path: Path) -> None:
         going.wait(10)
 
     task = tasks.start("anna", "text/csv", work)
-    assert (tasks.files.owner(task.id), tasks.files.running(task.id)) == ("anna", True)
+    assert (tasks.files.view(task.id), tasks.files.running(task.id)) == ("anna", True)
     assert tasks.files.result(task.id) is None
     going.set()
     task.future.result(10)
-    assert (tasks.files.owner(task.id), tasks.files.running(task.id)) == ("anna", False)
+    assert (tasks.files.view(task.id), tasks.files.running(task.id)) == ("anna", False)
     found = tasks.files.result(task.id)
     assert found is not None
     with found.body as body:
         assert (found.status, found.content_type, found.length) == (200, "text/csv", 4)
         assert body.read() == b"0,1\n"
-    assert tasks.files.owner(UNKNOWN) is None
+    assert tasks.files.view(UNKNOWN) is None
     tasks.close()
 
 

@@ -43,6 +43,10 @@ def test_pictures(catalogued: Path, tmp_path: Path) -> None:
             assert answer.status_code == 422
             assert "SQLite" not in answer.text
         file.unlink()
+        file.symlink_to(file.name)  # in a circle
+        for path in asked:
+            assert client.get(path).status_code == 404
+        file.unlink()
         file.symlink_to("kept.png")
         assert client.get(asked[0]).content == kept.read_bytes()
         folder, elsewhere = file.parent, tmp_path / "elsewhere"

@@ -1,0 +1,92 @@
+"""What an asynchronous statement found is for who asked, while they still see the same rows."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from api.settings import Settings
+from catalog import tokens, users
+from tests.pipeline.homes import copy_home
+
+ASYNC = "/db2whrest/v1/sql_query_async"
+STATEMENT = "select filename from metaocean fetch first 3 rows only"
+
+
+@pytest.fixture
+def client(catalogued: Path, tmp_path: Path) -> Iterator[TestClient]:
+    """A server that asks who they are; its requests come from its admin."""
+    app = create_app(Settings(home=copy_home(catalogued, tmp_path), cache=None))
+    with TestClient(app) as client:
+        root = users.add(app.state.workspace.records, "root", ["admin"], None)
+        header = f"Bearer {tokens.log_in(app.state.workspace.records, root)}"
+        client.headers["authorization"] = header
+        yield client
+
+
+def add_user(client: TestClient, name: str, role: str) -> dict[str, str]:
+    """A new user, and the header that lets them in."""
+    body = {"name": name, "roles": [role]}
+    assert client.post("/v1/users", json=body).status_code == 201
+    made = client.post("/v1/tokens", json={"user": name, "name": "t", "scope": "write"})
+    return {"Authorization": f"Bearer {made.json()['token']}"}
+
+
+def task_of(client: TestClient, header: dict[str, str]) -> str:
+    """Where the result of a user's task is, which is done."""
+    place = client.post(ASYNC, content=STATEMENT, headers=header).headers["location"]
+    until = time.monotonic() + 60
+    while client.get(place, headers=header, follow_redirects=False).status_code == 303:
+        assert time.monotonic() < until
+    return place
+
+
+def look(client: TestClient, place: str, header: dict[str, str]) -> Any:
+    """Status and rows."""
+    answer = client.get(place, headers=header)
+    peeked = client.get(f"{place}/peek", headers=header)
+    assert peeked.status_code == answer.status_code
+    return answer.status_code, answer.text.count("\n") if answer.status_code == 200 else 0
+
+
+def test_a_collection_that_was_withdrawn(client: TestClient) -> None:
+    """And its result is there again when it is given back."""
+    zoe = add_user(client, "zoe", "datauser")
+    rule = {"name": "all", "rule": "size > 0"}
+    assert client.post("/v1/collections", json=rule).status_code == 201
+    assert client.put("/v1/collections/all/users/zoe").status_code == 200
+    place = task_of(client, zoe)
+    assert look(client, place, zoe) == (200, 3)
+    assert client.delete("/v1/collections/all/users/zoe").status_code == 200
+    assert look(client, place, zoe) == (404, 0)
+    assert client.put("/v1/collections/all/users/zoe").status_code == 200
+    assert look(client, place, zoe) == (200, 3)
+
+
+def test_a_role_that_was_taken(client: TestClient) -> None:
+    """Who saw everything sees the rows of collections now."""
+    gus = add_user(client, "gus", "dataadmin")
+    place = task_of(client, gus)
+    assert look(client, place, gus) == (200, 3)
+    assert client.patch("/v1/users/gus", json={"roles": ["datauser"]}).status_code == 200
+    assert look(client, place, gus) == (404, 0)
+
+
+def test_another_user_of_the_same_name(client: TestClient) -> None:
+    """They are nobody's heir: neither of a task, nor of an answer that was kept by its key."""
+    old = add_user(client, "gus", "dataadmin")
+    place = task_of(client, old)
+    keyed = {"Idempotency-Key": "one"}
+    wanted = {"name": "mine"}
+    made = client.post("/v1/datasets", json=wanted, headers=old | keyed)
+    assert made.status_code == 201, made.text
+    assert client.delete("/v1/users/gus").status_code == 204
+    new = add_user(client, "gus", "dataadmin")
+    assert look(client, place, new) == (404, 0)
+    again = client.post("/v1/datasets", json=wanted, headers=new | keyed)
+    assert "idempotency-replayed" not in again.headers
+    assert again.status_code == 201
