@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
+from catalog.policy_tables import Policy
 from catalog.record_store import RecordStore
+from catalog.tables import Dataset, Job
 from catalog.user_tables import Token, User
 
 if TYPE_CHECKING:
@@ -129,6 +131,8 @@ def set_disabled(records: RecordStore, name: str, disabled: bool) -> User:
 def remove(records: RecordStore, name: str) -> None:
     """Remove a user and their tokens; what the audit log says of them stays.
 
+    What they made belongs to nobody from here on: a later user of the name is no heir.
+
     Raises:
         NotFound: There is no such user.
         InvalidInput: No admin would be left.
@@ -137,6 +141,8 @@ def remove(records: RecordStore, name: str) -> None:
         user = get(session, name)
         with _an_admin_left(session, user):
             session.delete(user)
+            for kind in (Dataset, Job, Policy):
+                session.execute(update(kind).where(kind.owner == name).values(owner=""))
 
 
 def with_password(records: RecordStore, name: str, password: str) -> User | None:

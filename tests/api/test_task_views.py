@@ -77,14 +77,15 @@ def test_a_role_that_was_taken(client: TestClient) -> None:
 
 
 def test_another_user_of_the_same_name(client: TestClient) -> None:
-    """They are nobody's heir: neither of a task, nor of an answer that was kept by its key."""
+    """They are nobody's heir: of a task, of an answer that was kept by its key, of a dataset."""
     old = add_user(client, "gus", "dataadmin")
     place = task_of(client, old)
     keyed = {"Idempotency-Key": "one"}
     wanted = {"name": "mine"}
     made = client.post("/v1/datasets", json=wanted, headers=old | keyed)
-    assert made.status_code == 201, made.text
+    assert (made.status_code, made.json()["owner"]) == (201, "gus")
     assert client.delete("/v1/users/gus").status_code == 204
+    assert client.get("/v1/datasets/mine").json()["owner"] == ""
     new = add_user(client, "gus", "dataadmin")
     assert look(client, place, new) == (404, 0)
     again = client.post("/v1/datasets", json=wanted, headers=new | keyed)
