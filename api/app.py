@@ -12,6 +12,7 @@ from api.assistants.endpoint import PATH, Endpoint, answers_assistants
 from api.body_limit import BodyLimit
 from api.compression import Compression
 from api.discover import (
+    application_keys,
     applications,
     auth,
     buckets,
@@ -88,6 +89,7 @@ ROUTERS = (
     policies.router,
     regexes.router,
     applications.router,
+    application_keys.router,
     connections.router,
     discover_scans.router,
     classes.router,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from catalog.errors import NotAllowed
 from catalog.tokens import SCOPES
+from catalog.user_tables import User
 
 _HIGHEST = {"admin": "admin", "dataadmin": "write", "collectionadmin": "write", "datauser": "read"}
 """What a role may do at most, of SCOPES."""
@@ -32,6 +33,12 @@ class Caller:
     logged_in: bool
     rules: tuple[str, ...] = ()
     account: str = ""
+
+    @classmethod
+    def of(cls, user: User, scope: str, *, logged_in: bool) -> "Caller":
+        """A user, by a token of that scope; whose rules are not looked up."""
+        account = f"{user.id} {user.created.isoformat()}"
+        return cls(user.name, frozenset(user.roles), scope, logged_in, account=account)
 
     @property
     def view(self) -> str:

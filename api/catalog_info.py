@@ -9,9 +9,11 @@ from catalog.frames import info
 def info_of(workspace: Workspace) -> dict[str, Any]:
     """Folders, the newest snapshot, and the numbers of files, frames, tags and records."""
     found, records = info(workspace.catalog), workspace.records
+    home, cache = str(workspace.home), str(workspace.cache)
     return {
-        "home": str(workspace.home),
-        "cache": str(workspace.cache),
+        # The machine's folders are no matter of who sees some rows only.
+        "home": "" if records.user else home,
+        "cache": "" if records.user else cache,
         "snapshot": found.snapshot,
         "files": found.files,
         "frames": found.frames,

@@ -9,16 +9,19 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from api.callers import DISCOVER, below
 from api.methods import allow
 from api.request_id import request_id
+from api.wrong_request import explained
 from catalog.errors import (
     AlreadyExists,
     BadFile,
     BodyTooLarge,
     CatalogBusy,
     CatalogDamaged,
+    CollectionFails,
     EngineFailed,
     FramesiftError,
     InvalidInput,
@@ -51,6 +54,7 @@ STATUSES: dict[type[FramesiftError], int] = {
     BadFile: 422,
     CatalogBusy: 503,
     CatalogDamaged: 500,
+    CollectionFails: 500,
     StorageError: 507,
     SourceFails: 502,
     JobFailed: 500,
@@ -135,10 +139,7 @@ def add_handlers(app: FastAPI) -> None:
     async def _request(request: Request, error: RequestValidationError) -> JSONResponse:
         if (wrong := _wrong_body(request, error)) is not None:
             return wrong
-        found = error.errors()[0]
-        place = ".".join(str(part) for part in found["loc"])
-        message = str(found["msg"]).removeprefix("Value error, ")
-        return problem(422, "InvalidRequest", f"{place}: {message}")
+        return problem(422, "InvalidRequest", explained(request, error.errors()[0]))
 
     @app.exception_handler(UnicodeEncodeError)
     async def _half_a_character(_request: Request, _error: UnicodeEncodeError) -> JSONResponse:
@@ -148,6 +149,8 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> JSONResponse:
+        if isinstance(error.__cause__, ClientDisconnect):
+            raise error.__cause__  # the framework takes it for a body that cannot be parsed
         headers = error.headers
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             headers = {"Allow": allow(request.scope)}  # of all the path's routes, not of one

@@ -3,7 +3,10 @@
 One piece of middleware for every document below /v1: the ETag is of the bytes that are answered.
 """
 
+import asyncio
 import hashlib
+import re
+from http import HTTPStatus
 
 from fastapi.responses import Response
 from starlette.datastructures import Headers, MutableHeaders
@@ -11,11 +14,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers import below
 from api.errors import problem
+from api.methods import allow
 
 _CHANGING = ("PUT", "PATCH", "DELETE")
 _MOST_BYTES = 8 * 2**20
 """Of a document with an ETag; a longer one goes out as it comes."""
 
+_TAG = re.compile(r'"[^"]*"')
 _OF_UNCHANGED = ("ETag", "Cache-Control", "Vary", "Content-Type")
 
 _OF_REQUEST = (b"content-length", b"content-type", b"transfer-encoding", b"range")
@@ -28,8 +33,7 @@ def etag_of(content: bytes) -> str:
 
 def names(header: str, etag: str) -> bool:
     """Whether If-None-Match or If-Match names an ETag of ours, all of which are strong."""
-    tags = [tag.strip().removeprefix("W/") for tag in header.split(",")]
-    return etag in tags or header.strip() == "*"
+    return etag in _TAG.findall(header) or header.strip() == "*"
 
 
 class ETags:
@@ -50,7 +54,7 @@ class ETags:
             await self._app(scope, receive, _Tagged(scope, receive, send, known).send)
             return
         expected = headers.get("if-match")
-        if expected is not None and scope["method"] in _CHANGING:
+        if expected is not None and _changes(scope):
             held = await self._current(scope)
             if held is None or not names(expected, held):
                 why = "If-Match: the resource is another one by now; GET it, and decide anew"
@@ -59,25 +63,55 @@ class ETags:
         await self._app(scope, receive, send)
 
     async def _current(self, scope: Scope) -> str | None:
-        """The ETag that a GET of the same path would have; None where that is no document."""
+        """The ETag that a GET of the same path would have.
+
+        Empty where what it answers has none, as streams have; None where there is nothing.
+        """
         kept = [
             (name, value)
             for name, value in scope["headers"]
             if name not in _OF_REQUEST and not name.startswith(b"if-")
         ]
         asked = {**scope, "method": "GET", "headers": kept, "query_string": b""}
-        found: list[str | None] = []
+        empty = _Empty()
+        try:
+            await self._app(asked, empty.receive, _Tagged(asked, empty.receive, _look, "").send)
+        except _Seen as seen:
+            return seen.etag
+        return None
 
-        async def nothing() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def look(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                ok = message["status"] == 200
-                found.append(Headers(raw=message["headers"]).get("etag") if ok else None)
+def _changes(scope: Scope) -> bool:
+    """Whether a request would change something: the path takes its method."""
+    return scope["method"] in _CHANGING and scope["method"] in allow(scope).split(", ")
 
-        await self._app(asked, nothing, _Tagged(asked, nothing, look, "").send)
-        return found[0] if found else None
+
+class _Seen(Exception):
+    """Enough of an answer, which ends here: bodies may be long, and streams have no end."""
+
+    def __init__(self, etag: str | None) -> None:
+        super().__init__()
+        self.etag = etag
+
+
+async def _look(message: Message) -> None:
+    if message["type"] == "http.response.start":
+        ok = message["status"] == HTTPStatus.OK
+        raise _Seen(Headers(raw=message["headers"]).get("etag", "") if ok else None)
+
+
+class _Empty:
+    """A request without a body, of a client that stays."""
+
+    def __init__(self) -> None:
+        self._given = False
+
+    async def receive(self) -> Message:
+        """The body once; then nothing: who asks on waits, and does not hold up the others."""
+        if self._given:
+            await asyncio.Event().wait()
+        self._given = True
+        return {"type": "http.request", "body": b"", "more_body": False}
 
 
 class _Tagged:
@@ -93,7 +127,7 @@ class _Tagged:
         if message["type"] == "http.response.start":
             headers = Headers(raw=message["headers"])
             is_document = headers.get("content-type", "").startswith("application/json")
-            if message["status"] == 200 and is_document and "etag" not in headers:
+            if message["status"] == HTTPStatus.OK and is_document and "etag" not in headers:
                 self._head = message
                 return
         if self._head is None:

@@ -180,8 +180,7 @@ class Gate:
     async def _caller(
         self, records: RecordStore, user: User, scope: str, logged_in: bool
     ) -> Caller:
-        account = f"{user.id} {user.created.isoformat()}"
-        caller = Caller(user.name, frozenset(user.roles), scope, logged_in, account=account)
+        caller = Caller.of(user, scope, logged_in=logged_in)
         if caller.sees_all:
             return caller
         rules = await anyio.to_thread.run_sync(

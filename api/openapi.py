@@ -12,7 +12,9 @@ from pydantic import BaseModel, Field
 
 from api.callers import DISCOVER, OPEN, below
 from api.idempotency import takes_key
+from api.openapi_discover import tell_answers
 from api.openapi_examples import OF_PICTURES, fill_answers, fill_parameters
+from api.openapi_texts import fill_texts
 
 _CHANGING = ("put", "patch", "delete")
 _PICTURES = ("/v1/images", "/v1/labels", "/v1/overlays")
@@ -44,9 +46,6 @@ class DiscoverProblem(BaseModel):
     reason: str = Field(examples=["('42S22', '[42S22] [IBM][CLI Driver][DB2/LINUXX8664] ...')"])
     status: str = Field(examples=["error"])
 
-
-_DISCOVERS = ("application/json", "text/plain", "text/html")
-"""Content types of Spectrum Discover's answers, where a route does not say which."""
 
 _ERRORS = {
     "400": "What is asked cannot be done so: a name, value, cursor or statement.",
@@ -180,17 +179,21 @@ def _complete(document: dict[str, Any]) -> None:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             _complete_operation(path, method, operation)
-            if below(path, ("/v1",)):
-                if method == "get" and below(path, _PICTURES):
-                    operation["parameters"] += OF_PICTURES
-                fill_parameters(path, operation)
-                fill_answers(operation, schemas)
+            if method == "get" and below(path, _PICTURES):
+                operation["parameters"] += OF_PICTURES
+                answers = operation["responses"]
+                answers["206"]["content"] = answers["200"]["content"]
+            fill_parameters(path, operation)
+            fill_answers(operation, schemas)
+            fill_texts(method, path, operation)
 
 
 def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> None:
     of_discover = below(path, DISCOVER)
     operation["security"] = _security(path, of_discover=of_discover)
     answers = operation["responses"]
+    if of_discover:
+        tell_answers(method, path, answers)
     content = _content("DiscoverProblem" if of_discover else "Problem")
     errors = _errors(path, method) | (_OF_BODIES if "requestBody" in operation else {})
     for status, description in errors.items():
@@ -204,8 +207,6 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
     for status, answer in answers.items():
         if status[0] in "45d":
             answer.setdefault("content", content)
-        elif of_discover and answer.get("content") == {"application/json": {"schema": {}}}:
-            answer["content"] = {kind: {} for kind in _DISCOVERS}
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     if (method, path) in _EXAMPLES:
         body.setdefault("example", _EXAMPLES[method, path])

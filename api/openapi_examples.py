@@ -6,27 +6,39 @@ from typing import Any
 _ETAG = '"5d41402abc4b2a76b9719d911017c592"'
 
 _BY_NAME: Mapping[str, Any] = {
+    "action_id": "DEEPINSPECT",
+    "application": "image",
     "at": 3,
     "before": 42,
     "bins": 20,
+    "bucket": "SizeRange",
     "cluster": "local",
     "command": "train-0",
+    "connection": "nfs1",
     "cursor": "WyJ0YWdzIiwgImJpY3ljbGUiXQ",
     "dataset": "bikes@1",
     "datasource": "a2d2",
     "family": "weather",
     "height": 302,
     "key_column": "filename",
+    "log": ["car"],
     "last-event-id": "33619660e8dc6c05",
     "number": 3,
     "outcome": "403",
+    "policy": "pol2",
+    "prefix": "map_",
     "quality": 85,
+    "regex": "digits",
+    "report": "8a8cd99b-b72c-4297-8d16-7dc2746f76fc",
     "source": "a2d2",
     "split": "train",
+    "table": "duplicates",
+    "task": "d7dfc824-ea4b-4c95-8b46-db822554a7d1",
     "top": 20,
     "user": "anna",
     "who": "anna",
     "width": 480,
+    "zero": ["car"],
 }
 """Of parameters that have no example of their own."""
 
@@ -39,6 +51,9 @@ _BY_PATH: Mapping[tuple[str, str], Any] = {
     ("/v1/policies", "name"): "bikes",
     ("/v1/tags/values", "type"): ["weather=VARCHAR"],
     ("/v1/tags/map", "tag"): "street",
+    ("/policyengine/v1/tags", "tag"): "chargeback",
+    ("/policyengine/v1/policies", "action"): "start",
+    ("/connmgr/v1/scan", "action"): "stop",
 }
 """Of names that stand for something else below each path, the longest first."""
 
@@ -63,13 +78,12 @@ _ANY = {"string": "", "integer": 1, "number": 0.5, "boolean": False, "object": {
 
 
 def fill_parameters(path: str, operation: dict[str, Any]) -> None:
-    """Give every parameter an example that neither has one nor a default or a list of values."""
+    """Give every parameter an example that neither has one nor a default that says something."""
     for parameter in operation.get("parameters", ()):
         schema = parameter["schema"]
-        told = {"example", "examples"} & parameter.keys() or {"examples", "default", "enum"} & (
-            schema.keys()
-        )
-        example = _of_parameter(path, parameter["name"])
+        told = {"example", "examples"} & parameter.keys() or {"examples", "enum"} & schema.keys()
+        told = told or schema.get("default") not in (None, "", [])
+        example = _of_parameter(path, parameter["name"]) or _first_of_parts(schema)
         if not told and example is not None:
             parameter["example"] = example
 
@@ -79,6 +93,12 @@ def _of_parameter(path: str, name: str) -> Any:
         if named == name and (path == above or path.startswith(f"{above}/")):
             return example
     return _BY_NAME.get(name)
+
+
+def _first_of_parts(schema: Mapping[str, Any]) -> Any:
+    """The first value of a list of values that is one of several schemas."""
+    lists = [part["enum"] for part in schema.get("anyOf", ()) if "enum" in part]
+    return lists[0][0] if lists else None
 
 
 def fill_answers(operation: dict[str, Any], schemas: Mapping[str, Any]) -> None:

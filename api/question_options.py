@@ -23,6 +23,9 @@ RangeOption = Annotated[
     typer.Option("--range", help="CLASS=LOWEST:HIGHEST in pixels; repeatable, ends may be open."),
 ]
 WhereOption = Annotated[str | None, typer.Option(help='A condition, such as "car>=10000".')]
+SqlOption = Annotated[
+    str | None, typer.Option("--sql", help="A SELECT with a column fkey: the frames it gives.")
+]
 CameraOption = Annotated[_Texts, typer.Option(help="Camera, such as front_center; repeatable.")]
 SceneOption = Annotated[_Texts, typer.Option(help="Scene; repeatable.")]
 
@@ -51,6 +54,7 @@ class QuestionOptions:
         typer.Option("--time", help="FROM:TO of the recording's start, such as 2018-08:2018-10."),
     ] = None
     where: WhereOption = None
+    sql: SqlOption = None
     camera: CameraOption = None
     scene: SceneOption = None
     question: Annotated[
@@ -79,7 +83,7 @@ def question_of(options: QuestionOptions) -> Question:
     base = _from_file(options.question) if options.question is not None else Question()
     added = {
         "ranges": (*base.ranges, *(LabelRange.parse(text) for text in options.ranges or ())),
-        "where": _both(base.where, options.where),
+        "where": _both(base.where, _both(options.where, _of_statement(options.sql))),
         "condition": _all(base, _conditions(options)),
         "order": tuple(options.order) if options.order else base.order,
         "limit": base.limit if options.limit is None else options.limit,
@@ -119,6 +123,18 @@ def _all(base: Question, added: list[Leaf]) -> Leaf | Group | None:
     if len(found) < 2:
         return found[0] if found else None
     return Group(kind="all", of=tuple(found))
+
+
+def _of_statement(sql: str | None) -> str | None:
+    if sql is None:
+        return None
+    from framesift.errors import InvalidQuestion  # it imports httpx
+    from framesift.question import where_of_statement
+
+    try:
+        return where_of_statement(sql)
+    except InvalidQuestion as error:
+        raise InvalidInput(str(error)) from error
 
 
 def _both(one: str | None, other: str | None) -> str | None:

@@ -7,9 +7,11 @@ may hold anything: statements, names, what somebody took for a place to put a to
 
 import logging
 import time
+from contextlib import suppress
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import unexpected
@@ -108,7 +110,8 @@ class RouteNote:
     """Middleware, the innermost: notes which route a request found.
 
     Requests to one route are counted together. Others hand on copies of a request's scope, and the
-    router writes into the last one.
+    router writes into the last one. What a client left before it had all come is no request, and
+    ends here: nothing was done, and there is nobody to be answered.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -118,7 +121,8 @@ class RouteNote:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, and note the route's template."""
         try:
-            await self._app(scope, receive, send)
+            with suppress(ClientDisconnect):
+                await self._app(scope, receive, send)
         finally:
             template = getattr(scope.get("route"), "path", None)
             if template and "state" in scope:

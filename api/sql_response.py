@@ -100,11 +100,11 @@ class SqlResponse(Response):
             if handed is None:
                 await running
                 return
-            watching.cancel()  # the end of this answer is not the end of the statement
             _detached.add(running)
             running.add_done_callback(_detached.discard)
             await handed(scope, receive, send)
         finally:
+            # At once: the server calls the end of an answer a departure, too.
             watching.cancel()
             if self._task is None:
                 self._cancellation.cancel()
@@ -122,7 +122,7 @@ class SqlResponse(Response):
             if not turn.came.done():
                 came = asyncio.wrap_future(turn.came)
                 await asyncio.wait({came, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not gone.done():
+            if not gone.done() or self._task is not None:  # which ends, whoever is there
                 # Other requests have threads of their own; here every place has one.
                 threads = CapacityLimiter(1)
                 await to_thread.run_sync(self._run, scope, receive, send, limiter=threads)
@@ -151,7 +151,10 @@ class SqlResponse(Response):
         while (await receive())["type"] != "http.disconnect":
             pass
         gone.set_result(None)
-        self._cancellation.cancel()
+        if self._task is None:
+            self._cancellation.cancel()
+        else:
+            self._task.abandon()  # where to ask for it has not gone out
 
     def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         """All of it in one thread, which asks the event loop to send."""

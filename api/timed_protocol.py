@@ -31,6 +31,17 @@ _UNREADABLE = (
     "is not said, or said by Content-Length and Transfer-Encoding both"
 )
 _TOO_LONG = "path, query and headers together are too long; send fewer"
+_UNKNOWN_CODING = (
+    "the body comes in a Transfer-Encoding that is not known here; send it as chunked, or with "
+    "Content-Length"
+)
+_WHY = {
+    HTTPStatus.BAD_REQUEST: _UNREADABLE,
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: _TOO_LONG,
+    HTTPStatus.NOT_IMPLEMENTED: _UNKNOWN_CODING,
+}
+"""What is said of each status that h11 gives."""
+
 _LATE = "the request did not come in time; send it again, and faster"
 
 
@@ -98,10 +109,7 @@ class TimedProtocol(TolerantH11Protocol):
         error = sys.exception()
         status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
         # Of h11's own words none: they repeat what came, and that may be a token.
-        if status == HTTPStatus.BAD_REQUEST:
-            self._refuse(HTTPStatus.BAD_REQUEST, _UNREADABLE)
-        else:
-            self._refuse(HTTPStatus(status), _TOO_LONG)
+        self._refuse(HTTPStatus(status), _WHY.get(HTTPStatus(status), _UNREADABLE))
 
     def _watch_input(self, *, begun: bool) -> None:
         """Have a timer for what is awaited of the client.

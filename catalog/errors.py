@@ -18,6 +18,7 @@
     │   └── SourceFails          a source's disk, archive or bucket, asked for a frame's picture
     ├── CatalogBusy              another process holds the write lock
     ├── CatalogDamaged           the catalog's files do not fit together
+    ├── CollectionFails          the rule of a user's collection cannot be evaluated
     ├── EngineFailed             the workers of a distributed scan
     └── JobFailed                a training or validation job did not succeed
 
@@ -216,6 +217,16 @@ class CatalogBusy(FramesiftError):
 
 class CatalogDamaged(FramesiftError):
     """The catalog's files do not fit together; the message says how to go back."""
+
+
+class CollectionFails(FramesiftError):
+    """The rule of a collection cannot be evaluated; its users are not told which rule, nor why."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the rule of one of your collections cannot be evaluated, so no rows are shown: ask an "
+            "admin to remove that collection and add it with another rule"
+        )
 
 
 class EngineFailed(FramesiftError):

@@ -19,7 +19,13 @@ from typing_extensions import override
 
 from catalog import discover_views
 from catalog.ducklake import DISCOVER, LAKE, STORE_FAILS, Lake, close, translated
-from catalog.errors import CatalogDamaged, NotAllowed, SqlError, StorageError
+from catalog.errors import (
+    CatalogDamaged,
+    CollectionFails,
+    NotAllowed,
+    SqlError,
+    StorageError,
+)
 from catalog.lake_tables import FILES
 from catalog.select_only import SelectOnly, nodes
 from catalog.store import CatalogStore
@@ -48,6 +54,15 @@ _REFERENCES = frozenset(
 )
 """What may stand in FROM. SHOW, DESCRIBE and SUMMARIZE are SELECTs of something else there."""
 
+_RULE_FAILS = (
+    duckdb.BinderException,
+    duckdb.ConversionException,
+    duckdb.NotImplementedException,
+    duckdb.OutOfRangeException,
+    duckdb.ParserException,
+)
+"""What DuckDB raises where it is the condition that makes no plan, and not the catalog."""
+
 _SCHEMAS = (LAKE, "main", DISCOVER)
 
 
@@ -63,7 +78,8 @@ class LimitedStore(CatalogStore):
 
         Args:
             whole: The catalog.
-            condition: In DuckDB's SQL, over the columns of ROW; never a user's own text.
+            condition: In DuckDB's SQL, over the columns of ROW; never a user's own text. It fails
+                for no row, as query.collection_rule makes it: its errors would tell of them.
             limits: DuckDB's settings of memory and threads.
         """
         self.location, self.lock_wait_s = whole.location, whole.lock_wait_s
@@ -148,6 +164,10 @@ def _create_views(connection: duckdb.DuckDBPyConnection, number: int, condition:
         f"CREATE MACRO {LAKE}.main.current_snapshot() AS TABLE SELECT {number} AS id"
     )
     allowed = f"{STORED}.main.{FILES} AS {ROW} WHERE ({condition})"
+    try:
+        connection.execute(f"EXPLAIN SELECT {ROW}.fkey FROM {allowed}")
+    except _RULE_FAILS as error:
+        raise CollectionFails from error
     for table, has_fkey in _tables(connection):
         if table == FILES:
             rows = f"SELECT * FROM {allowed} {_BARRIER}"

@@ -11,6 +11,8 @@ from catalog.policy_tables import Policy
 from catalog.record_store import RecordStore
 from catalog.tables import now
 
+_LISTED = "framesift policy list, GET /v1/policies and GET /policyengine/v1/policies list them"
+
 
 def add(records: RecordStore, policy: Policy) -> Policy:
     """Keep a new policy.
@@ -89,5 +91,5 @@ def _get(session: Session, name: str) -> Policy:
     query = select(Policy).where(Policy.name == name)
     policy = session.scalar(query) if users.is_name(name) else None
     if policy is None:
-        raise NotFound("policy", name[:140], "GET /policyengine/v1/policies lists them")
+        raise NotFound("policy", name[:140], _LISTED)
     return policy

@@ -347,13 +347,7 @@ class RecordStore:
         with self.reading() as session:
             found = session.scalar(_named(name).limit(1))
             if found is None:
-                names = session.scalars(select(Dataset.name).distinct().order_by(Dataset.name))
-                listed = ", ".join(names)
-                raise NotFound(
-                    "dataset",
-                    name,
-                    f"known: {listed}" if listed else "see framesift dataset create",
-                )
+                raise NotFound("dataset", name, _datasets_there_are(session, name))
             return found
 
     def whole_dataset(self, name: str) -> Dataset:
@@ -388,7 +382,7 @@ class RecordStore:
         with self.reading() as session:
             job = session.scalar(self._seen_jobs().where(Job.name == name))
             if job is None:
-                raise NotFound("job", name, "see framesift jobs list")
+                raise NotFound("job", name, "framesift jobs list and GET /v1/jobs list them")
             return job
 
     def jobs(
@@ -470,6 +464,22 @@ def _named(name: str) -> Select[Dataset]:
         known = version.isascii() and version.isdigit() and len(version) < 19
         query = query.where(Dataset.version == (int(version) if known else -1))
     return query.order_by(Dataset.version.desc())
+
+
+def _datasets_there_are(session: Session, name: str) -> str:
+    """What an error says where there is no such dataset: its versions, else the others' names."""
+    base, mark, _ = name.rpartition("@")
+    if mark:
+        versions = [
+            str(found.version)
+            for found in session.scalars(_named(base).order_by(None).order_by(Dataset.version))
+        ]
+        if versions:
+            return f"'{base}' has no such version, there are {', '.join(versions)}"
+    names = session.scalars(select(Dataset.name).distinct().order_by(Dataset.name)).all()
+    if not names:
+        return "there are none yet: framesift dataset create and POST /v1/datasets make one"
+    return f"known: {', '.join(names)}"
 
 
 def _sqlite_engine(path: Path) -> Engine:

@@ -191,7 +191,7 @@ class CatalogStore:
             "snapshot",
             str(at),
             f"it never was or has expired; the oldest is {lowest}, the newest {highest}: "
-            "framesift catalog log lists them",
+            "framesift catalog log, on the server's machine, lists them",
         )
 
     @contextmanager

@@ -69,6 +69,7 @@ class Client:
         self,
         *,
         where: str | None = None,
+        sql: str | None = None,
         camera: Names | None = None,
         scene: Names | None = None,
         has: Names = (),
@@ -87,6 +88,7 @@ class Client:
 
         Args:
             where: A WHERE body in SQL.
+            sql: A SELECT with a column fkey, over what `sql` takes: the frames that it gives.
             camera: Camera or cameras; all when None.
             scene: Scene or scenes; all when None.
             has: Class or classes that must be in the frame.
@@ -108,6 +110,7 @@ class Client:
         """
         question = question_of(
             where=where,
+            sql=sql,
             camera=camera,
             scene=scene,
             has=has,

@@ -281,6 +281,10 @@ class Datasets:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def __repr__(self) -> str:
+        """The server; nothing is asked."""
+        return f"<Datasets of {self._transport.url}>"
+
     def __iter__(self) -> Iterator[Dataset]:
         """Every version of every dataset."""
         return self.list()

@@ -14,6 +14,7 @@ FramesiftServerError          all of them
 +- Throttled                  429; `retry_after_s`
 +- ServerFailed               500 and above
 +- JobFailed                  a job that was waited for ended otherwise than done
++- JobNotDone                 a job that was waited for has not ended in time
 +- MissingPackage             a form of an answer needs a package that is not installed
 
 FramesiftWarning              an answer that is not all there is
@@ -143,6 +144,20 @@ class JobFailed(FramesiftServerError):
         self.job = job
         self.state = state
         super().__init__(f"job {job} {state}: {reason}")
+
+
+class JobNotDone(FramesiftServerError, TimeoutError):
+    """A job has not ended in the time that was given for it; it goes on.
+
+    Attributes:
+        job: The job's name.
+        state: Where it is, such as "running".
+    """
+
+    def __init__(self, job: str, state: str, waited_s: float) -> None:
+        self.job = job
+        self.state = state
+        super().__init__(f"job {job}: {state} after {waited_s:g} s; it goes on")
 
 
 _BY_KIND: Mapping[str, type[FramesiftServerError]] = {

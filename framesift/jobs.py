@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from framesift.errors import JobFailed, NoAnswer, NotFound, NotSupported
+from framesift.errors import JobFailed, JobNotDone, NoAnswer, NotFound, NotSupported
 from framesift.events import events_of
 from framesift.pages import paged
 from framesift.progress import ProgressLine, state_of
@@ -99,7 +99,7 @@ class Job(Record):
 
         Raises:
             JobFailed: It ended otherwise than done.
-            TimeoutError: It has not ended in time.
+            JobNotDone: It has not ended in time; a TimeoutError, too.
             FramesiftServerError: The server does not answer.
         """
         ends = None if timeout_s is None else time.monotonic() + timeout_s
@@ -112,8 +112,9 @@ class Job(Record):
         try:
             for now in self.changes():
                 show(now)
-                if not now.finished and ends is not None and time.monotonic() >= ends:
-                    raise TimeoutError(f"job {self.name}: {self.state} after {timeout_s:g} s")
+                late = ends is not None and time.monotonic() >= ends
+                if timeout_s is not None and late and not now.finished:
+                    raise JobNotDone(self.name, self.state, timeout_s)
         finally:
             if line is not None:
                 line.end()
@@ -190,6 +191,10 @@ class Jobs:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+
+    def __repr__(self) -> str:
+        """The server; nothing is asked."""
+        return f"<Jobs of {self._transport.url}>"
 
     def __iter__(self) -> Iterator[Job]:
         """Every job, newest first."""

@@ -14,6 +14,10 @@ class Models:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def __repr__(self) -> str:
+        """The server; nothing is asked."""
+        return f"<Models of {self._transport.url}>"
+
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         """Every model, newest first."""
         return self.list()

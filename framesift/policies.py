@@ -65,6 +65,10 @@ class Policies:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def __repr__(self) -> str:
+        """The server; nothing is asked."""
+        return f"<Policies of {self._transport.url}>"
+
     def __iter__(self) -> Iterator[Policy]:
         """Every policy."""
         return self.list()

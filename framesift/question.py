@@ -17,6 +17,7 @@ Names = str | Sequence[str]
 def question_of(
     *,
     where: str | None = None,
+    sql: str | None = None,
     camera: Names | None = None,
     scene: Names | None = None,
     has: Names = (),
@@ -37,7 +38,7 @@ def question_of(
     """
     return {
         "ranges": [_pixels(tag, value) for tag, value in ranges.items()],
-        "where": where,
+        "where": _where(where, sql),
         "cameras": some_of("camera", camera),
         "scenes": some_of("scene", scene),
         "order": names_of(order),
@@ -59,6 +60,24 @@ def question_of(
     }
 
 
+def where_of_statement(sql: str) -> str:
+    """The WHERE body that holds for the frames whose fkey a SELECT gives.
+
+    Raises:
+        InvalidQuestion: It is empty, or no text.
+    """
+    statement = sql.rstrip("; \t\r\n") if isinstance(sql, str) else ""
+    if not statement:
+        tag = '; for a tag of that name: condition={"kind": "pixels", "tag": "sql", "lowest": 1}'
+        raise InvalidQuestion(
+            f"sql={sql!r}: expected a SELECT with a column fkey, such as "
+            "'select fkey from metaocean_view where car > 10000'"
+            f"{'' if isinstance(sql, str) else tag}"
+        )
+    # Named, or an fkey that the statement lacks would be that of the frame which is asked about.
+    return f"fkey in (select statement.fkey from (\n{statement}\n) as statement)"
+
+
 def names_of(value: Names) -> list[str]:
     """One name or several, as a list."""
     return [value] if isinstance(value, str) else list(value)
@@ -76,6 +95,13 @@ def some_of(what: str, value: Names | None) -> list[str]:
             f"{what}={value!r}: an empty list names none; name one, or leave it out for all"
         )
     return found
+
+
+def _where(where: str | None, sql: str | None) -> str | None:
+    if sql is None:
+        return where
+    chosen = where_of_statement(sql)
+    return chosen if where is None else f"({where}\n) and {chosen}"
 
 
 def _time(value: tuple[str | None, str | None]) -> Mapping[str, Any]:

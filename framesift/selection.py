@@ -1,7 +1,7 @@
 """Frames that a server chose."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from framesift.datasets import Dataset
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Selection:
     """Frames that a server chose.
 
@@ -36,8 +36,8 @@ class Selection:
     sql: str
     note: str
     class_pixels: Mapping[str, int]
-    frames: Sequence[Frame] = field(repr=False)
-    _transport: Transport = field(repr=False)
+    frames: Sequence[Frame]
+    _transport: Transport
 
     @classmethod
     def of(cls, body: Mapping[str, Any], transport: Transport) -> "Selection":
@@ -52,6 +52,10 @@ class Selection:
             frames=[Frame(frame, transport) for frame in body["frames"]],
             _transport=transport,
         )
+
+    def __repr__(self) -> str:
+        """Size, snapshot and what was asked."""
+        return f"<Selection: {len(self):,} frames, snapshot {self.snapshot}: {self.sentence}>"
 
     def __len__(self) -> int:
         """Number of frames."""

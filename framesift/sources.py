@@ -54,6 +54,10 @@ class Sources:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def __repr__(self) -> str:
+        """The server; nothing is asked."""
+        return f"<Sources of {self._transport.url}>"
+
     def __iter__(self) -> Iterator[Source]:
         """Every source."""
         return self.list()

@@ -19,6 +19,10 @@ class Tags:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def __repr__(self) -> str:
+        """The server; nothing is asked."""
+        return f"<Tags of {self._transport.url}>"
+
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         """Every tag."""
         return self.list()

@@ -23,6 +23,9 @@ from framesift.versions import HEADER, difference, documents_of, is_older, major
 _WAITS_S = (0.1, 0.5)
 """How long before each of the further tries."""
 
+_SCHEMES = ("http", "https")
+_EXPECTED_URL = "expected one such as http://127.0.0.1:8008 or https://framesift.example:8008"
+
 _NO_CONTENT = 204
 _NOT_OF_SCHEMA = 422
 _NO_ROUTE = {404: "Not Found", 405: "Method Not Allowed"}
@@ -51,14 +54,15 @@ class Transport:
                 base_url=url, headers=headers, timeout=timeout_s, verify=_trusted(ca_bundle)
             )
         except httpx.InvalidURL as error:
-            raise FramesiftServerError(
-                f"url '{url}': {error}; expected one such as http://127.0.0.1:8008"
-            ) from error
+            raise FramesiftServerError(f"url '{url}': {error}; {_EXPECTED_URL}") from error
         except UnicodeEncodeError as error:
             raise FramesiftServerError(
                 "token: holds characters that no token has; expected one such as fs_..."
             ) from error
-        self.url = str(self._http.base_url).rstrip("/")
+        base = self._http.base_url
+        if base.scheme not in _SCHEMES or not base.host:
+            raise FramesiftServerError(f"url '{url}': {_EXPECTED_URL}")
+        self.url = str(base).rstrip("/")
 
     def close(self) -> None:
         """Close the connections."""

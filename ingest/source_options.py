@@ -25,6 +25,8 @@ class SourceOptions:
         sealed_keys: Keys of this source, as ingest.sealed_keys.seal gives them; empty for none.
         within: Folder that a folder or archive of this machine must lie below, links followed;
             empty for anywhere.
+        host: Server of a mounted file system, as clients of Spectrum Discover name it; only shown.
+        user: Whom they say to ask it as; only shown.
         give_up_after: Longest time to retry a request that fails [s].
     """
 
@@ -36,6 +38,8 @@ class SourceOptions:
     verify_tls: bool = True
     sealed_keys: str = ""
     within: str = ""
+    host: str = ""
+    user: str = ""
     give_up_after: float = 60.0
 
     def __post_init__(self) -> None:

@@ -77,15 +77,23 @@ def to_duckdb(query: exp.Query, schema: Schema, tables: Tables | None = None) ->
         return _rewritten(query, schema, tables).sql(dialect="duckdb")
 
 
-def condition_to_duckdb(query: exp.Select, schema: Schema) -> str:
+def condition_to_duckdb(
+    query: exp.Select, schema: Schema, finish: Callable[[exp.Expr], exp.Expr] | None = None
+) -> str:
     """The condition of a query's WHERE, as `to_duckdb`.
+
+    Args:
+        query: The query.
+        schema: The views that it may name.
+        finish: Makes of the condition's tree in DuckDB's terms the one that is meant.
 
     Raises:
         SqlError: As `to_duckdb`.
     """
     with _limited():
         where: exp.Where = _rewritten(query, schema, None).args["where"]
-        condition: str = where.this.sql(dialect="duckdb")
+        made = where.this if finish is None else finish(where.this)
+        condition: str = made.sql(dialect="duckdb")
         return condition
 
 

@@ -8,6 +8,7 @@ import typer
 
 from api.places.jobs import Jobs, ValidateSettings, jobs
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
+from pipeline.jobs.state import FINISHED
 from pipeline.run import TrainSettings
 
 jobs_app = typer.Typer(no_args_is_help=True, help="Training and validation jobs.")
@@ -102,9 +103,13 @@ def cancel(
     name: Annotated[str, typer.Argument(help="The job.")], as_json: JsonFlag = False
 ) -> None:
     """Ask a job to end."""
-    job = jobs().cancel(name)
+    place = jobs()
+    before = place.found(name)["state"]
+    job = place.cancel(name)
     if as_json:
         emit_json(job)
+    elif before in FINISHED:
+        stdout.print(f"job {name} had ended already: {before}")
     else:
         stdout.print(f"asked job {name} to end; framesift jobs show {name}")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from api.places import chosen
-from api.places.tokens import keep_token
+from api.places.tokens import keep_token, token_of
 from api.settings import read_settings
 from api.terminal import stdout
 from catalog.errors import InvalidInput
@@ -53,9 +53,10 @@ def login(
 
 def logout(url: UrlArgument = None) -> None:
     """Forget the token that is kept for a server. It stays valid: 'framesift token revoke'."""
-    server = _server(url)
-    keep_token(read_settings().config, server, None)
-    stdout.print(f"no token is kept for {server}")
+    server, folder = _server(url), read_settings().config
+    was_kept = token_of(folder, server) is not None
+    keep_token(folder, server, None)
+    stdout.print(f"{'forgot the token' if was_kept else 'no token is kept'} for {server}")
 
 
 def _server(url: str | None) -> str:

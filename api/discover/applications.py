@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.discover.replies import discover_router, in_json, json_of
+from api.discover.replies import discover_router, failure, in_json, json_of
 from api.discover.search import body_schema, read_as
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
 from ingest.extractors.registry import extractor_named, known_extractors
@@ -100,7 +100,7 @@ async def change_application(application: str) -> Response:
 @router.get("/tlscert")
 async def get_certificates() -> Response:
     """Refused: there is no Kafka to be reached by these."""
-    raise NotFound("certificate", "for Kafka", _NO_KAFKA)
+    return Response(failure(_NO_KAFKA), 404, media_type="application/json")
 
 
 def _check_known(application: str) -> None:

@@ -1,25 +1,26 @@
 """/connmgr/v1/connections: our sources, as Spectrum Discover's clients add and look at them."""
 
-import json
+import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 
 from api.callers import Caller
 from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.new_source import (
     NewSource,
-    add_source,
     allowed_place,
     check_opens,
     check_text,
     fenced,
+    keep_source,
     options_of,
 )
 from api.workspace import Workspace
@@ -58,22 +59,20 @@ class ConnectionBody(BaseModel):
     cluster: str | None = None
     datasource: str | None = Field(default=None, description="Bucket, export or file system.")
     site: str | None = None
-    host: str | None = Field(default=None, description="Of object stores, the server to ask.")
+    host: str | None = Field(
+        default=None, description="Of object stores, the server to ask; of others only shown."
+    )
     mount_point: str | None = Field(default=None, description="Where this server has it mounted.")
-    user: str | None = None
-    password: str | None = None
-    additional_info: AdditionalInfo | None = None
+    user: str | None = Field(default=None, description="Only shown.")
+    password: str | None = Field(default=None, description="Refused.")
+    additional_info: Annotated[AdditionalInfo | None, ALSO_IN_TEXT] = None
 
-    @field_validator("additional_info", mode="before")
-    @classmethod
-    def _in_text(cls, value: Any) -> Any:
-        """Also as JSON in a string."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return json.loads(value) if value.strip() else None
-        except (ValueError, RecursionError) as error:
-            raise ValueError("it is no JSON object") from error
+
+class _Wanted(NewSource):
+    """A source, and what else is kept of a connection."""
+
+    host: str = Field(default="", max_length=256)
+    user: str = Field(default="", max_length=256)
 
 
 _NEW = {
@@ -160,9 +159,9 @@ def _document(
         "datasource": source.datasource,
         "site": source.site,
         "platform": source.platform,
-        "host": options.endpoint_url if is_object else "",
+        "host": options.endpoint_url if is_object else options.host,
         "mount_point": "" if is_object else source.uri,
-        "user": "",
+        "user": options.user,
         "online": _reachable(workspace, source),
         "total_records": counts.get((source.cluster, source.datasource), 0),
         "additional_info": {
@@ -194,7 +193,8 @@ def _add(workspace: Workspace, body: ConnectionBody, caller: Caller) -> None:
         "cluster": body.cluster,
         "datasource": body.datasource,
         "site": body.site or "",
-        "endpoint_url": _endpoint(platform, body.host),
+        **_server(platform, body.host or ""),
+        "user": body.user or "",
         "anonymous": info.anonymous,
         "profile": info.profile,
         "access_key": info.access_key,
@@ -202,17 +202,17 @@ def _add(workspace: Workspace, body: ConnectionBody, caller: Caller) -> None:
         "region": info.region,
         "verify_tls": info.verify_certificates,
     }
-    add_source(workspace, _wanted(given), caller)
+    wanted = _wanted(given)
+    uri, options = _place(workspace, wanted, caller)
+    keep_source(workspace, wanted, uri, options)
 
 
 def _change(workspace: Workspace, name: str, body: ConnectionBody, caller: Caller) -> None:
     _refuse_password(body)
     source = workspace.records.source(name)
     wanted = _wanted(_changed(source, body))
-    check_text(wanted)
-    options = options_of(wanted, SourceOptions.from_json(source.options).sealed_keys)
-    uri = allowed_place(workspace.settings, wanted.uri, options, caller)
-    options = fenced(workspace.settings, uri, options, caller)
+    sealed = SourceOptions.from_json(source.options).sealed_keys
+    uri, options = _place(workspace, wanted, caller, sealed)
     check_opens(workspace, uri, options)
     columns = {
         "name": wanted.name,
@@ -232,6 +232,16 @@ def _change(workspace: Workspace, name: str, body: ConnectionBody, caller: Calle
                 f"{', '.join(named)}: delete it and add it anew"
             )
         _keep(workspace, source, columns)
+
+
+def _place(
+    workspace: Workspace, wanted: _Wanted, caller: Caller, sealed: str = ""
+) -> tuple[str, SourceOptions]:
+    """Where a connection's files are, which may be named, and how they are reached."""
+    check_text(wanted)
+    options = dataclasses.replace(options_of(wanted, sealed), host=wanted.host, user=wanted.user)
+    uri = allowed_place(workspace.settings, wanted.uri, options, caller)
+    return uri, fenced(workspace.settings, uri, options, caller)
 
 
 def _keep(workspace: Workspace, source: Source, columns: Mapping[str, object]) -> None:
@@ -256,6 +266,7 @@ def _changed(source: Source, body: ConnectionBody) -> dict[str, Any]:
     datasource = sent.get("datasource", source.datasource)
     is_moved = {"platform", "datasource", "mount_point"} & sent.keys() or "prefix" in info
     mount = sent.get("mount_point", source.uri)
+    host = options.endpoint_url if platform in OBJECT_PLATFORMS else options.host
     return {
         "name": sent.get("name", source.name),
         "uri": _uri(platform, datasource, mount, info.get("prefix", ""))
@@ -265,7 +276,8 @@ def _changed(source: Source, body: ConnectionBody) -> dict[str, Any]:
         "cluster": sent.get("cluster", source.cluster),
         "datasource": datasource,
         "site": sent.get("site", source.site),
-        "endpoint_url": _endpoint(platform, sent.get("host", options.endpoint_url)),
+        **_server(platform, sent.get("host", host)),
+        "user": sent.get("user", options.user),
         "anonymous": info.get("anonymous", options.anonymous),
         "profile": "" if info.get("access_key") else info.get("profile", options.profile),
         "access_key": info.get("access_key", ""),
@@ -276,12 +288,12 @@ def _changed(source: Source, body: ConnectionBody) -> dict[str, Any]:
     }
 
 
-def _wanted(given: Mapping[str, Any]) -> NewSource:
+def _wanted(given: Mapping[str, Any]) -> _Wanted:
     for field in ("name", "cluster", "datasource"):
         if not given[field]:
             raise InvalidInput(f"{field} is missing: a connection needs it")
     try:
-        return NewSource.model_validate(given)
+        return _Wanted.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -302,11 +314,11 @@ def _uri(platform: str, datasource: str | None, mount_point: str | None, prefix:
     return mount_point
 
 
-def _endpoint(platform: str, host: str | None) -> str:
-    """The server to ask for objects; AWS where none is named."""
-    if not host or platform not in OBJECT_PLATFORMS:
-        return ""
-    return host if "://" in host else f"https://{host}"
+def _server(platform: str, host: str) -> dict[str, str]:
+    """A host as an object store's endpoint, AWS's where it is none; of other platforms as sent."""
+    if platform not in OBJECT_PLATFORMS:
+        return {"host": host}
+    return {"endpoint_url": host if not host or "://" in host else f"https://{host}"}
 
 
 def _refuse_password(body: ConnectionBody) -> None:

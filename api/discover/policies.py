@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from api.commands.policy_actions import check
 from api.dependencies import CurrentCaller
+from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.policy_bodies import of_policy, of_run, of_status
 from api.discover.policy_rights import PolicyRights
 from api.discover.replies import discover_router, in_json, in_text, json_of
@@ -33,7 +34,9 @@ class PolicyChange(BaseModel):
     action_id: str | None = Field(
         default=None, description="AUTOTAG, IMPORT_TAGS or DEEPINSPECT; never changes."
     )
-    action_params: dict[str, Any] | None = Field(default=None, description="See the action.")
+    action_params: Annotated[dict[str, Any] | None, ALSO_IN_TEXT] = Field(
+        default=None, description="See the action."
+    )
     pol_filter: str | None = Field(default=None, description="A WHERE body in Db2's SQL.")
     schedule: str | dict[str, Any] | None = Field(
         default=None, description='"NOW", or minute, hour, dayOfMonth, month, dayOfWeek, timezone.'
@@ -46,17 +49,6 @@ class PolicyChange(BaseModel):
     @classmethod
     def _upper(cls, value: str | None) -> str | None:
         return value and value.upper()
-
-    @field_validator("action_params", mode="before")
-    @classmethod
-    def _in_text(cls, value: Any) -> Any:
-        """Also as JSON in a string, as the product itself shows it."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise ValueError("it is no JSON object") from error
 
     @field_validator("explicit", mode="before")
     @classmethod

@@ -34,13 +34,9 @@ STATEMENT_BODY: dict[str, Any] = {
                 "example": "select platform,datasource,filename from metaocean",
             }
         },
-    },
-    "responses": {
-        "200": {"description": "The rows.", "content": {kind: {} for kind in MEDIA_TYPES}},
-        "202": {"description": "A task; Location is where to ask for its result."},
-    },
+    }
 }
-"""A raw body for the OpenAPI document, and its answers."""
+"""A raw body for the OpenAPI document."""
 
 
 class DiscoverRoute(APIRoute):

@@ -4,13 +4,14 @@ Which there are is the same for all, whatever rows they see.
 """
 
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from api.dependencies import CurrentWorkspace
+from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.discover.whole_home import WholeHome
@@ -23,18 +24,21 @@ from catalog.tag_kinds import DEFAULT
 router = discover_router("policyengine")
 
 
+_Values = Annotated[list[str], ALSO_IN_TEXT]
+
+
 class TagBody(BaseModel):
     """A new tag."""
 
     tag: str = Field(description="Its name; kept in lower case.")
     type: Literal["Open", "Restricted", "Characteristics"]
-    value: list[str] = Field(default=[], description="Values of a Restricted tag.")
+    value: _Values = Field(default=[], description="Values of a Restricted tag.")
 
 
 class TagChange(BaseModel):
     """What may change of a tag."""
 
-    value: list[str] = Field(description="All values of a Restricted tag.")
+    value: _Values = Field(description="All values of a Restricted tag.")
     type: str | None = Field(default=None, description="The one it has: types do not change.")
 
 

@@ -112,22 +112,22 @@ class Tasks:
         self._threads = ThreadPoolExecutor(turns.places, "task")
         self._tasks: set[Task] = set()
 
-    def start(self, user: str, content_type: str, work: Work, who: str | None = None) -> Task:
+    def start(self, view: str, content_type: str, work: Work, who: str | None = None) -> Task:
         """Begin it when its turn has come.
 
         Args:
-            user: Who alone may have the result.
+            view: What alone may have the result; see Caller.
             content_type: Of the result.
             work: What makes it.
-            who: Whose share of the places it takes; the user's when None.
+            who: Whose share of the places it takes; the view's when None.
 
         Raises:
             ServerBusy: Too many wait already.
             StorageError: The folder of results cannot be written.
         """
-        turn = self._turns.enter(user if who is None else who)
+        turn = self._turns.enter(view if who is None else who)
         try:
-            task = self.adopt(user, content_type, Cancellation())
+            task = self.adopt(view, content_type, Cancellation())
         except BaseException:
             turn.end()
             raise
@@ -136,18 +136,18 @@ class Tasks:
         turn.came.add_done_callback(lambda _: self._threads.submit(task.run, work))
         return task
 
-    def adopt(self, user: str, content_type: str, cancellation: Cancellation) -> Task:
+    def adopt(self, view: str, content_type: str, cancellation: Cancellation) -> Task:
         """A task for work that runs already, elsewhere, and will `run` it.
 
         Args:
-            user: Who alone may have the result.
+            view: What alone may have the result; see Caller.
             content_type: Of the result.
             cancellation: Of the work.
 
         Raises:
             StorageError: The folder of results cannot be written.
         """
-        task = Task(self.files.new(user, content_type), cancellation)
+        task = Task(self.files.new(view, content_type), cancellation)
         self._tasks.add(task)
         task.future.add_done_callback(lambda _: self._tasks.discard(task))
         return task
@@ -219,8 +219,8 @@ async def scheduled(request: Request, tasks: Tasks, content_type: str, work: Wor
 
 
 async def _started(request: Request, tasks: Tasks, content_type: str, work: Work) -> Task:
-    user: str = request.state.passage.caller.user
-    return await to_thread.run_sync(tasks.start, user, content_type, work, whose(request.scope))
+    view: str = request.state.passage.caller.view
+    return await to_thread.run_sync(tasks.start, view, content_type, work, whose(request.scope))
 
 
 def accepted(request: Request, task: Task) -> Response:

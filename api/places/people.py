@@ -11,10 +11,11 @@ from urllib.parse import quote
 
 from api.people import AuditBody, CollectionBody, NewTokenBody, TokenBody, UserBody
 from api.places import chosen
+from api.workspace import Workspace
 from catalog import audit_log, login_throttle, row_collections, tokens, users
 from catalog.errors import InvalidInput
 from catalog.record_store import RecordStore
-from query.collection_rule import check_rule
+from query.collection_rule import try_rule
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client
@@ -111,7 +112,7 @@ class People(Protocol):
 def people() -> People:
     """Of the chosen place."""
     if chosen.server() is None:
-        return HomePeople(chosen.home().records)
+        return HomePeople(chosen.home())
     return ServerPeople(chosen.client())
 
 
@@ -119,7 +120,12 @@ def people() -> People:
 class HomePeople:
     """A home, whose user may do everything; every change is in the audit log."""
 
-    records: RecordStore
+    home: Workspace
+
+    @property
+    def records(self) -> RecordStore:
+        """The home's."""
+        return self.home.records
 
     def add_user(self, name: str, roles: Sequence[str], password: str | None) -> Body:
         """Add a user."""
@@ -192,7 +198,7 @@ class HomePeople:
 
     def add_collection(self, name: str, rule: str) -> Body:
         """Add a collection."""
-        check_rule(rule)
+        try_rule(rule, lambda: self.home.catalog, self.home.settings.query_timeout_s)
         body = CollectionBody.of(row_collections.add(self.records, name, rule), ())
         self._note("collection add", f"{name}: {rule}")
         return body.model_dump()

@@ -26,7 +26,10 @@ async def get_audit(
     who: Annotated[str | None, Query(description="Only of this user.")] = None,
     outcome: Annotated[
         str | None,
-        Query(pattern=r"^([1-5][0-9]{2}|done)$", description="Only with this outcome, as 403."),
+        Query(
+            pattern=r"^([1-5][0-9]{2}|done)$",
+            description="Only with this outcome: done, or a status such as 403.",
+        ),
     ] = None,
     before: Annotated[
         int | None, Query(ge=1, lt=2**31, description="Only with a smaller number.")

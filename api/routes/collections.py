@@ -10,10 +10,11 @@ from api.callers import Caller
 from api.dependencies import CurrentCaller, CurrentPassage, CurrentWorkspace
 from api.pages import CurrentPage, PageAnswer
 from api.people import CollectionBody
+from api.workspace import Workspace
 from catalog import row_collections
 from catalog.errors import NotAllowed, NotFound
 from catalog.record_store import RecordStore
-from query.collection_rule import check_rule
+from query.collection_rule import try_rule
 
 router = APIRouter(prefix="/v1/collections", tags=["users"])
 
@@ -74,14 +75,15 @@ async def post_collection(
     """Add a collection; admins may."""
     passage.about = f"collection {wanted.name}: {wanted.rule}"
     _need_admin(caller)
-    made = await run_in_threadpool(_added, workspace.records, wanted)
+    made = await run_in_threadpool(_added, workspace, wanted)
     response.headers["Location"] = f"/v1/collections/{quote(made.name, safe='')}"
     return made
 
 
-def _added(records: RecordStore, wanted: NewCollection) -> CollectionBody:
-    check_rule(wanted.rule)
-    return CollectionBody.of(row_collections.add(records, wanted.name, wanted.rule), ())
+def _added(workspace: Workspace, wanted: NewCollection) -> CollectionBody:
+    try_rule(wanted.rule, lambda: workspace.catalog, workspace.settings.query_timeout_s)
+    made = row_collections.add(workspace.records, wanted.name, wanted.rule)
+    return CollectionBody.of(made, ())
 
 
 @router.delete("/{name}", status_code=204)

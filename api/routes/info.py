@@ -13,8 +13,13 @@ router = APIRouter(prefix="/v1/info", tags=["server"])
 class InfoAnswer(BaseModel):
     """The home that is served."""
 
-    home: str = Field(description="Folder, of the server.", examples=["/data/framesift"])
-    cache: str = Field(description="Folder of staged datasets.", examples=["/fast/cache"])
+    home: str = Field(
+        description="Folder, of the server; empty for who sees some rows only.",
+        examples=["/data/framesift"],
+    )
+    cache: str = Field(
+        description="Folder of staged datasets; empty as the home is.", examples=["/fast/cache"]
+    )
     snapshot: int = Field(description="The catalog's newest.", examples=[12])
     files: int = Field(examples=[82554])
     frames: int = Field(description="Labelled ones.", examples=[41277])

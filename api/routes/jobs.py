@@ -17,7 +17,7 @@ from api.job_events import events_of
 from api.job_files import joined_logs, report_file
 from api.pages import CurrentPage
 from api.workspace import Workspace
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, NotFound
 from catalog.tables import Job
 from pipeline.jobs.state import JobState
 from pipeline.run import (
@@ -247,7 +247,14 @@ def _submitted(workspace: Workspace, wanted: NewTraining | NewValidation) -> Job
             name=wanted.name,
             backend_name=wanted.backend,
         )
-    training = records.job(wanted.model)  # over REST no folder may be named
+    try:
+        training = records.job(wanted.model)  # over REST no folder may be named
+    except NotFound as error:
+        raise NotFound(
+            "model",
+            wanted.model,
+            "expected the name of a training job that is done; GET /v1/models lists them",
+        ) from error
     if training.kind != "train":
         raise InvalidInput(f"model {training.name}: is a job of kind {training.kind}, not train")
     return submit_validation(

@@ -60,12 +60,12 @@ def run(
     with store.reading() as cursor:
         given = _read(content, settable(cursor))
     names = [name for name in given.rows.column_names if name not in ("line", "key")]
-    report.counts.total = given.rows.num_rows + given.broken
+    report.counts.total = given.rows.num_rows + given.broken + len(given.unknown)
     found = matching(seen, policy, ["fkey", "path", "filename"])
     named = _named(given.rows, found)
     rows = usable(store, named, names)
     failed = report.counts.total - rows.num_rows
-    report.counts.submitted, report.counts.failed = failed, failed + len(given.unknown)
+    report.counts.submitted, report.counts.failed = failed, failed
     set_tags(store, report, f"policy {policy.name}", rows, batch_rows=batch_rows)
 
 

@@ -161,8 +161,9 @@ def test_bodies_over_the_limit(url: str) -> None:
             yield b"[" * 2**15
 
     headers = {"Content-Type": "application/json"}
-    answer = ask.post(f"{url}/v1/selections", content=parts(), headers=headers)
-    assert answer.status_code == 413
+    for path in ("/v1/selections", "/mcp"):
+        answer = ask.post(url + path, content=parts(), headers=headers)
+        assert answer.status_code == 413, path
     # Only claimed: nothing is waited for.
     said = exchange(url, head("POST", "/v1/selections", "Content-Length: 99999999999"))
     assert said.statuses == [413]

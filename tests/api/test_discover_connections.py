@@ -71,7 +71,7 @@ def test_a_connection_from_the_first_request_to_the_last(manager: TestClient, ro
     assert [one["name"] for one in before.json()] == ["a2d2"]
     body = {
         "name": "nfs1", "platform": "NFS", "cluster": "192.168.1.1", "datasource": "A2D2_NFS",
-        "site": "Kelsterbach", "host": "192.168.1.1", "mount_point": str(root),
+        "site": "Kelsterbach", "host": "192.168.1.1", "mount_point": str(root), "user": "reader",
         "additional_info": "",
     }  # fmt: skip
     # The documentation's address ends in a slash, and curl follows no redirection.
@@ -83,6 +83,7 @@ def test_a_connection_from_the_first_request_to_the_last(manager: TestClient, ro
     assert list(shown)[:5] == ["name", "type", "cluster", "datasource", "site"]
     assert (shown["type"], shown["total_records"], shown["online"]) == ("general", 0, True)
     assert (shown["mount_point"], shown["platform"]) == (str(root), "NFS")
+    assert (shown["host"], shown["user"]) == ("192.168.1.1", "reader")
     assert manager.get("connections").json() == [*before.json(), shown]
     never = manager.get("scan/nfs1")
     assert (never.status_code, never.json()["reason"]) == (404, "No scan is in progress for nfs1.")
@@ -123,7 +124,11 @@ def test_a_connection_from_the_first_request_to_the_last(manager: TestClient, ro
     assert manager.put("connections/nfs1", json={"name": "a2d2"}).status_code == 409
     renamed = manager.put("connections/nfs1", json={"name": "nfs2", "site": "Munich"})
     assert renamed.text == "Connection 'nfs1' updated"
-    assert manager.get("connections/nfs2").json()["site"] == "Munich"
+    kept = manager.get("connections/nfs2").json()
+    assert (kept["site"], kept["host"], kept["user"]) == ("Munich", "192.168.1.1", "reader")
+    assert manager.put("connections/nfs2", json={"host": "h2", "user": ""}).status_code == 200
+    kept = manager.get("connections/nfs2").json()
+    assert (kept["site"], kept["host"], kept["user"]) == ("Munich", "h2", "")
     assert manager.get("connections/nfs1").status_code == 404
     # Stopped before it has begun.
     assert manager.put("scan/nfs2/stop").json()["reason"] == (
@@ -191,7 +196,10 @@ def test_a_scan_at_a_terminal_is_seen(manager: TestClient, home: Path) -> None:
                                  "password": "hidden-key"}, 400, "mounts no file systems"),
         ("POST", "connections", {"name": "a2d2", "platform": "NFS", "cluster": "c",
                                  "datasource": "d", "mount_point": "/tmp"}, 409, "already exists"),
-        ("POST", "connections", {"name": "x", "additional_info": "["}, 400, "no JSON object"),
+        ("POST", "connections", {"name": "x", "additional_info": "["}, 400, "the text is no JSON"),
+        ("POST", "connections", {"name": "x", "additional_info": "[]"}, 400, "additional_info"),
+        ("GET", "internal/connections", None, 404, "no keys of connections"),
+        ("GET", "http://test/api/application/v1/cipherkey", None, 404, "no keys of connections"),
     ],
 )  # fmt: skip
 def test_what_is_refused(
@@ -249,7 +257,7 @@ def test_keys_of_an_object_store(
 
 
 def test_keys_of_a_scan_that_a_job_array_counts(
-    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    catalogued: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Listed here, counted by a process that has nothing but its unit, collected here."""
     server = moto()
@@ -258,7 +266,7 @@ def test_keys_of_a_scan_that_a_job_array_counts(
     server.put_folder(bucket, make_tree(tmp_path / "tree", 2))
     for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(variable)
-    mine = copy_home(home, tmp_path)
+    mine = copy_home(catalogued, tmp_path)
     words = ("source", "add", "cos", f"s3://{bucket}", "--endpoint-url", server.endpoint)
     added = framesift(mine, *words, "--access-key", "AKIAHIDDEN", stdin="hidden/secret\n")
     assert added.returncode == 0, added.stderr
@@ -273,7 +281,7 @@ def test_keys_of_a_scan_that_a_job_array_counts(
 
 
 def test_keys_from_the_command_line(
-    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    catalogued: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The secret comes from stdin; neither it nor the access key is shown or kept in clear."""
     server = moto()
@@ -281,7 +289,7 @@ def test_keys_from_the_command_line(
     bucket = server.new_bucket("keys-of-a-command")
     for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(variable)
-    mine = copy_home(home, tmp_path)
+    mine = copy_home(catalogued, tmp_path)
     words = ("source", "add", "mine", f"s3://{bucket}", "--endpoint-url", server.endpoint)
     refused = framesift(mine, *words)
     assert refused.returncode == 1

@@ -49,7 +49,8 @@ ROUTES = [
     ("PUT", "/connmgr/v1/scan/a2d2"),
     ("PUT", "/connmgr/v1/scan/a2d2/stop"),
 ]
-SERVICES = ("/auth/v1/", "/db2whrest/v1/", "/policyengine/v1/", "/connmgr/v1/")
+SERVICES = ("/auth/v1/", "/db2whrest/v1/", "/policyengine/v1/", "/connmgr/v1/",
+            "/api/application/v1/")  # fmt: skip
 STATEMENTS = st.sampled_from(
     ["select 1 from metaocean", "select filename, size, mtime from metaocean_view", "values 1",
      "select count(*) from metaocean with ur;", "select x_ from metaocean", "select * from t_car",

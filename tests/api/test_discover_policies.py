@@ -215,7 +215,7 @@ def test_a_run_that_fails_says_why(engine: TestClient) -> None:
         ("POST", "", '{"pol_id": "a", "action_id": "DELETE"}', 400, "unknown action_id 'DELETE'"),
         ("POST", "", '{"pol_id": "a", "action_id": "contentsearch"}', 400, "searches no files"),
         ("POST", "", '{"pol_id": "a", "action_id": "AUTOTAG", "action_params": "["}', 400,
-         "action_params: it is no JSON object"),
+         "action_params: the text is no JSON"),
         ("POST", "", '{"pol_id": "a", "action_id": "AUTOTAG", "schedule": "SOON"}', 400,
          "schedule SOON"),
         ("POST", "", '{"pol_id": "a", "action_id": "AUTOTAG", "pol_state": "on"}', 400,
@@ -311,7 +311,7 @@ NEW_APPLICATION = {
         ("PATCH", "applications/image", {}, 400, "no work over Kafka"),
         ("DELETE", "applications/image", None, 400, "no work over Kafka"),
         ("PATCH", "applications/none", {}, 404, "there are boxes, bus, image"),
-        ("GET", "tlscert", None, 404, "no work over Kafka"),
+        ("GET", "tlscert", None, 404, "this server hands out no work over Kafka"),
     ],
 )  # fmt: skip
 def test_what_would_register_is_told_why_it_cannot(
@@ -322,13 +322,15 @@ def test_what_would_register_is_told_why_it_cannot(
     answer = engine.request(method, path, content=content)
     assert (answer.status_code, list(answer.json())) == (status, ["reason", "status"]), answer.text
     assert words in answer.json()["reason"]
+    assert "certificate" not in answer.json()["reason"]
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
         ("GET", "http://test/db2whrest/v1/nope", 404),
-        ("GET", "http://test/connmgr/v1/internal/connections", 404),
+        ("GET", "http://test/connmgr/v1/internal/nope", 404),
+        ("GET", "http://test/api/application/v1/nope", 404),
         ("GET", "nope", 404),
         ("DELETE", "http://test/db2whrest/v1/sql_query", 405),
         ("BREW", "tags", 405),

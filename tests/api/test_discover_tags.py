@@ -86,6 +86,9 @@ def test_the_documented_commands(url: str, home: Path) -> None:
         ("POST", "", '{"tag": "x", "type": "Other"}', 400),
         ("POST", "", '{"tag": "x", "type": "Restricted"}', 400),
         ("POST", "", '{"tag": "x", "type": "Restricted", "value": [1]}', 400),
+        ("POST", "", '{"tag": "x", "type": "Restricted", "value": "[1]"}', 400),
+        ("POST", "", '{"tag": "x", "type": "Open", "value": "["}', 400),
+        ("POST", "", '{"tag": "x", "type": "Open", "value": ""}', 400),
         ("POST", "", '{"tag": "x"}', 400),
         ("POST", "", "", 400),
         ("PUT", "/car", '{"value": ["a"]}', 400),
@@ -100,6 +103,19 @@ def test_what_is_refused(url: str, method: str, path: str, body: str, status: in
     assert answer.status_code == status, answer.text
     assert list(answer.json()) == ["reason", "status"]
     assert httpx.get(f"{url}/tags").text == before
+
+
+def test_what_is_listed_can_be_sent(url: str) -> None:
+    """A tag as it is answered, its values JSON in a string, makes and changes one."""
+    for name, kind, values in (("again", "Open", []), ("once_more", "Restricted", ["a", "b"])):
+        tag = {"tag": name, "type": kind, "value": json.dumps(values)}
+        assert curl(f"{url}/tags", "POST", json.dumps(tag)) == f"Tag {name} added"
+        assert httpx.get(f"{url}/tags/{name}").json() == tag
+        assert curl(f"{url}/tags/{name}", "PUT", json.dumps(tag)) == f"Tag {name} updated"
+        assert httpx.get(f"{url}/tags/{name}").json() == tag
+    changed = {"value": json.dumps(["c"])}
+    curl(f"{url}/tags/once_more", "PUT", json.dumps(changed))
+    assert httpx.get(f"{url}/tags/once_more").json()["value"] == '["c"]'
 
 
 def test_names_are_kept_in_lower_case(url: str) -> None:

@@ -189,16 +189,25 @@ def test_a_statement_that_takes_more_than_ten_seconds(catalogued: Path, tmp_path
         assert done.headers["content-type"] == "text/csv; charset=utf-8"
 
 
+@pytest.mark.parametrize("others", [0, 1], ids=["it runs", "it waits its turn"])
 def test_nobody_waits_for_a_task_whose_address_did_not_go_out(
-    catalogued: Path, tmp_path: Path
+    catalogued: Path, tmp_path: Path, others: int
 ) -> None:
     """A client that leaves while its 202 stands behind an answer that it does not read."""
     home = copy_home(catalogued, tmp_path)
+    # Of two places a caller has one.
+    limits = {"FRAMESIFT_WRITE_TIMEOUT_S": "300", "FRAMESIFT_STATEMENTS_AT_ONCE": "2"}
     with (
-        serving(home, variables={"FRAMESIFT_WRITE_TIMEOUT_S": "300"}) as (url, _),
+        serving(home, variables=limits) as (url, _),
+        socket.socket() as other,
         socket.socket() as client,
     ):
         place = urlsplit(url)
+        other.connect((place.hostname, place.port))
+        body = json.dumps({"statement": ENDLESS})
+        head = "POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        other.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode() * others)
+        wait_until(lambda: statements(url) == (others, 0))
         # As little room on the way as there can be: the first answer has 500 kB.
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
@@ -210,10 +219,18 @@ def test_nobody_waits_for_a_task_whose_address_did_not_go_out(
         )
         tasks = home / "tasks"
         wait_until(lambda: tasks.exists() and list(tasks.iterdir()) != [])
+        assert statements(url) == (1, others)
         time.sleep(0.5)
         client.close()
-        wait_until(lambda: 'statements{state="running"} 0' in httpx.get(f"{url}/metrics").text)
+        wait_until(lambda: statements(url) == (others, 0))
         wait_until(lambda: list(tasks.iterdir()) == [])
+
+
+def statements(url: str) -> tuple[int, int]:
+    """How many run, and how many wait."""
+    text = httpx.get(f"{url}/metrics", timeout=60).text
+    running, waiting = re.findall(r'^framesift_statements{state="\w+"} (\d+)', text, re.MULTILINE)
+    return int(running), int(waiting)
 
 
 def wait_until(there: Callable[[], bool]) -> None:

@@ -31,6 +31,7 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.SourceFails: errors.SourceFails("no answer"),
     errors.CatalogBusy: errors.CatalogBusy("busy"),
     errors.CatalogDamaged: errors.CatalogDamaged("damaged"),
+    errors.CollectionFails: errors.CollectionFails(),
     errors.JobFailed: errors.JobFailed("x", "failed"),
     errors.EngineFailed: errors.EngineFailed("x"),
 }
@@ -41,7 +42,8 @@ EXPECTED = {
     "ServerBusy": 503, "BodyTooLarge": 413,
     "BadFile": 422, "UnreadableFile": 422,
     "SqlError": 400, "StorageError": 507, "SourceFails": 502,
-    "CatalogBusy": 503, "CatalogDamaged": 500, "JobFailed": 500, "EngineFailed": 502,
+    "CatalogBusy": 503, "CatalogDamaged": 500, "CollectionFails": 500,
+    "JobFailed": 500, "EngineFailed": 502,
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import base64
 import itertools
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -116,6 +117,9 @@ def test_every_route_is_refused_without_a_token(house: House) -> None:
     described = house.client.get("/openapi.json").json()["paths"]
     assert set(described) <= {path for _, path in walked}
     assert {path for _, path in walked} >= OPEN
+    until = time.monotonic() + 60
+    while house.client.get("/readyz").status_code == 503 and time.monotonic() < until:
+        time.sleep(0.05)  # the newest snapshot is being loaded
     for method, path in walked:
         real = path.replace("{", "").replace("}", "")
         answer = house.ask(method, real)
@@ -519,3 +523,11 @@ def test_a_server_that_asks_nobody(catalogued: Path, tmp_path: Path) -> None:
     with TestClient(app) as client:
         assert client.get("/v1/users").json() == {"users": [], "next": None}
         assert client.post("/v1/tokens", json={"name": "x"}).status_code == 400
+        # Published clients take the token out of the header before they ask anything.
+        for method in ("GET", "HEAD"):
+            for headers in ({}, basic("nobody"), {"Authorization": "Bearer bad"}):
+                answer = client.request(method, "/auth/v1/token", headers=headers)
+                assert (answer.status_code, answer.content) == (200, b"")
+                assert (b"X-Auth-Token", b"nobody-is-asked") in answer.headers.raw
+        bearer = {"Authorization": f"Bearer {answer.headers['x-auth-token']}"}
+        assert client.get("/auth/v1/roles", headers=bearer).status_code == 200

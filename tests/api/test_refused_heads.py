@@ -61,6 +61,21 @@ def test_what_nobody_can_read(server: str, head: bytes, status: int) -> None:
     assert found["detail"]
 
 
+@pytest.mark.parametrize(
+    "coding", [b"xchunked", b"gzip, chunked", b"chunked\r\nTransfer-Encoding: x"]
+)
+def test_a_coding_that_is_not_known(server: str, coding: bytes) -> None:
+    """501, which says what is wrong and does not repeat it."""
+    head = b"POST /v1/sql HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: " + coding + b"\r\n\r\n"
+    answer = exchange(server, head)
+    assert answer.statuses == [501], answer.raw
+    assert answer.closed
+    detail = str(problem(answer.raw)["detail"])
+    assert "Transfer-Encoding" in detail
+    assert "too long" not in detail
+    assert coding not in answer.raw
+
+
 def test_a_body_that_breaks_off_gets_one_answer(server: str) -> None:
     """400 for a chunk that is none, and nothing after it; it does not get into another answer."""
     head = b"POST /v1/sql HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"

@@ -3,8 +3,12 @@
 import json
 import logging
 import queue
+import re
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -55,6 +59,44 @@ def test_one_line_for_each_request(home: Path) -> None:
     assert all(line["ms"] >= 0 and line["message"] == "request" for line in lines)
     assert lines[4]["path"] == "/v1/cl%0aasses%22"
     assert len(lines[4]["request_id"]) == 32
+
+
+LEFT = [
+    ("/db2whrest/v1/sql_query", "text/plain"), ("/db2whrest/v1/sql_query_async", "text/plain"),
+    ("/db2whrest/v1/search", "application/json"), ("/policyengine/v1/tags", "application/json"),
+    ("/v1/tags/values?family=f", "text/csv"), ("/v1/sql", "application/json"),
+    ("/v1/tags/map?family=f&within=1", "application/geo+json"), ("/mcp", "application/json"),
+    ("/v1/datasets", "application/json"), ("/v1/users", "application/json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [2, 200_000])
+def test_a_client_that_leaves_before_its_body_has_come(home: Path, size: int) -> None:
+    """499 without a traceback: nothing is wrong here, and nothing was done."""
+    with serving(home, "--log-format", "json", "--log-level", "info") as (url, process):
+        place = urlsplit(url)
+        for path, kind in LEFT:
+            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
+            head += f"Accept: application/json, text/event-stream\r\nContent-Length: {2 * size}"
+            with socket.create_connection((place.hostname, place.port)) as connection:
+                connection.sendall(head.encode() + b"\r\n\r\n" + b"[" * size)
+        until = time.monotonic() + 60
+        while left(httpx.get(f"{url}/metrics").text) < len(LEFT):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    lines = [json.loads(line) for line in err.splitlines()]
+    seen = {line["path"]: line["status"] for line in lines if line["path"] != "/metrics"}
+    assert seen == {path.partition("?")[0]: 499 for path, _ in LEFT}
+    assert "raceback" not in err
+    assert {line["level"] for line in lines} == {"info"}
+
+
+def left(metrics: str) -> float:
+    """How many clients left, as the server counts."""
+    found = re.findall(r'^framesift_requests_total\{.*status="499"\} (\S+)$', metrics, re.MULTILINE)
+    return sum(map(float, found))
 
 
 def test_text_is_for_people(home: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from catalog.errors import NotAllowed, NotFound, SqlError
+from catalog.errors import CollectionFails, NotAllowed, NotFound, SqlError
 from catalog.frames import register, remove
 from catalog.limited_store import LimitedStore
 from catalog.store import CatalogStore
@@ -232,6 +232,19 @@ def test_no_rule_is_no_rows(whole: CatalogStore) -> None:
     broken = LimitedStore(whole, "CAST(metaocean.filename AS INT) = 1", LIMITS)
     with pytest.raises(duckdb.ConversionException):
         fkeys(broken, "SELECT fkey FROM metaocean")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["sum(metaocean.size) > 3", "rank() OVER () = 1", "metaocean.filename + 1 = 2",
+     "metaocean.nothing = 1", "TRY(rank() OVER () = 1)", "metaocean.size >"],
+)  # fmt: skip
+def test_a_condition_that_makes_no_plan_is_no_damage(whole: CatalogStore, condition: str) -> None:
+    """It is said of the rule, without the rule or a path."""
+    with pytest.raises(CollectionFails) as said:
+        fkeys(LimitedStore(whole, condition, LIMITS), "SELECT fkey FROM metaocean")
+    assert condition not in str(said.value)
+    assert str(whole.location.metadata) not in str(said.value)
 
 
 def test_closing_and_asking_again(limited: LimitedStore) -> None:

@@ -8,7 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import framesift
-from framesift import Dataset, InvalidQuestion, JobFailed, NotFound
+from framesift import (
+    Dataset,
+    FramesiftServerError,
+    InvalidQuestion,
+    JobFailed,
+    JobNotDone,
+    NotFound,
+)
 from tests.api.servers import serving
 from tests.pipeline.homes import FRAMES, SAMPLE, copy_home
 
@@ -109,14 +116,17 @@ def test_a_job_is_waited_for(
 
 
 def test_a_job_that_fails_is_an_exception(client: framesift.Client, tmp_path: Path) -> None:
-    """With the job's name and state; a time that is over is Python's own TimeoutError."""
+    """With the job's name and state; a time that is over is a TimeoutError, too."""
     source = tmp_path / "gone"
     source.mkdir()
     added = client.sources.add("gone", str(source))
     source.rmdir()
     job = added.scan()
-    with pytest.raises(TimeoutError, match=job.name):
+    with pytest.raises(TimeoutError, match=f"job {job.name}: .* after 0 s; it goes on") as late:
         job.wait(timeout_s=0)
+    assert isinstance(late.value, JobNotDone)
+    assert isinstance(late.value, FramesiftServerError)
+    assert (late.value.job, late.value.status) == (job.name, None)
     with pytest.raises(JobFailed, match=f"job {job.name} failed") as caught:
         job.wait(progress=False)
     assert (caught.value.job, caught.value.state) == (job.name, "failed")

@@ -267,14 +267,14 @@ def test_values_of_a_csv_file(own_source: Workspace, tmp_path: Path) -> None:
     made = policy(workspace, parameters, "datasource='a2d2' ", action="IMPORT_TAGS")
     found = done(workspace, made, batch_rows=2)
     # Six rows, and three columns that no policy may set.
-    assert (found.state, counts(found)) == ("complete", (9, 9, 3, 9, 0))
+    assert (found.state, counts(found)) == ("complete", (12, 12, 3, 9, 0))
     rows = {name: given for name, *given in values(workspace, "filename", "bus", "tree")}
     assert [rows[name] for name in names[:7]] == [
         ["1", "3"], [None, None], ["a, b", "-7"], [None] * 2, [None] * 2, [None] * 2, [None] * 2,
     ]  # fmt: skip
     # Only what the condition finds is set.
     changed = policy_records.change(workspace.records, "p", "anna", {"condition": "size < 0"})
-    assert counts(done(workspace, changed)) == (9, 9, 0, 12, 0)
+    assert counts(done(workspace, changed)) == (12, 12, 0, 12, 0)
 
 
 @pytest.mark.parametrize(
