@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.callers import below
 from api.errors import problem
 from api.methods import allow
+from api.read_again import read_again
 
 _CHANGING = ("PUT", "PATCH", "DELETE")
 _MOST_BYTES = 8 * 2**20
@@ -73,9 +74,9 @@ class ETags:
             if name not in _OF_REQUEST and not name.startswith(b"if-")
         ]
         asked = {**scope, "method": "GET", "headers": kept, "query_string": b""}
-        empty = _Empty()
+        receive = read_again(b"", _never)
         try:
-            await self._app(asked, empty.receive, _Tagged(asked, empty.receive, _look, "").send)
+            await self._app(asked, receive, _Tagged(asked, receive, _look, "").send)
         except _Seen as seen:
             return seen.etag
         return None
@@ -100,18 +101,10 @@ async def _look(message: Message) -> None:
         raise _Seen(Headers(raw=message["headers"]).get("etag", "") if ok else None)
 
 
-class _Empty:
-    """A request without a body, of a client that stays."""
-
-    def __init__(self) -> None:
-        self._given = False
-
-    async def receive(self) -> Message:
-        """The body once; then nothing: who asks on waits, and does not hold up the others."""
-        if self._given:
-            await asyncio.Event().wait()
-        self._given = True
-        return {"type": "http.request", "body": b"", "more_body": False}
+async def _never() -> Message:
+    """Of a client that stays and sends nothing more; who asks waits, and holds up nobody."""
+    never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    return await never
 
 
 class _Tagged:

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers import below
 from api.errors import problem
+from api.read_again import read_again
 from catalog import kept_answers
 from catalog.kept_answers import LEASE, Keyed
 from catalog.record_store import RecordStore
@@ -87,7 +88,7 @@ class Idempotency:
         renewing = asyncio.create_task(_renewing(records, keyed))
         kept = False
         try:
-            await self._app(scope, _replayed(body, receive), answer.receive)
+            await self._app(scope, read_again(body, receive), answer.receive)
             kept = answer.succeeded
             if kept:
                 await run_in_threadpool(kept_answers.keep, records, keyed, *answer.parts)
@@ -127,15 +128,6 @@ async def _body(receive: Receive) -> bytes | None:
         parts.append(message.get("body", b""))
         more = message.get("more_body", False)
     return b"".join(parts)
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
 
 
 class _Answer:

@@ -13,11 +13,12 @@ from typing import Any
 
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from api.assistants.answers import Desk
 from api.dependencies import workspace_of
 from api.passage import Passage
+from api.read_again import read_again
 from catalog.errors import InvalidInput, NotAllowed
 
 PATH = "/mcp"
@@ -67,12 +68,7 @@ class Endpoint:
                 await ready.wait()
         # Read here: a body that breaks off is no failure of what answers.
         body = await Request(scope, receive).body()
-        read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def again() -> Message:
-            return read.pop() if read else await receive()
-
-        await self._manager.handle_request(scope, again, send)
+        await self._manager.handle_request(scope, read_again(body, receive), send)
 
     async def _run(self, ready: asyncio.Event) -> None:
         """What the manager starts must be ended by the task that began it."""
