@@ -151,7 +151,11 @@ class HotSnapshot:
 
 
 class HotSnapshots:
-    """Keeps the newest snapshot in memory, as far as it fits."""
+    """Keeps the newest snapshot in memory, as far as it fits.
+
+    Attributes:
+        tried: Whether a load has ended, well or not: answers are as fast as they will be.
+    """
 
     def __init__(
         self,
@@ -175,7 +179,7 @@ class HotSnapshots:
         self._loading: threading.Thread | None = None
         self._not_before = 0.0
         self._refused = -1
-        self._tried = False
+        self.tried = False
 
     def at(self, number: int | None) -> HotSnapshot | None:
         """The snapshot of that number, or the newest, if it is in memory; else it may be soon."""
@@ -200,11 +204,6 @@ class HotSnapshots:
         """Memory that the tables of the snapshot that is held take; 0 while there is none."""
         held = self._held
         return 0 if held is None else held.table_bytes
-
-    @property
-    def tried(self) -> bool:
-        """Whether a load has ended, well or not: answers are as fast as they will be."""
-        return self._tried
 
     def wait(self, seconds: float) -> bool:
         """Wait until the newest snapshot is in memory, or cannot be; whether it is."""
@@ -238,4 +237,4 @@ class HotSnapshots:
             ended = time.monotonic()
             if ended - began > _LONG_LOAD_S:
                 self._not_before = ended + _REST * (ended - began)
-            self._tried = True
+            self.tried = True
