@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -80,14 +80,24 @@ def serving(
         process.communicate(timeout=60)
 
 
+def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds, and fail where it does not in that time."""
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def until_ready(url: str, ask: httpx.Client | None = None) -> None:
     """Wait until /readyz says 200: one process of the server has the newest snapshot in memory."""
-    until = time.monotonic() + 60
     get = httpx.get if ask is None else ask.get
-    while (answer := get(f"{url}/readyz", timeout=60)).status_code != 200:
-        assert answer.json()["title"] == "Loading", answer.text
-        assert time.monotonic() < until, answer.text
-        time.sleep(0.05)
+
+    def ready() -> bool:
+        answer = get(f"{url}/readyz", timeout=60)
+        assert answer.status_code == 200 or answer.json()["title"] == "Loading", answer.text
+        return answer.status_code == 200
+
+    wait_until(ready)
 
 
 def _url(process: "subprocess.Popen[str]") -> str:

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,7 +22,7 @@ from api.discover.tasks import Task, Tasks
 from api.turns import Turns
 from catalog.errors import InvalidInput, ServerBusy
 from query.statement_watch import Cancellation
-from tests.api.servers import serving
+from tests.api.servers import serving, wait_until
 from tests.pipeline.homes import copy_home
 
 REAL: list[dict[str, str]] = json.loads(
@@ -220,7 +220,7 @@ def test_nobody_waits_for_a_task_whose_address_did_not_go_out(
         tasks = home / "tasks"
         wait_until(lambda: tasks.exists() and list(tasks.iterdir()) != [])
         assert statements(url) == (1, others)
-        time.sleep(0.5)
+        time.sleep(0.5)  # until the 202 stands there: nothing shows it
         client.close()
         wait_until(lambda: statements(url) == (others, 0))
         wait_until(lambda: list(tasks.iterdir()) == [])
@@ -231,14 +231,6 @@ def statements(url: str) -> tuple[int, int]:
     text = httpx.get(f"{url}/metrics", timeout=60).text
     running, waiting = re.findall(r'^framesift_statements{state="\w+"} (\d+)', text, re.MULTILINE)
     return int(running), int(waiting)
-
-
-def wait_until(there: Callable[[], bool]) -> None:
-    """Wait until something is so, for a minute at most."""
-    until = time.monotonic() + 60
-    while not there():
-        assert time.monotonic() < until
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

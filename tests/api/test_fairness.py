@@ -15,9 +15,9 @@ import pytest
 
 from catalog import tokens, users
 from catalog.record_store import RecordStore
-from tests.api.servers import serving, until_ready
+from tests.api.servers import serving, until_ready, wait_until
 from tests.api.test_abuse import ENDLESS, connected, head
-from tests.api.test_workers import SECONDS, wait_until
+from tests.api.test_workers import SECONDS
 from tests.pipeline.homes import FRAMES, copy_home
 
 SQL = "/db2whrest/v1/sql_query"

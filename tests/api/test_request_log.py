@@ -5,7 +5,6 @@ import logging
 import queue
 import re
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,7 +18,7 @@ from api.log_setup import JsonLines, TextLines, _BoundedHandler
 from api.settings import Settings
 from catalog import users
 from catalog.record_store import RecordStore
-from tests.api.servers import serving
+from tests.api.servers import serving, wait_until
 
 PASSWORD = "a sentence is a good one"
 
@@ -80,10 +79,7 @@ def test_a_client_that_leaves_before_its_body_has_come(home: Path, size: int) ->
             head += f"Accept: application/json, text/event-stream\r\nContent-Length: {2 * size}"
             with socket.create_connection((place.hostname, place.port)) as connection:
                 connection.sendall(head.encode() + b"\r\n\r\n" + b"[" * size)
-        until = time.monotonic() + 60
-        while left(httpx.get(f"{url}/metrics").text) < len(LEFT):
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        wait_until(lambda: left(httpx.get(f"{url}/metrics").text) >= len(LEFT))
         process.terminate()
         _, err = process.communicate(timeout=60)
     lines = [json.loads(line) for line in err.splitlines()]

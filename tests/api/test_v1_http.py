@@ -34,9 +34,10 @@ ANNA, BOB = "anna", "bob"
 class Served:
     """An application over a copy of the sample's home, with two admins."""
 
-    def __init__(self, app: FastAPI, records: RecordStore, secrets: dict[str, str]) -> None:
-        self.app, self.records, self.secrets = app, records, secrets
-        self.client = TestClient(app)
+    def __init__(
+        self, client: TestClient, app: FastAPI, records: RecordStore, secrets: dict[str, str]
+    ) -> None:
+        self.client, self.app, self.records, self.secrets = client, app, records, secrets
 
     def ask(
         self, method: str, path: str, key: str | None = None, who: str = ANNA, **more: Any
@@ -61,8 +62,10 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         users.add(records, name, ["admin"], None)
         secrets[name] = tokens.create(records, name, "t", "admin", timedelta(days=1))[1]
     app = create_app(Settings(home=home, cache=None))
-    with TestClient(app):
-        yield Served(app, records, secrets)
+    # This client, and no other: one that was not entered has an event loop for each request, and
+    # what waits in one of several is not woken by another.
+    with TestClient(app) as client:
+        yield Served(client, app, records, secrets)
 
 
 def dataset(name: str) -> dict[str, Any]:

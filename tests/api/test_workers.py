@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from api.settings import Settings
 from api.workspace import Workspace
 from catalog import tokens, users
 from catalog.record_store import RecordStore
-from tests.api.servers import serving, until_ready
+from tests.api.servers import serving, until_ready, wait_until
 from tests.api.test_abuse import counted
 from tests.pipeline.homes import copy_home
 
@@ -61,14 +61,6 @@ def workers_of(pid: int) -> set[int]:
             if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
                 found.add(int(child))
     return found
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something holds, and fail where it does not in that time."""
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def token_of(records: RecordStore, name: str) -> dict[str, str]:
