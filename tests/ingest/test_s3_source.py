@@ -1,5 +1,6 @@
 """S3 as a source, against moto's server and Ceph's gateway; no mocks."""
 
+import itertools
 import json
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
@@ -14,7 +16,6 @@ from typing import Any
 
 import pytest
 
-# Until boto3 is among the dependencies; then these two lines go.
 from catalog.errors import BadFile, InvalidInput, StorageError
 from catalog.records import File
 from ingest import s3_listing
@@ -147,17 +148,22 @@ def test_long_listing_in_pages_and_shards(
     keys = [f"s/scene{n % 7}/cam_{n % 3}/{n:06d}.png" for n in range(2 * many - 1_100)]
     keys += [f"s/scene0/{n:06d}.png" for n in range(1_100)] + [f"s/loose{n}" for n in range(10)]
     put(server, bucket, keys)
-    at_once: set[int] = set()
+    # None of the first seven begins before the seventh is there: broken where they come in turn.
+    met = threading.Barrier(7)
+    numbers = itertools.count()
     fill = s3_listing._Shard._fill
 
-    def watched(shard: Any) -> None:
-        at_once.add(threading.get_ident())
+    def together(shard: Any) -> None:
+        if next(numbers) < 7:
+            with suppress(threading.BrokenBarrierError):  # told below, by the barrier
+                met.wait(timeout=60)
         fill(shard)
 
-    monkeypatch.setattr(s3_listing._Shard, "_fill", watched)
+    monkeypatch.setattr(s3_listing._Shard, "_fill", together)
     listed = [file.key for file in open_folder(server, bucket, "s").list()]
     assert listed == sorted(key[2:] for key in keys)
-    assert len(at_once) >= 7
+    assert next(numbers) > 7
+    assert not met.broken
 
 
 def test_listing_can_be_left(server: S3Server) -> None:
