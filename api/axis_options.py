@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from catalog.errors import InvalidInput, UnknownName
-from query.histogram_axis import AxisRequest
+from query.histogram_report import AxisRequest
 from query.label_range import validation_message
 
 _BINS = {1: 20, 2: 8}

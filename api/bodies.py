@@ -3,16 +3,16 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from catalog.snapshot_diff import TagChange
-from catalog.snapshots import Snapshot
 from catalog.tables import Dataset, Job, Scan, Source, Staging, now
 from ingest.source_options import SourceOptions
-from query.describe import Description
 from query.result_format import to_records
 from query.selection import Selection
 
-if TYPE_CHECKING:
-    from ingest.tag_import import TagImport  # pyarrow.csv, which most commands do not need
+if TYPE_CHECKING:  # commands on the records alone do without the catalog's database
+    from catalog.snapshot_diff import TagChange
+    from catalog.snapshots import Snapshot
+    from ingest.tag_import import TagImport
+    from query.describe import Description
 
 _PROBLEMS = 1_000
 
@@ -46,7 +46,7 @@ def of_scan(scan: Scan, source: str) -> dict[str, Any]:
     }
 
 
-def of_description(description: Description) -> dict[str, Any]:
+def of_description(description: "Description") -> dict[str, Any]:
     """What a question means; ``note`` is what of it SQL cannot say, empty where that is nothing."""
     return {
         "question": description.question.model_dump(mode="json", exclude_defaults=True),
@@ -58,7 +58,7 @@ def of_description(description: Description) -> dict[str, Any]:
 
 
 def of_selection(
-    selection: Selection, description: Description, why_empty: str = ""
+    selection: Selection, description: "Description", why_empty: str = ""
 ) -> dict[str, Any]:
     """A selection with its frames, what its question means, and why there are no frames if so."""
     about = about_selection(selection, description, why_empty)
@@ -66,7 +66,7 @@ def of_selection(
 
 
 def about_selection(
-    selection: Selection, description: Description, why_empty: str = ""
+    selection: Selection, description: "Description", why_empty: str = ""
 ) -> dict[str, Any]:
     """`of_selection` without the frames."""
     return {
@@ -114,7 +114,7 @@ def of_staging(staging: Staging, dataset: str) -> dict[str, Any]:
     }
 
 
-def of_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+def of_snapshot(snapshot: "Snapshot") -> dict[str, Any]:
     """A snapshot of the catalog: when, by whom, what for, what it changed, how much there is."""
     commit = snapshot.commit
     return {
@@ -128,7 +128,7 @@ def of_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def of_tag_change(change: TagChange) -> dict[str, Any]:
+def of_tag_change(change: "TagChange") -> dict[str, Any]:
     """A tag of a file before and after; times as ISO 8601."""
     before, after = (
         value.isoformat() if isinstance(value, datetime) else value

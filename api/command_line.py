@@ -3,63 +3,83 @@
 import gc
 import os
 import sys
+from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from api.commands import (
-    assistants,
-    care,
-    catalog,
-    datasets,
-    demo,
-    ingest,
-    jobs,
-    login,
-    people,
-    policy,
-    query,
-    server,
-    sources,
-    sql,
-    statistics,
-    tags,
-    watch,
-)
 from api.places import chosen
 from api.places.chosen import Given
 from api.terminal import stderr
 from catalog.errors import FramesiftError
 
+_COMMANDS = {
+    "info": "sources:info",
+    "ingest": "ingest:ingest",
+    "sample-data": "ingest:sample_data",
+    "watch": "watch:watch",
+    "sql": "sql:sql",
+    "select": "query:select",
+    "classes": "statistics:classes",
+    "histogram": "statistics:histogram_",
+    "correlate": "statistics:correlate",
+    "gaps": "statistics:gaps",
+    "stage": "datasets:stage",
+    "train": "jobs:train",
+    "validate": "jobs:validate",
+    "audit": "people:audit",
+    "compact": "care:compact",
+    "serve": "server:serve",
+    "mcp": "assistants:mcp",
+    "login": "login:login",
+    "logout": "login:logout",
+    "demo": "demo:demo",
+    "source": "sources:source_app",
+    "tags": "tags:tags_app",
+    "dataset": "datasets:dataset_app",
+    "jobs": "jobs:jobs_app",
+    "user": "people:user_app",
+    "token": "people:token_app",
+    "collection": "people:collection_app",
+    "policy": "policy:policy_app",
+    "catalog": "care:catalog_app",
+}
+"""Where each command is: a module of api.commands, and a function or a group of commands in it."""
+
+
+class _Commands(TyperGroup):
+    """Commands that are imported when they are called, or listed with their help."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        # By their names a misspelled one is corrected; get_command makes them.
+        self.commands.update(dict.fromkeys(_COMMANDS, self))
+
+    def get_command(self, _: Any, name: str) -> Any:
+        if name not in _COMMANDS:
+            return None
+        module, attribute = _COMMANDS[name].split(":")
+        found = getattr(import_module(f"api.commands.{module}"), attribute)
+        alone = typer.Typer(rich_markup_mode=None)
+        if isinstance(found, typer.Typer):
+            alone.add_typer(found, name=name)
+        else:
+            alone.command(name)(found)
+        return get_group(alone).commands[name]
+
+
 app = typer.Typer(
     name="framesift",
+    cls=_Commands,
     help="Find driving frames by what is in them, and get them to training and validation jobs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for module in (
-    sources,
-    ingest,
-    watch,
-    sql,
-    query,
-    statistics,
-    tags,
-    datasets,
-    jobs,
-    people,
-    policy,
-    catalog,
-    care,
-    server,
-    assistants,
-    login,
-    demo,
-):
-    module.register(app)
 
 
 def _show_version(wanted: bool) -> None:

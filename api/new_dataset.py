@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from api.wanted_dataset import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.tables import Dataset
 from pipeline.datasets import Origin, create_dataset, name_of_new
@@ -18,90 +17,10 @@ from pipeline.split import parse_split
 from query.describe import Description, describe
 from query.select_frames import select_frames
 from query.selection import Question, Selection
-from query.sets.apart import DRIVE, MIN_GAP_S, KeepAway
-from query.sets.methods import Demand, Match, Method
+from query.sets.apart import DRIVE, KeepAway
+from query.sets.methods import Match, Method
 from query.sets.select_set import Asked, distribution, select_set, with_columns
 from query.why_empty import why_empty
-
-
-class Apart(BaseModel):
-    """What keeps sides apart."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    min_gap_s: float = Field(
-        default=MIN_GAP_S,
-        ge=0,
-        allow_inf_nan=False,
-        description="Frames nearer in time than this stay on one side [s].",
-    )
-    allow_leakage: bool = Field(
-        default=False, description="Sides may share scenes, drives and moments."
-    )
-    seed: int = Field(default=0, ge=0)
-
-
-class Divided(Apart):
-    """How frames are divided."""
-
-    split: str | None = Field(default=None, examples=["train=0.8,validation=0.2"])
-    split_by: str = Field(
-        default="scene",
-        description="What stays on one side: scene, camera, any tag, or frame for nothing.",
-    )
-    stratify_splits: tuple[str, ...] = Field(
-        default=(),
-        description="What every split has its share of: tags, or tags with edges of bins.",
-        examples=[("camera", "car:0,1000")],
-    )
-
-    def division(self) -> Division:
-        """The division.
-
-        Raises:
-            InvalidInput: The shares are not written as they should be.
-        """
-        return Division(
-            parse_split(self.split) if self.split else {},
-            self.split_by if self.split_by == FRAME else self.split_by.lower(),
-            self.stratify_splits,
-            self.min_gap_s,
-            self.allow_leakage,
-            self.seed,
-        )
-
-
-class NewDataset(Divided):
-    """A dataset to be made."""
-
-    name: str = Field(
-        description="Of who sees some rows only, it is saved with the user's: anna~val-bikes.",
-        examples=["val-bikes"],
-    )
-    question: Question = Question()
-    method: Method | None = Field(
-        default=None, description="How to choose among the frames that answer the question."
-    )
-    disjoint_from: tuple[str, ...] = Field(
-        default=(),
-        description="Datasets with which it shares no scene, drive or moment.",
-        examples=[("train-1@2",)],
-    )
-
-
-class NewSplit(Divided):
-    """A dataset to be divided anew."""
-
-    split: str = Field(min_length=1, examples=["train=0.8,validation=0.2"])
-
-
-class NewExtension(Apart):
-    """A dataset to be extended where it lacks frames."""
-
-    demands: tuple[Demand, ...] = Field(min_length=1)
-    split: str | None = Field(
-        default=None, description="Which split lacks them; the only one by default."
-    )
 
 
 def ask(workspace: Workspace, question: Question, at: int | None = None) -> Selection:
@@ -143,7 +62,7 @@ def make_dataset(
 ) -> Dataset:
     """Choose frames, of the snapshot ``at`` where one is given, and save them for a user."""
     name_of_new(workspace.records, wanted.name)
-    division = wanted.division()
+    division = _division(wanted)
     keep_away, others = _keep_away(workspace, wanted)
     method, like = _with_targets(workspace, wanted.method)
     asked = Asked(wanted.question, method, wanted.seed, keep_away, [*_columns(division)])
@@ -164,6 +83,22 @@ def make_dataset(
         report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in others]}
     origin = Origin(built=built, seed=wanted.seed, report=report, owner=owner)
     return save_selection(workspace, wanted, selection, origin)
+
+
+def _division(wanted: Divided) -> Division:
+    """The division.
+
+    Raises:
+        InvalidInput: The shares are not written as they should be.
+    """
+    return Division(
+        parse_split(wanted.split) if wanted.split else {},
+        wanted.split_by if wanted.split_by == FRAME else wanted.split_by.lower(),
+        wanted.stratify_splits,
+        wanted.min_gap_s,
+        wanted.allow_leakage,
+        wanted.seed,
+    )
 
 
 def _columns(division: Division) -> list[str]:
@@ -208,7 +143,7 @@ def save_selection(
 ) -> Dataset:
     """Save an answer that has been had already."""
     catalog = workspace.catalog
-    division = wanted.division()
+    division = _division(wanted)
     with catalog.reading(selection.snapshot) as cursor:
         selection = with_columns(cursor, selection, _columns(division))
     origin = origin or Origin(seed=wanted.seed)
@@ -222,7 +157,7 @@ def save_selection(
 def divide_dataset(workspace: Workspace, name: str, wanted: NewSplit, owner: str = "") -> Dataset:
     """Divide a dataset's frames anew, as a new version of it, for a user."""
     found = workspace.records.own_dataset(name)
-    made = split_dataset(_stores(workspace), found, wanted.division(), owner)
+    made = split_dataset(_stores(workspace), found, _division(wanted), owner)
     return _as_seen(workspace, made)
 
 

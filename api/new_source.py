@@ -6,72 +6,17 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import SecretStr
 
 from api.callers import Caller
 from api.settings import Settings
+from api.wanted_source import NewSource
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotAllowed, StorageError
 from catalog.tables import Source
 from ingest.sealed_keys import AccessKeys, seal
 from ingest.source_files import open_source, path_of
 from ingest.source_options import SourceOptions
-
-SOURCE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
-"""What a source may be called: a part of paths and file names that means nothing else there."""
-
-
-class NewSource(BaseModel):
-    """A source to be added."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str = Field(
-        max_length=128,
-        pattern=SOURCE_NAME,
-        description="Letters, digits, '.', '_' and '-'; begins with a letter, a digit or '_'.",
-        examples=["a2d2"],
-    )
-    uri: str = Field(
-        min_length=1,
-        max_length=4096,
-        description="Folder or .tar archive: a path, file:/// or s3:// URI.",
-        examples=["s3://a2d2/camera_lidar_semantic"],
-    )
-    platform: str = Field(default="local", max_length=32, examples=["IBM COS"])
-    cluster: str = Field(
-        default="local", max_length=64, description="Cluster or host that serves it."
-    )
-    datasource: str | None = Field(
-        default=None,
-        max_length=1024,
-        description="Bucket or export name; the source's name by default.",
-    )
-    site: str = Field(default="", max_length=16, description="Free text.")
-    endpoint_url: str = Field(
-        default="",
-        max_length=2048,
-        description="Server that speaks S3, such as IBM COS; AWS by default.",
-        examples=["https://s3.eu-de.cloud-object-storage.appdomain.cloud"],
-    )
-    anonymous: bool = Field(default=False, description="Ask S3 unsigned.")
-    profile: str = Field(
-        default="",
-        max_length=256,
-        description="Profile of the server's ~/.aws/config with the keys.",
-        examples=["a2d2"],
-    )
-    access_key: str = Field(
-        default="",
-        max_length=256,
-        description="In place of a profile, with `secret_key`. Kept encrypted, never shown.",
-    )
-    secret_key: SecretStr = Field(default=SecretStr(""), max_length=1024)
-    region: str = Field(default="", max_length=64, description="Region of the bucket.")
-    ca_bundle: str = Field(
-        default="", max_length=4096, description="PEM file of authorities to trust; admins only."
-    )
-    verify_tls: bool = Field(default=True, description="Check the S3 server's certificate.")
 
 
 def add_source(workspace: Workspace, wanted: NewSource, caller: Caller | None) -> Source:

@@ -4,14 +4,17 @@ Errors, credentials and conditions are of the whole server and not of a route, s
 into the document here, for routes that come later, too.
 """
 
+from copy import deepcopy
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, Field
 
+from api.assistants.endpoint import PATH as ASSISTANTS
 from api.callers import DISCOVER, OPEN, below
 from api.idempotency import takes_key
+from api.openapi_assistants import OPERATION
 from api.openapi_discover import tell_answers
 from api.openapi_examples import OF_PICTURES, fill_answers, fill_parameters
 from api.openapi_texts import fill_texts
@@ -158,6 +161,8 @@ def describe(app: FastAPI) -> None:
                 description=app.description,
                 routes=app.routes,
             )
+            if any(getattr(route, "path", "") == ASSISTANTS for route in app.router.routes):
+                found["paths"][ASSISTANTS] = {"post": deepcopy(OPERATION)}
             _complete(found)
             app.openapi_schema = found
         return app.openapi_schema
@@ -186,6 +191,30 @@ def _complete(document: dict[str, Any]) -> None:
             fill_parameters(path, operation)
             fill_answers(operation, schemas)
             fill_texts(method, path, operation)
+        if not below(path, DISCOVER):
+            operations |= _head(operations.get("get"))
+
+
+def _head(get: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """HEAD of a path by its GET, as api.methods answers it; empty where it does not."""
+    if get is None or "text/event-stream" in get["responses"].get("200", {}).get("content", {}):
+        return {}
+    answers = {
+        status: {name: told for name, told in answer.items() if name != "content"}
+        for status, answer in get["responses"].items()
+        if status in ("200", "204", "304")
+    }
+    parts = ("Range", "If-Range")
+    parameters = [each for each in get.get("parameters", ()) if each["name"] not in parts]
+    return {
+        "head": {
+            **get,
+            "operationId": f"head_{get['operationId']}",
+            "description": "What GET answers, without the body.",
+            "parameters": parameters,
+            "responses": {**answers, "default": {"description": "What GET answers then."}},
+        }
+    }
 
 
 def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> None:

@@ -28,6 +28,19 @@ _CLASS = {
     "presence": 0.278,
 }
 _BIN = {"car_kind": "range", "car_low": 0.0, "car_high": 249737.5, "car_value": "", "frames": 18}
+_SCORE = {"tag": "bicycle", "name": "Bicycle", "frames": 31, "share": 0.0012, "iou": 0.41}
+_GAP = {
+    "kind": "class",
+    "value": "bicycle",
+    "name": "Bicycle",
+    "frames": 0,
+    "catalog_frames": 212,
+    "new_frames": 212,
+    "sentence": "no Bicycle in split validation of city@1; 212 frames of the catalog have it",
+    "question": '{"ranges": [{"tag": "bicycle", "lowest": 1}], "snapshot": 12}',
+    "command": "framesift select --range bicycle=1: --at 12",
+}
+_CHANGE = {"fkey": _FKEY, "change": "moved", "before": "train", "after": "validation"}
 _LISTED = {"fkey": _FKEY, "split": "train", "scene": "20260311_130314", "image": "/data/x.png"}
 
 
@@ -68,6 +81,9 @@ _EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
     },
     ("get", "/v1/classes"): _rows(_CLASS),
     ("get", "/v1/statistics/histogram"): _rows(_BIN),
+    ("get", "/v1/statistics/correlation"): _rows(_SCORE),
+    ("get", "/v1/datasets/{name}/gaps"): _rows(_GAP),
+    ("get", "/v1/datasets/{name}/diff"): _rows(_CHANGE),
     ("get", "/v1/frames"): _rows(_FRAME),
     ("post", "/v1/selections"): _rows({**_FRAME, "car": 18614, "bicycle": 0}),
     ("post", "/v1/sql"): _rows({"filename": "camera_lidar_semantic/x.png", "car": 18614}),

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-import pyarrow as pa
 import typer
 
 from api.terminal import emit_table
 from catalog.errors import InvalidInput, StorageError
-from query import result_format
-from query.result_format import encoded, to_records
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from query import result_format
 
 Format = Literal["table", "csv", "csv-named", "json", "ndjson", "parquet", "arrow"]
 
@@ -31,7 +33,7 @@ def need_file_format(out: Path | None, to_terminal: bool, format_: Format) -> No
 
 
 def emit_rows(
-    schema: pa.Schema, batches: Iterable[pa.RecordBatch], format_: Format, out: Path | None
+    schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]", format_: Format, out: Path | None
 ) -> None:
     """Print the rows or write them to a file, which is there complete or not at all.
 
@@ -41,11 +43,16 @@ def emit_rows(
     """
     if format_ in _BINARY and out is None:
         raise InvalidInput(f"format {format_} is binary: give a file with --out FILE")
+    # The commands' help needs no Arrow.
+    import pyarrow as pa
+
+    from query.result_format import encoded, to_records
+
     if format_ == "table":
         records = to_records(pa.Table.from_batches(batches, schema))
         emit_table(schema.names, [list(record.values()) for record in records])
         return
-    chunks = encoded(cast(result_format.Format, format_), schema, batches)
+    chunks = encoded(cast("result_format.Format", format_), schema, batches)
     if out is not None:
         _write_aside(out, chunks)
         return

@@ -13,9 +13,8 @@ from api.question_options import QuestionOptions
 from catalog.errors import InvalidInput, StorageError
 from query.label_range import validation_message
 from query.selection import Question
-from query.sets.apart import MIN_GAP_S
-from query.sets.methods import Demand, Method
-from query.sets.strata import parse_stratifiers
+from query.sets.methods import MIN_GAP_S, Demand, Method
+from query.sets.stratifier import parse_stratifiers
 
 _METHOD: TypeAdapter[Method] = TypeAdapter(Method)
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow.compute as pc
-from pydantic import Field
 
 from api.validation_scores import trained_on, validation_scores
 from api.workspace import Workspace
@@ -13,8 +12,9 @@ from catalog.errors import InvalidInput
 from catalog.tables import Dataset
 from pipeline.manifest import Manifest
 from query.class_statistics import class_report
-from query.correlations import ShareIouCorrelation, correlate
-from query.gaps import Content, GapReport, find_gaps
+from query.correlations import Correlation, correlate
+from query.gap_report import GapReport
+from query.gaps import Content, find_gaps
 from query.population import Frames
 from query.selection import Question
 
@@ -110,19 +110,6 @@ def _frames_with_class(manifest: Manifest, class_names: Mapping[str, str]) -> di
 
 def _title(dataset: Dataset) -> str:
     return f"{dataset.name}@{dataset.version}"
-
-
-class Correlation(ShareIouCorrelation):
-    """Class share against a model's IoU, and where both are from."""
-
-    validation: str = Field(description="The validation job, or the file.", examples=["validate-1"])
-    dataset: str | None = Field(
-        description="The dataset the shares are of, as a rule the one the model was trained on; "
-        "null where they are the whole catalog's.",
-        examples=["city@1"],
-    )
-    split: str | None = Field(description="Its split.", examples=["train"])
-    snapshot: int = Field(description="The catalog snapshot the shares are of.", examples=[12])
 
 
 def share_and_iou(

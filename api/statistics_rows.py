@@ -1,12 +1,15 @@
 """Statistics as rows, for formats that hold a table and nothing else."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from query.class_statistics import ClassStatistics, ClassTotals
-from query.histograms import Histogram
+from query.class_report import ClassStatistics, ClassTotals
+from query.correlations import ShareIouCorrelation
+from query.gap_report import GapReport
+from query.histogram_report import Histogram
 
 
 def class_rows(classes: tuple[ClassStatistics, ...], groups: Mapping[str, ClassTotals]) -> pa.Table:
@@ -38,6 +41,44 @@ def histogram_rows(found: Histogram) -> pa.Table:
             f"{axis.tag}_value": pa.string(),
         }
     return pa.Table.from_pylist(list(_bins(found)), pa.schema({**kinds, "frames": pa.int64()}))
+
+
+_CORRELATION = pa.schema(
+    {
+        "tag": pa.string(),
+        "name": pa.string(),
+        "frames": pa.int64(),
+        "share": pa.float64(),
+        "iou": pa.float64(),
+    }
+)
+_GAPS = pa.schema(
+    {
+        "kind": pa.string(),
+        "value": pa.string(),
+        "name": pa.string(),
+        "frames": pa.int64(),
+        "catalog_frames": pa.int64(),
+        "new_frames": pa.int64(),
+        "sentence": pa.string(),
+        "question": pa.string(),
+        "command": pa.string(),
+    }
+)
+
+
+def correlation_rows(found: ShareIouCorrelation) -> pa.Table:
+    """A row for each class, in the same order: the pairs that the coefficients are of."""
+    return pa.Table.from_pylist([row.model_dump() for row in found.classes], _CORRELATION)
+
+
+def gap_rows(found: GapReport) -> pa.Table:
+    """A row for each gap; its question is JSON as text."""
+    rows = [
+        gap.model_dump() | {"question": None if gap.question is None else json.dumps(gap.question)}
+        for gap in found.gaps
+    ]
+    return pa.Table.from_pylist(rows, _GAPS)
 
 
 def _bins(found: Histogram) -> Iterator[dict[str, Any]]:

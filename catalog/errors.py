@@ -7,6 +7,7 @@
     │   └── BodyTooLarge         a request's body is longer than it may be
     ├── NotFound                 no source, dataset, job... of that name
     ├── AlreadyExists            the name is taken
+    ├── InUse                    it cannot be removed, for something else needs it
     ├── NotAuthenticated         nobody that the server knows is asking
     ├── NotAllowed               who asks is known, and may not
     ├── LoginThrottled           too many logins have failed
@@ -125,6 +126,20 @@ class AlreadyExists(FramesiftError):
         self.kind = kind
         self.name = name
         super().__init__(f"{kind} '{name}' already exists{': ' + hint if hint else ''}")
+
+
+class InUse(FramesiftError):
+    """What is to be removed is needed by something else.
+
+    Attributes:
+        kind: "tag"...
+        name: Its name.
+    """
+
+    def __init__(self, kind: str, name: str, why: str) -> None:
+        self.kind = kind
+        self.name = name
+        super().__init__(f"{kind} '{name}' cannot be removed: {why}")
 
 
 class NotAuthenticated(FramesiftError):

@@ -248,6 +248,16 @@ def problems(store: CatalogStore, extraction: Extraction) -> list[Problem]:
     return [Problem("bad_file", str(file), str(reason)) for file, reason in rows]
 
 
+def is_extracted(cursor: duckdb.DuckDBPyConnection, family: str) -> bool:
+    """Whether an extractor has written a family, as the cursor's snapshot has it."""
+    if not _has_table(cursor):
+        return False
+    row = cursor.execute(
+        f"SELECT count(*) FROM (FROM {LAKE}.main.{TABLE} WHERE family = ? LIMIT 1)", [family]
+    ).fetchone()
+    return bool(row and row[0])
+
+
 def _done_table(extraction: Extraction, done: Sequence[Extracted]) -> pa.Table:
     frames = [item.frame for item in done]
     return pa.table(

@@ -89,6 +89,11 @@ def table_of(family: str) -> str:
     return table
 
 
+def family_of(table: str) -> str:
+    """Name of the family that a table is of."""
+    return table.removeprefix(_PREFIX)
+
+
 def families(store: CatalogStore) -> list[Family]:
     """Every family that extractors and imports wrote, in order of creation."""
     with store.reading() as cursor:

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from catalog import policy_runs, users
+from catalog import policy_runs
+from catalog.accounts import check_name, is_name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
 from catalog.policy_tables import Policy
 from catalog.record_store import RecordStore
@@ -21,7 +22,7 @@ def add(records: RecordStore, policy: Policy) -> Policy:
         InvalidInput: Its name cannot be used.
         AlreadyExists: Its name is taken.
     """
-    users.check_name("policy", policy.name)
+    check_name("policy", policy.name)
     with records.session() as session:
         if session.scalar(select(Policy.id).where(Policy.name == policy.name)) is not None:
             raise AlreadyExists("policy", policy.name, "change it by PUT, or delete it first")
@@ -89,7 +90,7 @@ def _check_idle(session: Session, policy: Policy) -> None:
 
 def _get(session: Session, name: str) -> Policy:
     query = select(Policy).where(Policy.name == name)
-    policy = session.scalar(query) if users.is_name(name) else None
+    policy = session.scalar(query) if is_name(name) else None
     if policy is None:
         raise NotFound("policy", name[:140], _LISTED)
     return policy

@@ -6,7 +6,7 @@ import duckdb
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from catalog import users
+from catalog.accounts import check_name, is_name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
 from catalog.policy_tables import Regex
 from catalog.record_store import RecordStore
@@ -46,7 +46,7 @@ def add(records: RecordStore, name: str, pattern: str, description: str) -> Rege
         InvalidInput: Its name or pattern cannot be used.
         AlreadyExists: The name is taken.
     """
-    users.check_name("regex", name)
+    check_name("regex", name)
     check_pattern(pattern)
     regex = Regex(name=name, pattern=pattern, description=description)
     with records.session() as session:
@@ -99,7 +99,7 @@ def remove(records: RecordStore, name: str) -> None:
 
 
 def _get(session: Session, name: str) -> Regex:
-    regex = session.get(Regex, name) if users.is_name(name) else None
+    regex = session.get(Regex, name) if is_name(name) else None
     if regex is None:
         raise NotFound("regex", name[:140], "GET /policyengine/v1/regex lists them")
     return regex

@@ -4,6 +4,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from catalog import users
+from catalog.accounts import check_name, is_name
 from catalog.errors import AlreadyExists, NotFound
 from catalog.record_store import RecordStore
 from catalog.user_tables import Collection, CollectionUser, User
@@ -21,7 +22,7 @@ def add(records: RecordStore, name: str, rule: str) -> Collection:
         InvalidInput: The name cannot be used.
         AlreadyExists: It is taken.
     """
-    users.check_name("collection", name)
+    check_name("collection", name)
     collection = Collection(name=name, rule=rule)
     with records.session() as session:
         if session.scalar(select(Collection).where(Collection.name == name)):
@@ -99,7 +100,7 @@ def withdraw(records: RecordStore, name: str, user_name: str) -> None:
 
 def _get(session: Session, name: str) -> Collection:
     query = select(Collection).where(Collection.name == name)
-    collection = session.scalar(query) if users.is_name(name) else None
+    collection = session.scalar(query) if is_name(name) else None
     if collection is None:
         raise NotFound("collection", name, "framesift collection list shows them")
     return collection

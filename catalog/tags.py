@@ -1,35 +1,30 @@
-"""Tags: adding one with its type and kind, changing a kind, and the class tags of a source."""
+"""Tags: adding one with its type and kind, changing a kind, removing one, and class tags."""
 
 from collections.abc import Sequence
 
 import duckdb
 
 from catalog import discover_views, tag_kinds
-from catalog.errors import AlreadyExists, InvalidInput, NotFound, nearest_names
-from catalog.families import define
-from catalog.lake_tables import CLASS_PIXELS, CLASS_PIXELS_COLUMNS, FILES_COLUMNS, VIEW_COLUMNS
+from catalog.errors import AlreadyExists, InUse, InvalidInput, NotFound, nearest_names
+from catalog.extractions import is_extracted
+from catalog.families import define, family_of
+from catalog.lake_tables import (
+    CLASS_PIXELS,
+    CLASS_PIXELS_COLUMNS,
+    FILES_COLUMNS,
+    FRAME_TAGS,
+    VIEW_COLUMNS,
+)
 from catalog.records import TagColumn
-from catalog.store import LAKE, CatalogStore
-from catalog.tag_kinds import TagKind, kind_named
-
-TYPES = {
-    "integer": "BIGINT",
-    "real": "DOUBLE",
-    "text": "VARCHAR",
-    "timestamp": "TIMESTAMP",
-    "boolean": "BOOLEAN",
-}
-"""Types of a tag that a person adds, and the catalog's for each."""
-
-OWN_FAMILY = "own"
-"""Family of tags that are added one by one."""
+from catalog.store import DISCOVER, LAKE, CatalogStore
+from catalog.tag_rules import DEFAULT, OWN_FAMILY, TYPES, TagKind, kind_named
 
 
 def add_tag(
     store: CatalogStore,
     tag: str,
     type_name: str,
-    kind: str = tag_kinds.DEFAULT.kind,
+    kind: str = DEFAULT.kind,
     allowed: Sequence[str] = (),
     family: str = OWN_FAMILY,
 ) -> TagKind:
@@ -68,16 +63,65 @@ def set_kind(store: CatalogStore, tag: str, kind: str, allowed: Sequence[str] = 
         CatalogBusy: The write lock was not free in time.
     """
     with store.writing(f"tag {tag}: kind {kind}", author="tags") as connection:
-        held = _columns(connection).get(tag)
-        if held is None:
-            nearest = nearest_names(tag, _columns(connection))
-            hint = f"did you mean {' or '.join(nearest)}?" if nearest else ""
-            raise NotFound("tag", tag, hint or "framesift tags list shows them")
+        held = _held(connection, tag)
         wanted = kind_named(kind, _spelled(connection, held.type, allowed))
         rows = f"{LAKE}.main.{held.table}"
         tag_kinds.check_values(connection, rows, {tag: held.type}, {tag: wanted})
         tag_kinds.put(connection, tag, wanted)
     return wanted
+
+
+def drop_tag(store: CatalogStore, tag: str) -> int:
+    """Remove a tag with its values, its family with its last one; how many files had a value.
+
+    Older snapshots keep it.
+
+    Raises:
+        NotFound: There is no such tag.
+        InUse: The labels or an extractor give it.
+        CatalogBusy: The write lock was not free in time.
+    """
+    with store.writing(f"tag {tag} dropped", author="tags") as connection:
+        held = _held(connection, tag)
+        _refuse_given(connection, held)
+        table = f'{LAKE}.main."{held.table}"'
+        row = connection.execute(f'SELECT count("{tag}") FROM {table}').fetchone()
+        connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
+        if any(each.table == held.table and each != held for each in _columns(connection).values()):
+            connection.execute(f'ALTER TABLE {table} DROP COLUMN "{tag}"')
+        else:
+            connection.execute(f"DROP TABLE {table}")
+        tag_kinds.forget(connection, [tag])
+        discover_views.create(connection)
+        return int(row[0]) if row else 0
+
+
+def _refuse_given(cursor: duckdb.DuckDBPyConnection, held: TagColumn) -> None:
+    """Refuse to remove a tag that a scan or an extractor would not give again.
+
+    Both read only what is new or has changed since they read it.
+    """
+    if held.table == CLASS_PIXELS:
+        raise InUse("tag", held.tag, "it counts a class's pixels, which scans read from labels")
+    if held.table == FRAME_TAGS:
+        raise InUse("tag", held.tag, "scans give it to every frame")
+    family = family_of(held.table)
+    if is_extracted(cursor, family):
+        raise InUse(
+            "tag",
+            held.tag,
+            f"an extractor gives it with the others of its family; framesift tags drop {family}, "
+            f"or DELETE /v1/families/{family}, removes all of them",
+        )
+
+
+def _held(cursor: duckdb.DuckDBPyConnection, tag: str) -> TagColumn:
+    known = _columns(cursor)
+    if tag not in known:
+        nearest = nearest_names(tag, known)
+        hint = f"did you mean {' or '.join(nearest)}?" if nearest else ""
+        raise NotFound("tag", tag[:80], hint or "framesift tags list shows them")
+    return known[tag]
 
 
 def _columns(cursor: duckdb.DuckDBPyConnection) -> dict[str, TagColumn]:

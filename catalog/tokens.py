@@ -9,6 +9,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from catalog import users
+from catalog.accounts import MOST_DAYS, check_name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
 from catalog.record_store import RecordStore
 from catalog.tables import now
@@ -20,8 +21,6 @@ SCOPES = ("read", "write", "admin")
 LOGIN_LASTS = timedelta(hours=1)
 """As Spectrum Discover's."""
 
-MOST_DAYS = 3650
-"""How long a token may last at most [days]."""
 
 _PREFIX = "fs_"
 """Begins every token, so that tools which look for forgotten secrets find them."""
@@ -60,7 +59,7 @@ def create(
         InvalidInput: The name cannot be used, or it would last too long.
         AlreadyExists: The user has a token of that name, though it may be revoked.
     """
-    users.check_name("token", name)
+    check_name("token", name)
     if scope not in SCOPES:
         raise UnknownName("scope", scope, SCOPES)
     if not timedelta() < lasts <= timedelta(days=MOST_DAYS):

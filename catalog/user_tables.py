@@ -18,7 +18,7 @@ class User(Base):
     name: Mapped[str] = mapped_column(String(128), unique=True)
     # argon2id's own text, with salt and costs; empty where no password opens the account.
     password: Mapped[str] = mapped_column(String(256), default="")
-    # Of catalog.users.ROLES.
+    # Of catalog.accounts.ROLES.
     roles: Mapped[list[Any]] = mapped_column(default=list)
     disabled: Mapped[bool] = mapped_column(default=False)
     created: Mapped[datetime] = mapped_column(default=now)

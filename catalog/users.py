@@ -1,6 +1,5 @@
 """Users: their names, passwords and roles."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from catalog.accounts import ROLES, check_name, is_name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
 from catalog.policy_tables import Policy
 from catalog.record_store import RecordStore
@@ -18,14 +18,11 @@ from catalog.user_tables import Token, User
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-ROLES = ("admin", "dataadmin", "datauser", "collectionadmin")
-"""As Spectrum Discover names them; api.permissions says what each may do."""
 
 LEAST_PASSWORD = 12
 """Characters of the shortest password."""
 
 _MOST_PASSWORD = 1024
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}")
 
 
 def add(records: RecordStore, name: str, roles: Sequence[str], password: str | None) -> User:
@@ -169,24 +166,6 @@ def _of_name(session: Session, name: str) -> User | None:
     if not is_name(name):
         return None
     return session.scalar(select(User).where(User.name == name))
-
-
-def is_name(text: str) -> bool:
-    """Whether a user, token or collection may have this name."""
-    return _NAME.fullmatch(text) is not None
-
-
-def check_name(kind: str, name: str) -> None:
-    """A name can be used in a URL, in basic authentication and in a log.
-
-    Raises:
-        InvalidInput: It cannot.
-    """
-    if not is_name(name):
-        raise InvalidInput(
-            f"{kind} name '{name[:140]}': expected up to 128 letters, digits and ._@- "
-            "that begin with a letter or digit"
-        )
 
 
 def _checked(roles: Sequence[str]) -> list[str]:

@@ -87,6 +87,15 @@ class Tags:
         wanted = {"kind": kind, "values": list(values)}
         return self._transport.json("PATCH", f"/v1/tags/{quote(tag, safe='')}", wanted)
 
+    def remove(self, tag: str) -> Mapping[str, Any]:
+        """Remove a tag with its values; older snapshots keep it.
+
+        Raises:
+            NotFound: There is none of that name.
+            FramesiftServerError: The labels or an extractor give it, or the server does not answer.
+        """
+        return self._transport.json("DELETE", f"/v1/tags/{quote(tag, safe='')}")
+
     def families(self) -> Iterator[Mapping[str, Any]]:
         """Tags that were written together, by an extractor or an import, with their types.
 

@@ -6,7 +6,6 @@ up to 10 km, which is far less than a vehicle's position is off. Features and fr
 of the 180th meridian do not see each other.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,22 +17,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from catalog.discover_views import tag_columns
-from catalog.errors import InvalidInput, StorageError, UnknownName
+from catalog.errors import InvalidInput, UnknownName
 from catalog.families import check_tag_name, table_of, write
 from catalog.store import LAKE, CatalogStore
+from ingest.import_options import LATITUDE, LONGITUDE
+from ingest.map_file import read_features
 
 if TYPE_CHECKING:
-    from shapely import Geometry
+    pass
 
-LATITUDE, LONGITUDE = "latitude_deg", "longitude_deg"
-"""Tags of a frame's position, as the extractor `bus` writes them."""
 
 MAX_WITHIN_M = 10_000.0
 
 _BAND_DEG = 0.01
 _SEMI_MAJOR_M, _ECCENTRICITY_2 = 6_378_137.0, 0.006_694_379_990_14
-
-_WGS_84 = {("OGC", "CRS84"), ("EPSG", "4326")}
 
 
 @dataclass(frozen=True)
@@ -139,89 +136,6 @@ def nearest_distances(
         )
         distances[chosen[found]] = metres
     return distances
-
-
-def read_features(file: Path) -> "npt.NDArray[Any]":
-    """The geometries (M,) of a GeoJSON or GeoParquet file, empty ones left out.
-
-    Raises:
-        InvalidInput: It is neither, in another coordinate system, or its coordinates are no
-            degrees.
-        StorageError: It cannot be read.
-    """
-    try:
-        import shapely
-    except ImportError as error:
-        raise InvalidInput(
-            "joining a map needs shapely; install it with: pip install 'framesift[map]'"
-        ) from error
-    is_parquet = file.suffix.lower() in (".parquet", ".geoparquet", ".pq")
-    try:
-        found = _geoparquet(file) if is_parquet else _geojson(file)
-    except OSError as error:
-        reason = error.strerror or error
-        raise StorageError(f"{file}: cannot be read: {reason}", str(file)) from error
-    except (
-        ValueError, TypeError, KeyError, AttributeError, RecursionError,
-        shapely.errors.ShapelyError, pa.ArrowException,
-    ) as error:  # fmt: skip
-        reason = " ".join(str(error).split())[:200]
-        raise InvalidInput(
-            f"{file}: is no GeoJSON or GeoParquet file, or damaged: "
-            f"{type(error).__name__}: {reason}"
-        ) from error
-    geometries = np.array([each for each in found if each is not None], dtype=object)
-    geometries = geometries[~shapely.is_empty(geometries)] if len(geometries) else geometries
-    if len(geometries):
-        west, south, east, north = shapely.total_bounds(geometries)
-        if not (min(west + 180, 180 - east, south + 90, 90 - north) >= 0):
-            raise InvalidInput(
-                f"{file}: coordinates from {west:g}, {south:g} to {east:g}, {north:g} are no "
-                "degrees; expected WGS 84 longitude and latitude: ogr2ogr -t_srs EPSG:4326"
-            )
-    return geometries
-
-
-def _geojson(file: Path) -> "list[Geometry | None]":
-    from shapely.geometry import shape
-
-    parsed = json.loads(file.read_bytes())
-    kind = parsed["type"]
-    named = (parsed.get("crs") or {}).get("properties", {}).get("name", "CRS84")
-    if not str(named).endswith(("CRS84", "EPSG::4326", "EPSG:4326")):
-        raise InvalidInput(_other_system(file, named))
-    if kind == "FeatureCollection":
-        geometries = [feature["geometry"] for feature in parsed["features"]]
-    else:
-        geometries = [parsed["geometry"] if kind == "Feature" else parsed]
-    return [shape(geometry) if geometry is not None else None for geometry in geometries]
-
-
-def _geoparquet(file: Path) -> "list[Geometry | None]":
-    import pyarrow.parquet as pq
-    import shapely
-
-    metadata = pq.read_schema(file).metadata or {}
-    if b"geo" not in metadata:
-        raise InvalidInput(f"{file}: Parquet without GeoParquet's metadata 'geo'")
-    geo = json.loads(metadata[b"geo"])
-    name = geo["primary_column"]
-    column = geo["columns"][name]
-    if column["encoding"] != "WKB":
-        raise InvalidInput(f"{file}: geometries encoded as {column['encoding']}, expected WKB")
-    system = column.get("crs", {"id": {"authority": "OGC", "code": "CRS84"}})
-    known = (system or {}).get("id", {})
-    if (str(known.get("authority")), str(known.get("code"))) not in _WGS_84:
-        raise InvalidInput(_other_system(file, (system or {}).get("name", "none")))
-    texts = pq.read_table(file, columns=[name])[name].to_numpy(zero_copy_only=False)
-    return list(shapely.from_wkb(texts))
-
-
-def _other_system(file: Path, name: object) -> str:
-    return (
-        f"{file}: coordinate system {name}; expected WGS 84 longitude and latitude: "
-        "ogr2ogr -t_srs EPSG:4326"
-    )
 
 
 def _positions(store: CatalogStore, latitude: str, longitude: str) -> pa.Table:

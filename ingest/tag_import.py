@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import duckdb
 import pyarrow as pa
@@ -28,8 +27,7 @@ from catalog.families import (
 )
 from catalog.lake_tables import FILES, FILES_COLUMNS, VIEW_COLUMNS
 from catalog.store import LAKE, CatalogStore
-
-Key = Literal["filename", "path", "fkey"]
+from ingest.import_options import Key
 
 MOST_COLUMNS = 512
 """Of a file: each is a column of the catalog, which has a few thousand at most."""

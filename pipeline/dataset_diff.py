@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from pipeline.datasets import class_matrix
 from pipeline.manifest import Manifest
 from query.sampling import hashes_of
 from query.sets.distances import Distance, distance
+
+_ROWS = pa.schema([(name, pa.string()) for name in ("fkey", "change", "before", "after")])
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,8 @@ class DatasetDiff:
         before: "name@version" of the first.
         after: Of the second.
         frames: Frames of each.
-        added: Frames that only the second has.
-        removed: Frames that only the first has.
+        added: Frames that only the second has, and the split of each.
+        removed: Frames that only the first has, and the split of each.
         moved: Frames that are in another split.
         pixels: Each class's share of all pixels of classes.
         presence: Each class's share of the frames.
@@ -68,8 +71,8 @@ class DatasetDiff:
     before: str
     after: str
     frames: tuple[int, int]
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
+    added: Mapping[str, str]
+    removed: Mapping[str, str]
     moved: tuple[Moved, ...]
     pixels: Compared
     presence: Compared
@@ -114,8 +117,9 @@ def diff_datasets(before: Dataset, after: Dataset) -> DatasetDiff:
     )
 
 
-def _only(rows: pa.Table, shared: npt.NDArray[np.bool_]) -> tuple[str, ...]:
-    return tuple(sorted(rows["fkey"].filter(pa.array(~shared)).to_pylist()))
+def _only(rows: pa.Table, shared: npt.NDArray[np.bool_]) -> dict[str, str]:
+    own = rows.select(["fkey", "split"]).filter(pa.array(~shared)).sort_by("fkey")
+    return dict(zip(own["fkey"].to_pylist(), own["split"].to_pylist(), strict=True))
 
 
 def _pixels(manifest: Manifest) -> dict[str, float]:
@@ -180,8 +184,8 @@ def diff_to_json(found: DatasetDiff, most: int | None = None) -> dict[str, Any]:
         "frames_added": len(found.added),
         "frames_removed": len(found.removed),
         "frames_moved": len(found.moved),
-        "added": list(found.added[:most]),
-        "removed": list(found.removed[:most]),
+        "added": list(islice(found.added, most)),
+        "removed": list(islice(found.removed, most)),
         "moved": [vars(frame) for frame in found.moved[:most]],
         **{
             name: {
@@ -196,3 +200,19 @@ def diff_to_json(found: DatasetDiff, most: int | None = None) -> dict[str, Any]:
             )
         },
     }
+
+
+def diff_to_rows(found: DatasetDiff, most: int | None = None) -> pa.Table:
+    """A row for each frame that differs, of each kind of change the first ``most``.
+
+    Returns:
+        fkey, change ("added", "removed" or "moved"), and the split that the frame has in the first
+        dataset and in the second, null where it is not in it.
+    """
+    rows = [
+        *((fkey, "added", None, split) for fkey, split in islice(found.added.items(), most)),
+        *((fkey, "removed", split, None) for fkey, split in islice(found.removed.items(), most)),
+        *((frame.fkey, "moved", frame.before, frame.after) for frame in found.moved[:most]),
+    ]
+    columns = zip(*rows, strict=True) if rows else [()] * len(_ROWS)
+    return pa.table([pa.array(column, pa.string()) for column in columns], _ROWS)

@@ -5,24 +5,16 @@ import io
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.errors import InvalidInput, StorageError
+from pipeline.export_formats import TEXTS, ExportFormat
 from pipeline.manifest import Manifest
-
-ExportFormat = Literal["csv", "parquet", "jsonl", "files", "fiftyone"]
-
-TEXTS: Mapping[str, str] = {
-    "csv": "text/csv; charset=utf-8",
-    "jsonl": "application/x-ndjson",
-    "files": "text/plain; charset=utf-8",
-}
-"""Media type of the formats that are a text."""
 
 _ROWS = 1_000
 """Rows that are texts in memory at once."""

@@ -51,6 +51,23 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Where sources lie, by their names.
+
+    Attributes:
+        roots: Folder or URI of each.
+        within: Folder that it must lie below, as pipeline.manifest.ManifestHeader has it.
+    """
+
+    roots: Mapping[str, str]
+    within: Mapping[str, str]
+
+    def and_of(self, later: "Places") -> "Places":
+        """Those of both; where both have a source, as it lies later."""
+        return Places({**self.roots, **later.roots}, {**self.within, **later.within})
+
+
+@dataclass(frozen=True)
 class Content:
     """A dataset's frames, ready to be saved.
 
@@ -62,7 +79,7 @@ class Content:
         tags: Class tag of each entry of class_pixels.
         classes: Class names in the same order.
         class_list: The sources' class list.
-        roots: Folder or URI of each source.
+        places: Of the sources.
     """
 
     question: Mapping[str, Any]
@@ -72,7 +89,7 @@ class Content:
     tags: Sequence[str]
     classes: tuple[str, ...]
     class_list: Mapping[str, str]
-    roots: Mapping[str, str]
+    places: Places
 
 
 def create_dataset(
@@ -112,7 +129,7 @@ def create_dataset(
     splits = tuple(division.shares) or ("all",)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
-    rows, class_list, classes, roots = rows_of(records, name, selection, of_rows)
+    rows, class_list, classes, places = rows_of(records, name, selection, of_rows)
     content = Content(
         question={
             **selection.question.model_dump(mode="json", exclude_defaults=True),
@@ -125,7 +142,7 @@ def create_dataset(
         tags=selection.classes,
         classes=classes,
         class_list=class_list,
-        roots=roots,
+        places=places,
     )
     return save_content(
         records, folder, name, content, replace(origin, report={**origin.report, **report})
@@ -134,8 +151,8 @@ def create_dataset(
 
 def rows_of(
     records: RecordStore, name: str, selection: Selection, splits: pa.Array
-) -> tuple[pa.Table, Mapping[str, str], tuple[str, ...], Mapping[str, str]]:
-    """A selection as a manifest's rows; its class list, class names, and its sources' roots.
+) -> tuple[pa.Table, Mapping[str, str], tuple[str, ...], Places]:
+    """A selection as a manifest's rows; its class list, class names, and its sources' places.
 
     Raises:
         InvalidInput: A frame has no camera image, or sources have different class lists.
@@ -144,8 +161,11 @@ def rows_of(
     _refuse_labels_alone(name, selection)
     sources = _sources_of(selection, records)
     class_list, classes = _classes(sources, selection, records)
-    roots = {source.name: _root(source) for source in sources.values()}
-    return _rows(selection, splits, sources), class_list, classes, roots
+    places = Places(
+        {source.name: _root(source) for source in sources.values()},
+        {source.name: str(source.options.get("within", "")) for source in sources.values()},
+    )
+    return _rows(selection, splits, sources), class_list, classes, places
 
 
 def name_of_new(records: RecordStore, name: str) -> str:
@@ -200,7 +220,8 @@ def save_content(
             class_list=content.class_list,
             classes=content.classes,
             splits={split: held[split] for split in content.splits},
-            roots=content.roots,
+            roots=content.places.roots,
+            within=content.places.within,
             seed=origin.seed,
             parents=tuple(parents),
             report=origin.report,

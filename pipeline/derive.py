@@ -14,20 +14,20 @@ from catalog.errors import InvalidInput, UnknownName
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tables import Dataset
-from pipeline.datasets import Content, Origin, class_matrix, rows_of, save_content
+from pipeline.datasets import Content, Origin, Places, class_matrix, rows_of, save_content
 from pipeline.division import Division, divide, leakage
 from pipeline.keep_away import frame_numbers, keep_away_from_rows
-from pipeline.manifest import FRAMES_SCHEMA, Manifest
+from pipeline.manifest import FRAMES_SCHEMA, Manifest, ManifestHeader
 from pipeline.naming import naming
 from query.candidates import Candidates, columns_of
 from query.frames_relation import FKEY_HASH, FramesRelation, frames_relation
 from query.sampling import Hashes, hashes_of
 from query.select_frames import frames_of
 from query.selection import Question, Selection
-from query.sets.apart import DRIVE, MIN_GAP_S
+from query.sets.apart import DRIVE
 from query.sets.coverage import Covered, cover, packed
 from query.sets.draw import Frames, covers_of, demand_columns, guard_columns, near_rows
-from query.sets.methods import Demand
+from query.sets.methods import MIN_GAP_S, Demand
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: s
         tags=tags,
         classes=manifest.header.classes,
         class_list=manifest.header.class_list,
-        roots=manifest.header.roots,
+        places=_places(manifest.header),
     )
     # How the frames were chosen stays true; how they were divided does not.
     chosen = {k: v for k, v in dataset.report.items() if k not in ("leakage", "split_strata")}
@@ -293,7 +293,7 @@ def _grown_content(
     gap: Gap,
 ) -> Content:
     header = manifest.header
-    new, class_list, classes, roots = rows_of(
+    new, class_list, classes, places = rows_of(
         stores.records, dataset.name, added, pa.array([split] * len(added))
     )
     if dict(class_list) != dict(header.class_list):
@@ -327,8 +327,12 @@ def _grown_content(
         tags=added.classes,
         classes=classes,
         class_list=class_list,
-        roots={**header.roots, **roots},
+        places=_places(header).and_of(places),
     )
+
+
+def _places(header: ManifestHeader) -> Places:
+    return Places(header.roots, header.within)
 
 
 def _with_classes(rows: pa.Table, old: Sequence[str], new: Sequence[str]) -> pa.Table:

@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 from catalog.errors import UnknownName
 from pipeline.split import assign_splits
 from query.sampling import Hashes
-from query.sets.apart import DRIVE, MIN_GAP_S, chains, frame_times, held_together, smallest_gap_s
-from query.sets.strata import Codes, Stratifier, one_stratum, strata_of
+from query.sets.apart import DRIVE, chains, frame_times, held_together, smallest_gap_s
+from query.sets.methods import MIN_GAP_S
+from query.sets.strata import Codes, one_stratum, strata_of
+from query.sets.stratifier import Stratifier
 
 FRAME = "frame"
 """Split by single frames."""

@@ -27,8 +27,8 @@ from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
 
 HEADER_FILE = "manifest.json"
 FRAMES_FILE = "frames.parquet"
-FORMAT = 2
-"""2 has seed, parents and report, which 1 lacks."""
+FORMAT = 3
+"""2 has seed, parents and report, which 1 lacks; 3 has within."""
 
 FRAMES_SCHEMA = pa.schema(
     [
@@ -63,6 +63,8 @@ class ManifestHeader:
         classes: Class names; a class id is a position in this list.
         splits: Frames per split, in the dataset's order of splits.
         roots: Folder (or URI) of each source.
+        within: Folder that each of those must lie below, links followed; empty or missing for
+            anywhere. What may be read in its place is nobody's choice who can put a link there.
         frames_sha256: Digest of frames.parquet, which belongs to this header.
         staged: Whether ``roots`` name a cache.
         seed: Decided between frames that fitted equally.
@@ -79,6 +81,7 @@ class ManifestHeader:
     classes: tuple[str, ...]
     splits: Mapping[str, int]
     roots: Mapping[str, str]
+    within: Mapping[str, str] = field(default_factory=dict)
     frames_sha256: str = ""
     staged: bool = False
     seed: int = 0

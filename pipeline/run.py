@@ -5,7 +5,6 @@ import sysconfig
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,35 +21,11 @@ from pipeline.jobs.state import FINISHED, UNFINISHED
 from pipeline.manifest import Manifest
 from pipeline.stage import newest_manifest
 from pipeline.submit import Plan, Wanted, submit
+from pipeline.train_settings import TrainSettings
 
 _POLL_S = 0.3
 _SUBMITTING = timedelta(seconds=60)
 """For how long a record without a handle is taken for a job that is being submitted just now."""
-
-
-@dataclass(frozen=True)
-class TrainSettings:
-    """How to train.
-
-    Attributes:
-        workers: Horovod processes.
-        batch_size: Frames per worker and step.
-        max_steps: Steps.
-        learning_rate: Learning rate of one worker; the program's own default when None.
-        height: Network input height [pixels]; the program's own default when None.
-        width: Network input width [pixels]; the program's own default when None.
-        seed: Seed of weights and order.
-        split: Split to train on.
-    """
-
-    workers: int = 2
-    batch_size: int = 4
-    max_steps: int = 300
-    learning_rate: float | None = None
-    height: int | None = None
-    width: int | None = None
-    seed: int = 0
-    split: str = "train"
 
 
 def submit_training(

@@ -182,6 +182,7 @@ def _part(whole: Manifest, rows: pa.Table) -> Manifest:
         question={},
         splits={split: held[split] for split in header.splits if held[split]},
         roots={name: root for name, root in header.roots.items() if name in sources},
+        within={name: place for name, place in header.within.items() if name in sources},
         seed=0,
         parents=(),
         report={},

@@ -32,10 +32,11 @@ def stage_dataset(
     """
     manifest = Manifest.read(Path(dataset.manifest))
     within = {source.name: str(source.options.get("within", "")) for source in records.sources()}
-    plan = plan_staging(manifest, cache, within)
+    # One that has been removed stays where it had to lie when the dataset was made.
+    plan = plan_staging(manifest, cache, {**manifest.header.within, **within})
     check_space(plan, cache)
     copy_files(plan, cache, workers, progress)
-    staged = replace(manifest.header, roots=plan.roots, staged=True)
+    staged = replace(manifest.header, roots=plan.roots, within={}, staged=True)
     # The id as well: two homes may share a cache, each with a dataset of that name.
     name = f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
     place = cache / ".manifests" / name

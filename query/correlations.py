@@ -1,12 +1,12 @@
 """Whether a model is worse at the classes that it saw less of: class share against IoU."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import StatisticsError, correlation
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from query.class_statistics import ClassStatistics
+from query.class_report import ClassStatistics
 
 
 class ClassScore(BaseModel):
@@ -44,6 +44,19 @@ class ShareIouCorrelation(BaseModel):
     classes: tuple[ClassScore, ...] = Field(
         description="Worst IoU first, of equals the one with fewer frames; those without one last."
     )
+
+
+class Correlation(ShareIouCorrelation):
+    """Class share against a model's IoU, and where both are from."""
+
+    validation: str = Field(description="The validation job, or the file.", examples=["validate-1"])
+    dataset: str | None = Field(
+        description="The dataset the shares are of, as a rule the one the model was trained on; "
+        "null where they are the whole catalog's.",
+        examples=["city@1"],
+    )
+    split: str | None = Field(description="Its split.", examples=["train"])
+    snapshot: int = Field(description="The catalog snapshot the shares are of.", examples=[12])
 
 
 def correlate(
@@ -86,7 +99,5 @@ def pearson(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 def average_ranks(values: Sequence[float]) -> list[float]:
     """The rank of each value, from 1; equal values share the average of their ranks."""
-    _, place, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks = (last - (counts - 1) / 2)[place]
-    return [float(rank) for rank in ranks]
+    ordered = sorted(values)
+    return [(bisect_left(ordered, one) + bisect_right(ordered, one) + 1) / 2 for one in values]

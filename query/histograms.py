@@ -3,25 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from catalog.store import CatalogStore
-from query.histogram_axis import Axis, AxisRequest, make_axis, position_sql, value_sql
+from query.histogram_axis import make_axis, position_sql, value_sql
+from query.histogram_report import AxisRequest, Histogram
 from query.population import POPULATION, Frames, population
 from query.run_sql import TIMEOUT_S
-
-
-class Histogram(BaseModel):
-    """Frames in each bin of one tag, or in each pair of bins of two."""
-
-    model_config = ConfigDict(frozen=True)
-
-    snapshot: int = Field(description="The catalog snapshot.", examples=[12])
-    frames: int = Field(description="Frames of the population: the sum of all counts.")
-    axes: tuple[Axis, ...] = Field(description="One or two.")
-    counts: tuple[int, ...] | tuple[tuple[int, ...], ...] = Field(
-        description="Frames per bin of the axis; of two axes a row per bin of the first."
-    )
 
 
 def histogram(

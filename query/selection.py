@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from catalog.errors import InvalidInput
 from query.condition import CameraIn, Condition, Group, Leaf, PixelRange, SceneIn, check_size
 from query.label_range import LabelRange
+
+if TYPE_CHECKING:  # a command that has no such answer does without it
+    import pyarrow as pa
 
 
 class Question(BaseModel):
@@ -107,7 +109,7 @@ class Selection:
 
     question: Question
     snapshot: int
-    frames: pa.Table
+    frames: "pa.Table"
     classes: tuple[str, ...]
 
     def __len__(self) -> int:

@@ -1,12 +1,29 @@
-"""Fixtures that tests of several folders share."""
+"""Fixtures that tests of several folders share, and how patient all of them are."""
 
 import json
 import os
 from pathlib import Path
 
+import httpx._config
+import httpx2._config
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ingest.palette import Palette
+
+# A machine may stand still for seconds: no time limit is a test's, but where it says so. The same
+# cases every time: a run fails for what was changed, and not for what was drawn.
+settings.register_profile(
+    "tests",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("tests")
+for usual in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
+    vars(usual).update(connect=120.0, read=120.0, write=120.0, pool=120.0)  # instead of 5 s
 
 _SAMPLE = Path(__file__).parent.parent / "sample_data"
 

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ import psycopg
 import pytest
 
 from catalog.postgres import Postgres
+from tests.api.servers import wait_until
 from tests.ingest.s3_server import free_port
 
 USER = "frame sift"
@@ -64,19 +64,18 @@ class PostgresServer:
             "-c fsync=off -c max_connections=200"
         )
         log = str(self._folder / "log")
-        self._run("pg_ctl", "-D", self._data, "-o", options, "-l", log, "-w", "-t", "60", "start")
+        self._run("pg_ctl", "-D", self._data, "-o", options, "-l", log, "-w", "-t", "300", "start")
 
     def kill(self) -> None:
         """End every process of it at once with SIGKILL, as a crash would."""
         pid = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGSTOP)  # or it makes another one meanwhile
+        wait_until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "T")
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         for process in (pid, *map(int, children)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        deadline = time.monotonic() + 30
-        while any(Path(f"/proc/{process}").exists() for process in (pid, *children)):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: not any(Path(f"/proc/{each}").exists() for each in (pid, *children)))
 
     def stop(self) -> None:
         """Stop it and remove its files."""

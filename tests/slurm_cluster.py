@@ -3,14 +3,15 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+from tests.ingest.s3_server import free_port
 
 UP = Path(__file__).parent / "slurm_up.sh"
 
@@ -25,7 +26,7 @@ def slurm_cluster(nodes: int = 2, cpus: int = 2) -> Iterator[Path]:
     folder.chmod(0o755)
     try:
         subprocess.run(
-            [str(UP), str(folder), str(nodes), str(cpus), str(_free_port(nodes))], check=True
+            [str(UP), str(folder), str(nodes), str(cpus), str(free_port(nodes))], check=True
         )
         yield folder / "slurm.conf"
     finally:
@@ -33,11 +34,3 @@ def slurm_cluster(nodes: int = 2, cpus: int = 2) -> Iterator[Path]:
             with suppress(OSError, ValueError):
                 os.kill(int(file.read_text()), signal.SIGTERM)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _free_port(more: int) -> int:
-    """A port that is free, most likely with those that follow."""
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-    return port if port + more < 65536 else port - more

@@ -56,7 +56,7 @@ echo "CgroupPlugin=cgroup/v1" > cgroup.conf
 export SLURM_CONF=$folder/slurm.conf
 /usr/sbin/slurmctld -c -f "$SLURM_CONF"
 for i in $(seq "$nodes"); do /usr/sbin/slurmd -f "$SLURM_CONF" -N "node$i"; done
-for _ in $(seq 100); do
+for _ in $(seq 1200); do
   idle=$(sinfo -h -N -o '%t' 2>/dev/null | grep -c idle || true)
   [ "$idle" = "$nodes" ] && exit 0
   sleep 0.1

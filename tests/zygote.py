@@ -59,7 +59,9 @@ class Forked(subprocess.Popen[str]):
             ]
             asked = {"arguments": args[1:], "environment": dict(env), "folder": str(Path.cwd())}
             self._status = _zygote().fork(asked, given)
-        self.pid = int.from_bytes(self._status.recv(8, socket.MSG_WAITALL))
+        number = self._status.recv(8, socket.MSG_WAITALL)
+        assert number, "the process that forks has ended"  # and 0 would be all of this group
+        self.pid = int.from_bytes(number)
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
 
@@ -177,11 +179,15 @@ def _bury(running: dict[int, socket.socket]) -> None:
 if __name__ == "__main__":
     import gc
     import importlib
+    import pkgutil
 
     import duckdb
 
     for name in _IMPORTED:
         importlib.import_module(name)
+    for folder in ("api.commands", "api.places", "api.places.home"):  # each command imports its own
+        for found_module in pkgutil.iter_modules(importlib.import_module(folder).__path__):
+            importlib.import_module(f"{folder}.{found_module.name}")
     from catalog.extensions import Extensions
 
     needed = Extensions(["sqlite_scanner", "ducklake"])

@@ -1,13 +1,13 @@
 """Frames of a manifest as small arrays, each PNG decoded once while memory lasts."""
 
-import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from catalog.beneath import open_beneath
+from catalog.beneath import open_beneath, real_place
 from catalog.errors import BadFile, FramesiftError
 from ingest.label_image import decode_label, open_png
 from ingest.palette import Palette
@@ -47,8 +47,17 @@ class FrameReader:
             height_px: Network input.
             width_px: Network input.
             cache_bytes: What `small` may keep; beyond it frames are decoded again each time.
+
+        Raises:
+            StorageError: A source lies elsewhere than where it may, by now.
         """
         self.failure: FramesiftError | None = None
+        within = frames.header.within
+        # Asked once, and every file that is opened is held to it.
+        self._real = {
+            root: real_place(Path(root), within.get(source, ""))
+            for source, root in frames.header.roots.items()
+        }
         self._images = frames.places("image")
         self._labels = frames.places("label")
         self._palette = palette
@@ -64,7 +73,7 @@ class FrameReader:
         """
         place = self._images[row]
         try:
-            picture = open_png(_read(*place))
+            picture = open_png(self._read(*place))
         except BadFile as error:
             raise _naming(error, *place) from error
         height_px, width_px = self._size
@@ -80,7 +89,7 @@ class FrameReader:
         image, (height_px, width_px) = self.image(row)
         place = self._labels[row]
         try:
-            label = decode_label(_read(*place), self._palette)
+            label = decode_label(self._read(*place), self._palette)
         except BadFile as error:
             raise _naming(error, *place) from error
         if label.shape != (height_px, width_px):
@@ -116,21 +125,20 @@ class FrameReader:
             self._kept[row] = pair
         return pair
 
+    def _read(self, root: str, key: str) -> bytes:
+        try:
+            with open_beneath(self._real[root], key) as file:
+                return file.read()
+        except OSError as error:
+            reason = error.strerror or "cannot be read"
+            raise BadFile(f"{reason}; stage the dataset again", f"{root}/{key}") from error
+
 
 def nearest(label: UInt8, height_px: int, width_px: int) -> UInt8:
     """A label (H, W) uint8 at another size, each pixel the nearest one's class id."""
     rows = (np.arange(height_px) * 2 + 1) * label.shape[0] // (2 * height_px)
     columns = (np.arange(width_px) * 2 + 1) * label.shape[1] // (2 * width_px)
     return np.ascontiguousarray(label[rows[:, None], columns])
-
-
-def _read(root: str, key: str) -> bytes:
-    try:
-        with open_beneath(os.path.realpath(root), key) as file:
-            return file.read()
-    except OSError as error:
-        reason = error.strerror or "cannot be read"
-        raise BadFile(f"{reason}; stage the dataset again", f"{root}/{key}") from error
 
 
 def _naming(error: BadFile, root: str, key: str) -> BadFile:

@@ -14,7 +14,8 @@ from api.workspace import Workspace
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput
 from catalog.tag_kinds import kinds
-from query.class_statistics import Grouping, class_report
+from query.class_report import Grouping
+from query.class_statistics import class_report
 from query.condition import leaves
 from query.histograms import histogram
 from query.result_format import to_records

@@ -11,6 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+from fastapi import HTTPException
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
@@ -59,7 +60,15 @@ class Endpoint:
                 await self._task
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request.
+
+        Raises:
+            HTTPException: 415, its body is no JSON.
+        """
+        request = Request(scope, receive)
+        sent = request.headers.get("content-type", "")
+        if sent.partition(";")[0].strip().lower() != "application/json":
+            raise HTTPException(415, f"Content-Type '{sent[:80]}': expected application/json")
         async with self._starting:
             if self._task is None:
                 self._manager = await run_in_threadpool(_manager)
@@ -67,7 +76,7 @@ class Endpoint:
                 self._task = asyncio.create_task(self._run(ready))
                 await ready.wait()
         # Read here: a body that breaks off is no failure of what answers.
-        body = await Request(scope, receive).body()
+        body = await request.body()
         await self._manager.handle_request(scope, read_again(body, receive), send)
 
     async def _run(self, ready: asyncio.Event) -> None:

@@ -25,7 +25,7 @@ from api.frame_images.pictures import (
     made_overlay,
 )
 from catalog.errors import FramesiftError, NotAllowed
-from query.class_statistics import Grouping
+from query.class_report import Grouping
 from query.selection import Question
 
 _INSTRUCTIONS = """\

@@ -1,1 +1,1 @@
-"""The commands, a file per subject; each has ``register(app)``."""
+"""The commands, a file per subject; api.command_line names them."""

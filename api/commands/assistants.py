@@ -4,18 +4,11 @@ import asyncio
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from api.commands.common import open_workspace
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:
     from api.assistants.answers import Desk
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's command."""
-    app.command("mcp")(mcp)
 
 
 def mcp() -> None:

@@ -4,30 +4,22 @@ from dataclasses import asdict
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from api import bodies
 from api.commands.catalog import catalog_app
-from api.commands.common import open_workspace
-from api.commands.query import AtOption
+from api.commands.common import AtOption, open_workspace
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, size, stdout
-from api.workspace import Workspace
-from catalog import compaction, snapshot_diff, snapshots
-from catalog.backup import back_up
-from catalog.backup import restore as restore_backup
-from catalog.check import check as check_catalog
 from catalog.errors import InvalidInput
-from catalog.export import export_iceberg, export_parquet
+
+if TYPE_CHECKING:
+    from api.workspace import Workspace
+
+# What works on the catalog imports the databases: each command imports its own.
 
 
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.command("compact")(compact)
-
-
-def _named(workspace: Workspace) -> dict[str, int]:
+def _named(workspace: "Workspace") -> dict[str, int]:
     """The snapshots that datasets name."""
     datasets = workspace.records.datasets()
     return {f"dataset {d.name}@{d.version}": d.snapshot for d in datasets}
@@ -50,6 +42,8 @@ def compact(
 
     Others may read and write meanwhile. Snapshots that datasets name stay.
     """
+    from catalog import compaction
+
     workspace = open_workspace()
     with progress_bar("compact", quiet=as_json) as bar:
         done = compaction.compact(
@@ -74,6 +68,9 @@ def log(
     as_json: JsonFlag = False,
 ) -> None:
     """List the catalog's snapshots: when, by whom, what for, and how much there was."""
+    from api import bodies
+    from catalog import snapshots
+
     found = [bodies.of_snapshot(one) for one in snapshots.log(open_workspace().catalog, limit)]
     if as_json:
         emit_json(found)
@@ -94,6 +91,9 @@ def diff(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what differs between two snapshots: files, frames and tags."""
+    from api import bodies
+    from catalog import snapshot_diff
+
     catalog = open_workspace().catalog
     found = snapshot_diff.diff(catalog, before, after)
     listed = list(islice(snapshot_diff.changes(catalog, before, after), rows)) if rows else []
@@ -135,6 +135,8 @@ def check(
 
     With --repair it is 0 when everything that was wrong has been put right.
     """
+    from catalog.check import check as check_catalog
+
     workspace = open_workspace()
     found = check_catalog(workspace.catalog, _named(workspace), repair=repair)
     if as_json:
@@ -160,6 +162,8 @@ def export(
     as_json: JsonFlag = False,
 ) -> None:
     """Write the catalog as one wide table: a row per file, metaocean's columns and every tag."""
+    from catalog.export import export_iceberg, export_parquet
+
     write = export_iceberg if format_ == "iceberg" else export_parquet
     done = write(open_workspace().catalog, folder.absolute(), at)
     if as_json:
@@ -177,6 +181,8 @@ def backup(
     as_json: JsonFlag = False,
 ) -> None:
     """Write catalog and records into a backup while others read and write."""
+    from catalog.backup import back_up
+
     workspace = open_workspace()
     with progress_bar(f"backup {target.name}", quiet=as_json) as bar:
         done = back_up(
@@ -194,6 +200,8 @@ def restore(
     as_json: JsonFlag = False,
 ) -> None:
     """Put a backup's catalog and records into this home, which must have neither."""
+    from catalog.backup import restore as restore_backup
+
     workspace = open_workspace()
     settings = workspace.settings
     if settings.catalog_metadata or settings.catalog_data or settings.records:

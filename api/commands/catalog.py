@@ -4,22 +4,12 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from pydantic import SecretStr
 
 from api.commands.common import open_workspace
 from api.terminal import JsonFlag, emit_json, progress_bar, stdout
-from api.workspace import data_at, database_at
-from catalog.copying import copy_catalog
 from catalog.errors import InvalidInput
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
 
 catalog_app = typer.Typer(no_args_is_help=True, help="Care of the catalog as a whole.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.add_typer(catalog_app, name="catalog")
 
 
 @catalog_app.callback()
@@ -51,6 +41,13 @@ def copy(
     not. Manifests, jobs' folders and indexes stay in FRAMESIFT_HOME. Nothing is left of a copy
     that fails.
     """
+    from pydantic import SecretStr
+
+    from api.workspace import data_at, database_at
+    from catalog.copying import copy_catalog
+    from catalog.location import CatalogLocation
+    from catalog.record_store import RecordStore
+
     workspace = open_workspace()
     metadata = database_at(SecretStr(to_metadata))
     data = data_at(to_data, workspace.s3_access)

@@ -1,10 +1,21 @@
-"""What commands that work on a home need; the others ask api.places."""
+"""What several commands need: an option, and a home for those that ask no server."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from api.places import chosen
-from api.workspace import Workspace
+
+if TYPE_CHECKING:
+    from api.workspace import Workspace
 
 
-def open_workspace() -> Workspace:
+AtOption = Annotated[
+    int | None, typer.Option(help="Number of the catalog snapshot to ask; else the newest.")
+]
+
+
+def open_workspace() -> "Workspace":
     """The home that the environment names (FRAMESIFT_HOME).
 
     Raises:

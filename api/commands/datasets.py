@@ -8,10 +8,9 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 
+from api.commands.common import AtOption
 from api.commands.dataset_tables import show_dataset, show_diff, splits_text
-from api.commands.query import AtOption
 from api.grouped_options import with_options
-from api.new_dataset import NewDataset, NewExtension, NewSplit
 from api.places.datasets import Export, datasets
 from api.places.stagings import stagings
 from api.question_options import QuestionOptions, question_of, with_question
@@ -24,18 +23,13 @@ from api.set_options import (
     method_of,
 )
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, size, stdout
+from api.wanted_dataset import NewDataset, NewExtension, NewSplit
 from catalog.errors import InvalidInput
-from pipeline.dataset_export import TEXTS, ExportFormat
+from pipeline.export_formats import TEXTS, ExportFormat
 from query.label_range import validation_message
-from query.sets.strata import parse_stratifiers
+from query.sets.stratifier import parse_stratifiers
 
 dataset_app = typer.Typer(no_args_is_help=True, help="Saved, versioned selections.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.add_typer(dataset_app, name="dataset")
-    app.command("stage")(stage)
 
 
 @dataset_app.command("create")

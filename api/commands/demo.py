@@ -72,11 +72,6 @@ class _Demo:
         self.seconds.append((title, time.monotonic() - began))
 
 
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.command("demo")(demo)
-
-
 def demo(
     a2d2: Annotated[
         Path | None, typer.Option(help="Folder of real A2D2 files, instead of drawn frames.")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,23 +16,15 @@ from api.places.long_work import listed_problems, scanned
 from api.terminal import JsonFlag, duration, emit_json, emit_table, progress_bar, size, stdout
 from catalog.errors import InvalidInput, NotFound
 from catalog.records import Problem
-from catalog.tables import Source
-from ingest import array_scan
-from ingest.engines.choice import EngineChoice, open_engine
 from ingest.partial import Part
-from ingest.scan import ScanOptions, scan_source
 from ingest.scan_counts import Progress, ScanCounts
-from sample_data.generate import write_sample_data
+
+if TYPE_CHECKING:
+    from catalog.tables import Source
 
 _SHOWN_PROBLEMS = 10
 _SHOWN_EVERY_S = 0.2
 _JSON_EVERY_S = 2.0
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.command("ingest")(ingest)
-    app.command("sample-data")(sample_data)
 
 
 def ingest(
@@ -99,6 +91,11 @@ def ingest(
         _need_of_server(context)
         _of_server(source, full, errors, as_json)
         return
+    # A server is asked without them.
+    from ingest import array_scan
+    from ingest.engines.choice import EngineChoice, open_engine
+    from ingest.scan import ScanOptions, scan_source
+
     workspace = open_workspace()
     store, records = workspace.catalog, workspace.records
     found = records.source(source)
@@ -238,7 +235,7 @@ def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
         yield show
 
 
-def _list_problems(source: Source, as_json: bool) -> None:
+def _list_problems(source: "Source", as_json: bool) -> None:
     records = open_workspace().records
     scan = records.last_scan(source.id)
     if scan is None:
@@ -261,6 +258,8 @@ def sample_data(
     as_json: JsonFlag = False,
 ) -> None:
     """Draw road scenes with labels, in A2D2's layout."""
+    from sample_data.generate import write_sample_data
+
     with progress_bar("drawing", quiet=as_json) as bar:
         made = write_sample_data(
             out,

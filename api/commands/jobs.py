@@ -9,7 +9,7 @@ import typer
 from api.places.jobs import Jobs, ValidateSettings, jobs
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
 from pipeline.jobs.state import FINISHED
-from pipeline.run import TrainSettings
+from pipeline.train_settings import TrainSettings
 
 jobs_app = typer.Typer(no_args_is_help=True, help="Training and validation jobs.")
 
@@ -18,13 +18,6 @@ BackendOption = Annotated[str, typer.Option(help="Where it runs.")]
 DetachFlag = Annotated[
     bool, typer.Option("--detach", help="Return when it is submitted; see framesift jobs wait.")
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.command("train")(train)
-    app.command("validate")(validate)
-    app.add_typer(jobs_app, name="jobs")
 
 
 def train(

@@ -7,7 +7,6 @@ import typer
 
 from api.places import chosen
 from api.places.tokens import keep_token, token_of
-from api.settings import read_settings
 from api.terminal import stdout
 from catalog.errors import InvalidInput
 
@@ -15,12 +14,6 @@ UrlArgument = Annotated[
     str | None,
     typer.Argument(help="Such as https://framesift.example:8008; else FRAMESIFT_SERVER."),
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.command("login")(login)
-    app.command("logout")(logout)
 
 
 def login(
@@ -37,7 +30,7 @@ def login(
     """
     from framesift import NotAuthenticated, connect, log_in
 
-    server, settings = _server(url), read_settings()
+    server, settings = _server(url), chosen.settings()
     bundle = None if settings.server_ca_bundle is None else str(settings.server_ca_bundle)
     secret = _secret("Token" if user is None else "Password")
     try:
@@ -53,7 +46,7 @@ def login(
 
 def logout(url: UrlArgument = None) -> None:
     """Forget the token that is kept for a server. It stays valid: 'framesift token revoke'."""
-    server, folder = _server(url), read_settings().config
+    server, folder = _server(url), chosen.settings().config
     was_kept = token_of(folder, server) is not None
     keep_token(folder, server, None)
     stdout.print(f"{'forgot the token' if was_kept else 'no token is kept'} for {server}")

@@ -8,7 +8,7 @@ import typer
 
 from api.places.people import Entries, NewToken, people
 from api.terminal import JsonFlag, emit_json, emit_table, stdout
-from catalog import tokens, users
+from catalog.accounts import MOST_DAYS, ROLES, check_name
 from catalog.errors import InvalidInput
 
 user_app = typer.Typer(help="Users of a server.", no_args_is_help=True)
@@ -23,18 +23,10 @@ PasswordStdin = Annotated[
 UserName = Annotated[str, typer.Argument(help="The user.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.add_typer(user_app, name="user")
-    app.add_typer(token_app, name="token")
-    app.add_typer(collection_app, name="collection")
-    app.command("audit")(audit)
-
-
 @user_app.command("add")
 def user_add(
     name: Annotated[str, typer.Argument(help="Letters, digits and ._@-.")],
-    role: Annotated[list[str], typer.Option(help=f"{', '.join(users.ROLES)}; may be given again.")],
+    role: Annotated[list[str], typer.Option(help=f"{', '.join(ROLES)}; may be given again.")],
     no_password: Annotated[
         bool, typer.Option("--no-password", help="Only tokens open the account.")
     ] = False,
@@ -43,7 +35,7 @@ def user_add(
 ) -> None:
     """Add a user; the password is asked for."""
     place = people()
-    users.check_name("user", name)
+    check_name("user", name)
     made = place.add_user(name, role, None if no_password else _new_password(password_stdin))
     _emit(made, as_json, f"added user {name}: {', '.join(made['roles'])}")
 
@@ -115,7 +107,7 @@ def user_remove(name: UserName, as_json: JsonFlag = False) -> None:
 @user_app.command("roles")
 def user_roles(
     name: UserName,
-    roles: Annotated[list[str], typer.Argument(help=", ".join(users.ROLES))],
+    roles: Annotated[list[str], typer.Argument(help=", ".join(ROLES))],
     as_json: JsonFlag = False,
 ) -> None:
     """Give a user these roles, and no others."""
@@ -130,7 +122,7 @@ def token_create(
     scope: Annotated[
         str, typer.Option(help="read, write or admin; each has those before it.")
     ] = "read",
-    days: Annotated[int, typer.Option(min=1, max=tokens.MOST_DAYS, help="Until it expires.")] = 365,
+    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="Until it expires.")] = 365,
     as_json: JsonFlag = False,
 ) -> None:
     """Make a token, and print it; nothing shows it again."""

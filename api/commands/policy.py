@@ -7,14 +7,9 @@ import typer
 
 from api.places.policies import policies
 from api.terminal import JsonFlag, emit_json, emit_table, stdout
-from pipeline.policies.tags import BATCH_ROWS
+from pipeline.policies.actions import BATCH_ROWS
 
 policy_app = typer.Typer(no_args_is_help=True, help="Policies: tags set on what a condition finds.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.add_typer(policy_app, name="policy")
 
 
 @policy_app.command("list")

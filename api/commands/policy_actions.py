@@ -17,10 +17,16 @@ from ingest.extractors.registry import extractor_named
 from ingest.extractors.run import ExtractCounts, run_extractor
 from ingest.sources import open_recorded
 from pipeline.policies import autotag, csv_import
-from pipeline.policies.actions import DeepInspect, ImportTags, SetTags, TakeFromField, action_of
+from pipeline.policies.actions import (
+    BATCH_ROWS,
+    DeepInspect,
+    ImportTags,
+    SetTags,
+    TakeFromField,
+    action_of,
+)
 from pipeline.policies.matching import check_condition, matching
 from pipeline.policies.report import Killed, Report
-from pipeline.policies.tags import BATCH_ROWS
 from query.collection_rule import rows_of
 
 

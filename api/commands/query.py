@@ -1,31 +1,19 @@
-"""framesift select, tags list."""
+"""framesift select."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from api.places.selections import selections
-from api.places.tags import tags
+from api.commands.common import AtOption
+from api.places.selections import Answer, selections
 from api.question_options import QuestionOptions, question_of, with_question
 from api.rows_output import Format, emit_rows, need_file_format
 from api.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
 from catalog.errors import InvalidInput
 from query.condition import leaves
-from query.selection import Selection
-
-AtOption = Annotated[
-    int | None, typer.Option(help="Number of the catalog snapshot to ask; else the newest.")
-]
-
-tags_app = typer.Typer(no_args_is_help=True, help="Named values on frames.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.command("select")(select)
-    app.add_typer(tags_app, name="tags")
+from query.selection import Question
 
 
 @with_question
@@ -55,7 +43,6 @@ def select(
         _emit_meaning(place.meaning(question, at), as_json)
         return
     answer = place.answer(question, at)
-    selection = answer.selection
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.
         dataset = answer.save(save)
@@ -63,31 +50,15 @@ def select(
             f"saved as dataset {dataset['name']} version {dataset['version']}: "
             f"{dataset['frames']:,} frames"
         )
-    if not len(selection):
+    if not len(answer):
         stderr.print(f"no frames: {answer.why_empty}")
     if as_json:
         emit_json(answer.body)
     elif format_ == "table":
-        _emit_selection(selection)
+        _emit_answer(answer, question)
     else:
-        emit_rows(selection.frames.schema, selection.frames.to_batches(), format_, out)
-
-
-@tags_app.command("list")
-def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
-    """List every tag: its family, type and kind, and the values of a Restricted one."""
-    listed = tags().listed(at)
-    if as_json:
-        emit_json(listed)
-    else:
-        columns = ("tag", "family", "type", "kind")
-        emit_table(
-            (*columns, "values", "class"),
-            [
-                [*(row[c] for c in columns), ", ".join(row["values"]), row["title"]]
-                for row in listed
-            ],
-        )
+        table = answer.table
+        emit_rows(table.schema, table.to_batches(), format_, out)
 
 
 def _emit_meaning(found: Mapping[str, Any], as_json: bool) -> None:
@@ -100,15 +71,14 @@ def _emit_meaning(found: Mapping[str, Any], as_json: bool) -> None:
         stdout.print(f"\n{found['note']}")
 
 
-def _emit_selection(selection: Selection) -> None:
-    asked = _asked_tags(selection)
-    columns = ["platform", "datasource", "filename", *asked]
-    rows = selection.frames.select(columns).to_pylist()
+def _emit_answer(answer: Answer, question: Question) -> None:
+    columns = ["platform", "datasource", "filename", *_asked_tags(question, answer.classes)]
+    rows = answer.rows(columns)
     emit_table(columns, [[row[column] for column in columns] for row in rows])
-    stdout.print(f"{len(selection):,} frames, snapshot {selection.snapshot}")
+    stdout.print(f"{len(answer):,} frames, snapshot {answer.snapshot}")
 
 
-def _asked_tags(selection: Selection) -> list[str]:
+def _asked_tags(question: Question, classes: Sequence[str]) -> list[str]:
     """The classes that the question is about."""
-    named = [leaf.tag for leaf in leaves(selection.question.conditions()) if hasattr(leaf, "tag")]
-    return [tag for tag in dict.fromkeys(named) if tag in selection.classes]
+    named = [leaf.tag for leaf in leaves(question.conditions()) if hasattr(leaf, "tag")]
+    return [tag for tag in dict.fromkeys(named) if tag in classes]

@@ -9,20 +9,13 @@ import typer
 
 from api.log_setup import LogFormat, LogLevel
 from api.loopback import is_loopback
-from api.settings import read_settings
 from api.terminal import stderr, stdout
-from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from catalog.first_admin import first_token
 from ingest.sealed_keys import check_given
 
 if TYPE_CHECKING:
     from api.worker import Serving
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.command("serve")(serve)
+    from api.workspace import Workspace
 
 
 def serve(
@@ -58,8 +51,11 @@ def serve(
 ) -> None:
     """Serve the REST API: Spectrum Discover's, and Framesift's own /v1."""
     # No other command needs the web framework, half a second to import.
+    from api.settings import read_settings
     from api.supervisor import supervise
     from api.worker import Serving, serve_on
+    from api.workspace import Workspace
+    from catalog.first_admin import first_token
 
     loopback = is_loopback(host)
     if no_auth and not loopback:
@@ -107,7 +103,7 @@ def serve(
         supervise(serving, listener)
 
 
-def _open_once(workspace: Workspace) -> None:
+def _open_once(workspace: "Workspace") -> None:
     """Open both stores and close them: what is wrong with the home is said before anyone asks."""
     check_given()
     workspace.records.sources()

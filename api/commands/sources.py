@@ -6,20 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from api.new_source import SOURCE_NAME, NewSource
 from api.places.sources import sources
 from api.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.wanted_source import SOURCE_NAME, NewSource
 from catalog.errors import InvalidInput
 from catalog.records import PLATFORMS
 from query.label_range import validation_message
 
 source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.add_typer(source_app, name="source")
-    app.command("info")(info)
 
 
 @source_app.command("add")

@@ -7,15 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from api.commands.query import AtOption
+from api.commands.common import AtOption
 from api.places.statements import statements
 from api.rows_output import Format, emit_rows, need_file_format
 from api.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's command."""
-    app.command("sql")(sql)
 
 
 def sql(

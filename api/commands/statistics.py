@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from api.commands.query import AtOption
+from api.commands.common import AtOption
 from api.commands.statistics_tables import (
     emit_classes,
     emit_correlation,
@@ -20,21 +20,13 @@ from api.question_options import (
     with_question,
 )
 from api.terminal import JsonFlag, emit_json
-from query.class_statistics import Grouping
+from query.class_report import Grouping
 from query.selection import Question
 
 DatasetOption = Annotated[
     str | None, typer.Option(help="Only the frames of this dataset, NAME or NAME@VERSION.")
 ]
 SplitOption = Annotated[str | None, typer.Option(help="Only this split of the dataset.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.command("classes")(classes)
-    app.command("histogram")(histogram_)
-    app.command("correlate")(correlate)
-    app.command("gaps")(gaps)
 
 
 @with_question

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from api.statistics import Correlation
 from api.terminal import emit_table, heading, stdout
 from catalog.records import ClassShare
-from query.class_statistics import ClassReport, ClassStatistics, ClassTotals, Quantiles
-from query.gaps import GapReport
-from query.histogram_axis import Axis, Bin
-from query.histograms import Histogram
+from query.class_report import ClassReport, ClassStatistics, ClassTotals, Quantiles
+from query.correlations import Correlation
+from query.gap_report import GapReport
+from query.histogram_report import Axis, Bin, Histogram
 
 _WIDEST = 8
 """Cameras or scenes that stand side by side in a table; more of them have a table each."""

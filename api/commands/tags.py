@@ -1,4 +1,4 @@
-"""framesift tags add, set, extract, import, import-map, families, drop."""
+"""framesift tags list, add, set, extract, import, import-map, remove, families, drop."""
 
 import json
 import time
@@ -6,44 +6,30 @@ from collections.abc import Mapping, Sequence
 from csv import reader as csv_lines
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pyarrow as pa
 import typer
-from pyarrow import csv
 
-from api.commands.query import tags_app
+from api.commands.common import AtOption
 from api.places import tags as places
 from api.places.extractions import Wanted, extractions
 from api.places.tags import Map, NewTag, Table
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
-from catalog import tags
 from catalog.errors import StorageError
-from catalog.tag_kinds import DEFAULT, LONGEST
-from ingest.extractors.run import ExtractCounts
-from ingest.map_join import LATITUDE, LONGITUDE
-from ingest.tag_import import Key
+from catalog.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES
+from ingest.import_options import LATITUDE, LONGITUDE, Key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ingest.extractors.run import ExtractCounts
 
 _SHOWN_PROBLEMS = 10
 _JSON_PROBLEMS = 1_000
 _JSON_EVERY_S = 2.0
 
 
-def register(_app: typer.Typer) -> None:
-    """Add this subject's commands to `framesift tags`; a second call adds nothing."""
-    present = {command.name for command in tags_app.registered_commands}
-    for name, command in (
-        ("add", tags_add),
-        ("set", tags_set),
-        ("extract", tags_extract),
-        ("import", tags_import),
-        ("import-map", tags_import_map),
-        ("families", tags_families),
-        ("drop", tags_drop),
-    ):
-        if name not in present:
-            tags_app.command(name)(command)
-
+tags_app = typer.Typer(no_args_is_help=True, help="Named values on frames.")
 
 ValuesOption = Annotated[
     list[str] | None,
@@ -51,16 +37,32 @@ ValuesOption = Annotated[
 ]
 
 
+@tags_app.command("list")
+def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
+    """List every tag: its family, type and kind, and the values of a Restricted one."""
+    listed = places.tags().listed(at)
+    if as_json:
+        emit_json(listed)
+    else:
+        columns = ("tag", "family", "type", "kind")
+        emit_table(
+            (*columns, "values", "class"),
+            [
+                [*(row[c] for c in columns), ", ".join(row["values"]), row["title"]]
+                for row in listed
+            ],
+        )
+
+
+@tags_app.command("add")
 def tags_add(
     name: Annotated[str, typer.Argument(help="Lower-case letters, digits, '_' and '-'.")],
-    type_: Annotated[
-        str, typer.Option("--type", help=f"One of: {', '.join(tags.TYPES)}.")
-    ] = "text",
+    type_: Annotated[str, typer.Option("--type", help=f"One of: {', '.join(TYPES)}.")] = "text",
     kind: Annotated[
         str, typer.Option(help="Open (256 characters), Restricted, or Characteristics (4,096).")
     ] = DEFAULT.kind,
     values: ValuesOption = None,
-    family: Annotated[str, typer.Option(help="Tag family to put it in.")] = tags.OWN_FAMILY,
+    family: Annotated[str, typer.Option(help="Tag family to put it in.")] = OWN_FAMILY,
     as_json: JsonFlag = False,
 ) -> None:
     """Add a tag with its type and kind; tags import then gives it values."""
@@ -69,6 +71,7 @@ def tags_add(
     _emit_kind(f"added tag {name} to family {family}: {type_}", kept, as_json)
 
 
+@tags_app.command("set")
 def tags_set(
     name: Annotated[str, typer.Argument(help="The tag.")],
     kind: Annotated[str, typer.Option(help=f"One of: {', '.join(LONGEST)}.")],
@@ -92,6 +95,7 @@ def _emit_kind(what: str, kept: Mapping[str, Any], as_json: bool) -> None:
         stdout.print(f"{what}, {kept['kind']}{values}")
 
 
+@tags_app.command("extract")
 def tags_extract(
     source: Annotated[str, typer.Argument(help="The source.")],
     names: Annotated[
@@ -116,7 +120,7 @@ def tags_extract(
     wanted = Wanted(source, names or (), own or (), full, workers, errors)
     told = time.monotonic()
 
-    def show(family: str, counts: ExtractCounts | None) -> None:
+    def show(family: str, counts: "ExtractCounts | None") -> None:
         nonlocal told
         if counts is None:
             bar.show(0, None, family)
@@ -160,6 +164,7 @@ def _emit_extracted(found: Mapping[str, Any]) -> None:
     )
 
 
+@tags_app.command("import")
 def tags_import(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet; its columns become tags.")],
     family: Annotated[str, typer.Option(help="Tag family to write.")],
@@ -204,6 +209,7 @@ def tags_import(
     )
 
 
+@tags_app.command("import-map")
 def tags_import_map(
     features: Annotated[Path, typer.Argument(help="GeoJSON or GeoParquet, WGS 84.")],
     family: Annotated[str, typer.Option(help="Tag family to write.")],
@@ -227,6 +233,7 @@ def tags_import_map(
     )
 
 
+@tags_app.command("families")
 def tags_families(as_json: JsonFlag = False) -> None:
     """List the tag families that extractors and imports wrote."""
     found = places.tags().families()
@@ -239,6 +246,19 @@ def tags_families(as_json: JsonFlag = False) -> None:
     )
 
 
+@tags_app.command("remove")
+def tags_remove(
+    name: Annotated[str, typer.Argument(help="The tag.")], as_json: JsonFlag = False
+) -> None:
+    """Remove a tag with its values; older snapshots keep it."""
+    removed = places.tags().remove(name)
+    if as_json:
+        emit_json(removed)
+    else:
+        stdout.print(f"removed tag {name}: {removed['files']:,} files had a value")
+
+
+@tags_app.command("drop")
 def tags_drop(
     family: Annotated[str, typer.Argument(help="The tag family.")], as_json: JsonFlag = False
 ) -> None:
@@ -257,7 +277,9 @@ def _show_problems(lines: Sequence[str], total: int, how: str) -> None:
         stdout.print(f"  and {total - len(lines):,} more: {how}")
 
 
-def _write_csv(rows: pa.Table, out: Path) -> None:
+def _write_csv(rows: "pa.Table", out: Path) -> None:
+    from pyarrow import csv
+
     part = out.with_name(out.name + ".part")
     try:
         csv.write_csv(rows, part)

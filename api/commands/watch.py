@@ -7,23 +7,17 @@ import socket
 import threading
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.commands.common import open_workspace
 from api.terminal import stderr, stdout
-from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from ingest.engines.choice import EngineChoice, open_engine
-from ingest.scan import ScanOptions
-from ingest.watch.choice import EventChoice, open_events
-from ingest.watch.watcher import Batched, Watcher, WatchOptions
 
-
-def register(app: typer.Typer) -> None:
-    """Add this subject's commands."""
-    app.command("watch")(watch)
+if TYPE_CHECKING:
+    from api.workspace import Workspace
+    from ingest.watch.watcher import Batched
 
 
 def watch(
@@ -68,6 +62,11 @@ def watch(
     The whole source is scanned first, as ingest does, and again now and then. What happens
     meanwhile is heard of and follows in batches within seconds.
     """
+    from ingest.engines.choice import EngineChoice, open_engine
+    from ingest.scan import ScanOptions
+    from ingest.watch.choice import EventChoice, open_events
+    from ingest.watch.watcher import Watcher, WatchOptions
+
     workspace = open_workspace()
     found = workspace.records.source(source)
     if events_config is not None and not events.startswith("kafka://"):
@@ -104,7 +103,7 @@ def _stop_on_signals() -> threading.Event:
     return stop
 
 
-def _group(workspace: Workspace, source: str) -> str:
+def _group(workspace: "Workspace", source: str) -> str:
     """Two catalogs that watch one topic keep offsets of their own."""
     place = workspace.catalog_location.metadata
     where = f"{socket.gethostname()}:{place}" if isinstance(place, Path) else str(place)
@@ -120,7 +119,7 @@ def _warn(line: str) -> None:
     stderr.print(f"warning: {' '.join(line.split())}")
 
 
-def _print_json(batch: Batched) -> None:
+def _print_json(batch: "Batched") -> None:
     counts = batch.counts
     line = {
         "whole": batch.whole,
@@ -137,7 +136,7 @@ def _print_json(batch: Batched) -> None:
     typer.echo(json.dumps(line))
 
 
-def _print_line(batch: Batched) -> None:
+def _print_line(batch: "Batched") -> None:
     counts = batch.counts
     if not (batch.whole or counts.commits or counts.bad_files):
         return

@@ -9,8 +9,8 @@ from api.callers import NOBODY_ASKED
 from api.errors import refusal
 from api.gate import Gate
 from api.passage import Passage
+from catalog.accounts import ROLES
 from catalog.errors import LoginThrottled, NotAuthenticated
-from catalog.users import ROLES
 
 router = APIRouter(prefix="/auth/v1", tags=["Spectrum Discover"])
 

@@ -14,15 +14,8 @@ from api.dependencies import CurrentCaller, CurrentWorkspace
 from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
-from api.new_source import (
-    NewSource,
-    allowed_place,
-    check_opens,
-    check_text,
-    fenced,
-    keep_source,
-    options_of,
-)
+from api.new_source import allowed_place, check_opens, check_text, fenced, keep_source, options_of
+from api.wanted_source import NewSource
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.records import OBJECT_PLATFORMS, PLATFORMS

@@ -19,7 +19,7 @@ from api.workspace import Workspace
 from catalog import tag_kinds, tags
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, NotFound
-from catalog.tag_kinds import DEFAULT
+from catalog.tag_rules import DEFAULT
 
 router = discover_router("policyengine")
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from api.places.own_machine import refusal
 from api.places.tokens import token_of
-from api.settings import Settings, read_settings
-from api.workspace import Workspace
 from catalog.errors import InvalidInput
 
-if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
+if TYPE_CHECKING:
+    from api.settings import Settings
+    from api.workspace import Workspace
     from framesift import Client
 
 
@@ -38,9 +38,21 @@ def choose(given: Given) -> None:
     _CHOICE.set(given)
 
 
+def settings() -> "Settings":
+    """What the environment says.
+
+    Raises:
+        InvalidInput: A variable's value cannot be used; the message names it.
+    """
+    # It imports pydantic_settings, which takes longer than all that --version does.
+    from api.settings import read_settings
+
+    return read_settings()
+
+
 def server() -> str | None:
     """The server's URL; None where commands ask the home."""
-    return _given().server or read_settings().server
+    return _given().server or settings().server
 
 
 def client() -> "Client":
@@ -50,16 +62,17 @@ def client() -> "Client":
         StorageError: The file of tokens cannot be read.
         InvalidInput: Other users may read it.
     """
+    # It imports httpx, which commands on a home do without.
     from framesift import FramesiftWarning, connect
 
     warnings.simplefilter("ignore", FramesiftWarning)  # commands say it in a line of their own
-    settings, url = read_settings(), server()
+    given, url = settings(), server()
     assert url is not None
-    bundle = settings.server_ca_bundle
-    return connect(url, _token(settings, url), ca_bundle=None if bundle is None else str(bundle))
+    bundle = given.server_ca_bundle
+    return connect(url, _token(given, url), ca_bundle=None if bundle is None else str(bundle))
 
 
-def home() -> Workspace:
+def home() -> "Workspace":
     """The home that the environment names (FRAMESIFT_HOME).
 
     Raises:
@@ -68,10 +81,13 @@ def home() -> Workspace:
     url = server()
     if url is not None:
         raise InvalidInput(refusal(_given().command, url))
-    return Workspace(read_settings())
+    # It imports the databases, a second that help, and commands that ask a server, do without.
+    from api.workspace import Workspace
+
+    return Workspace(settings())
 
 
-def _token(settings: Settings, url: str) -> str | None:
+def _token(settings: "Settings", url: str) -> str | None:
     given = _given().token
     if given is not None:
         return given

@@ -1,25 +1,20 @@
 """Tags read from the files of frames, as JSON."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from api.places import chosen
 from api.places.long_work import extracted
-from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from catalog.extractions import problems
-from ingest.extractors.registry import extractor_in_file, extractor_named, known_extractors
-from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
-from ingest.sources import open_recorded
 
-if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
+if TYPE_CHECKING:
     from framesift import Client
+    from ingest.extractors.run import ExtractCounts
 
 Body = Mapping[str, Any]
 
-Show = Callable[[str, ExtractCounts | None], None]
+Show = Callable[[str, "ExtractCounts | None"], None]
 """Told the family that is read and its counts; or how a server's job stands, and None."""
 
 
@@ -53,39 +48,11 @@ class Extractions(Protocol):
 
 def extractions() -> Extractions:
     """Of the chosen place."""
-    if chosen.server() is None:
-        return HomeExtractions(chosen.home())
-    return ServerExtractions(chosen.client())
+    if chosen.server() is not None:
+        return ServerExtractions(chosen.client())
+    from api.places.home.extractions import HomeExtractions
 
-
-@dataclass(frozen=True)
-class HomeExtractions:
-    """A home."""
-
-    workspace: Workspace
-
-    def run(self, wanted: Wanted, show: Show) -> Iterator[Body]:
-        """Read here."""
-        workspace = self.workspace
-        source = workspace.records.source(wanted.source)
-        found = [extractor_named(name) for name in wanted.names]
-        found += [extractor_in_file(place) for place in wanted.own]
-        _some(found)
-        for extractor in found:
-            body = {"source": wanted.source, "family": extractor.family}
-            if not wanted.errors:
-                counts = run_extractor(
-                    workspace.catalog,
-                    source,
-                    extractor,
-                    files=open_recorded(source, workspace.indexes),
-                    full=wanted.full,
-                    workers=wanted.workers,
-                    progress=partial(show, extractor.family),
-                )
-                body |= asdict(counts)
-            bad = problems(workspace.catalog, extraction_of(source, extractor))
-            yield {**body, "problems": [asdict(problem) for problem in bad]}
+    return HomeExtractions(chosen.home())
 
 
 @dataclass(frozen=True)
@@ -101,7 +68,7 @@ class ServerExtractions:
                 f"--extractor {wanted.own[0]}: a server runs no code of its clients: install it "
                 "there, by the entry point framesift.extractors, and give its name"
             )
-        _some(wanted.names)
+        need_some(wanted.names)
         body = {
             "source": wanted.source,
             "extractors": list(wanted.names),
@@ -112,7 +79,14 @@ class ServerExtractions:
         yield from extracted(self.server, body, lambda job: show(str(job["state"]), None))
 
 
-def _some(extractors: Sequence[object]) -> None:
+def need_some(extractors: Sequence[object]) -> None:
+    """Refuse to read nothing.
+
+    Raises:
+        InvalidInput: No extractor is given.
+    """
     if not extractors:
+        from ingest.extractors.registry import known_extractors
+
         known = ", ".join(sorted(known_extractors()))
         raise InvalidInput(f"no extractor given: known are {known}; or --extractor FILE.py:CLASS")

@@ -1,19 +1,15 @@
 """Questions and their answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
-from api import bodies
-from api.new_dataset import NewDataset, ask, described, reason_for_none, save_selection
 from api.places import chosen
-from api.workspace import Workspace
-from query.selection import Question, Selection
+from query.selection import Question
 
-if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
+if TYPE_CHECKING:
+    import pyarrow as pa
+
     from framesift import Client
 
 
@@ -21,8 +17,22 @@ class Answer(Protocol):
     """The answer to a question."""
 
     @property
-    def selection(self) -> Selection:
-        """The frames."""
+    def snapshot(self) -> int:
+        """The snapshot that was asked."""
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The class tags, in class order."""
+
+    def __len__(self) -> int:
+        """Number of frames."""
+
+    def rows(self, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """Columns of the frames."""
+
+    @property
+    def table(self) -> "pa.Table":
+        """The frames: see query.selection.Selection."""
 
     @property
     def body(self) -> Mapping[str, Any]:
@@ -48,58 +58,23 @@ class Selections(Protocol):
 
 def selections() -> Selections:
     """Of the chosen place."""
-    return HomeSelections(chosen.home()) if chosen.server() is None else ServerSelections()
+    if chosen.server() is not None:
+        return ServerSelections()
+    from api.places.home.selections import HomeSelections
 
-
-@dataclass(frozen=True)
-class HomeAnswer:
-    """An answer of a home."""
-
-    workspace: Workspace
-    selection: Selection
-
-    @property
-    def body(self) -> Mapping[str, Any]:
-        """As JSON."""
-        found = described(self.workspace, self.selection.question, answered=True)
-        return bodies.of_selection(self.selection, found, self.why_empty)
-
-    @cached_property
-    def why_empty(self) -> str:
-        """Why there are no frames."""
-        return reason_for_none(self.workspace, self.selection)
-
-    def save(self, name: str) -> Mapping[str, Any]:
-        """Save it as a dataset."""
-        question = self.selection.question.model_copy(update={"snapshot": None})
-        wanted = NewDataset(name=name, question=question, seed=question.seed)
-        return bodies.of_dataset(save_selection(self.workspace, wanted, self.selection))
-
-
-@dataclass(frozen=True)
-class HomeSelections:
-    """A home."""
-
-    workspace: Workspace
-
-    def answer(self, question: Question, at: int | None) -> HomeAnswer:
-        """Ask it."""
-        return HomeAnswer(self.workspace, ask(self.workspace, question, at))
-
-    def meaning(self, question: Question, at: int | None) -> Mapping[str, Any]:
-        """What it means."""
-        return bodies.of_description(described(self.workspace, question, at))
+    return HomeSelections(chosen.home())
 
 
 _TEXTS = (
     "fkey", "platform", "cluster", "datasource", "path", "filename", "scene", "camera",
 )  # fmt: skip
 _TYPES = {
-    **dict.fromkeys(_TEXTS, pa.string()),
-    **dict.fromkeys(("frame_number", "image_width", "image_height"), pa.int32()),
-    **dict.fromkeys(("image_file", "label_file"), pa.string()),
-    **dict.fromkeys(("image_size", "label_size"), pa.int64()),
+    **dict.fromkeys(_TEXTS, "string"),
+    **dict.fromkeys(("frame_number", "image_width", "image_height"), "int32"),
+    **dict.fromkeys(("image_file", "label_file"), "string"),
+    **dict.fromkeys(("image_size", "label_size"), "int64"),
 }
+"""Column -> name of its Arrow type."""
 
 
 @dataclass(frozen=True)
@@ -107,27 +82,41 @@ class ServerAnswer:
     """An answer of a server."""
 
     server: "Client"
-    question: Question
     body: Mapping[str, Any]
 
-    @cached_property
-    def selection(self) -> Selection:
+    @property
+    def snapshot(self) -> int:
+        """The snapshot that was asked."""
+        return int(self.body["snapshot"])
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The class tags."""
+        return list(self.body["class_pixels"])
+
+    def __len__(self) -> int:
+        """Number of frames."""
+        return len(self.body["frames"])
+
+    def rows(self, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """Columns of the frames."""
+        return [{column: frame[column] for column in columns} for frame in self.body["frames"]]
+
+    @property
+    def table(self) -> "pa.Table":
         """The frames, typed as the catalog has them."""
-        classes = tuple(self.body["class_pixels"])
+        import pyarrow as pa
+
         frames = self.body["frames"]
-        types = {**_TYPES, **dict.fromkeys(classes, pa.int32())}
+        given = {**_TYPES, **dict.fromkeys(self.classes, "int32")}
+        types = {name: pa.type_for_alias(alias) for name, alias in given.items()}
         names = list(frames[0]) if frames else list(types)
         # A newer server may have columns that this version does not know.
         new = {
             name: pa.infer_type([f[name] for f in frames]) for name in names if name not in types
         }
         schema = pa.schema([(name, (types | new)[name]) for name in names])
-        return Selection(
-            self.question,
-            self.body["snapshot"],
-            pa.Table.from_pylist(frames, schema),
-            classes,
-        )
+        return pa.Table.from_pylist(frames, schema)
 
     @property
     def why_empty(self) -> str:
@@ -150,7 +139,7 @@ class ServerSelections:
         """Ask it."""
         server = chosen.client()
         body = server.call("POST", "/v1/selections", _plain(question), asked={"at": at})
-        return ServerAnswer(server, question, body)
+        return ServerAnswer(server, body)
 
     def meaning(self, question: Question, at: int | None) -> Mapping[str, Any]:
         """What it means."""

@@ -2,16 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from api import bodies
-from api.catalog_info import info_of
-from api.new_source import NewSource, keep_source, options_of
 from api.places import chosen
-from api.workspace import Workspace
-from ingest.sources import remove_source
+from api.wanted_source import NewSource
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client
@@ -37,37 +32,11 @@ class Sources(Protocol):
 
 def sources() -> Sources:
     """Of the chosen place."""
-    if chosen.server() is None:
-        return HomeSources(chosen.home())
-    return ServerSources(chosen.client())
+    if chosen.server() is not None:
+        return ServerSources(chosen.client())
+    from api.places.home.sources import HomeSources
 
-
-@dataclass(frozen=True)
-class HomeSources:
-    """A home, whose user may name any place."""
-
-    workspace: Workspace
-
-    def add(self, wanted: NewSource) -> Body:
-        """Add one; a path may be relative."""
-        uri = wanted.uri
-        if "://" not in uri:
-            uri = str(Path(uri).expanduser().absolute())
-        source = keep_source(self.workspace, wanted, uri, options_of(wanted))
-        return bodies.of_source(source)
-
-    def listed(self) -> Sequence[Body]:
-        """Every one."""
-        return [bodies.of_source(source) for source in self.workspace.records.sources()]
-
-    def remove(self, name: str) -> Body:
-        """Remove one."""
-        removed = remove_source(self.workspace.catalog, self.workspace.records, name)
-        return {"name": name, "files_removed": removed}
-
-    def info(self) -> Body:
-        """What there is."""
-        return info_of(self.workspace)
+    return HomeSources(chosen.home())
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from api.places import chosen
 from api.places.long_work import staged
-from api.terminal import size
-from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from pipeline.stage import stage_dataset
 
 Show = Callable[[float, float | None, str], None]
 """Told how many files are done, of how many, and a note."""
@@ -30,33 +27,11 @@ class Stagings(Protocol):
 
 def stagings() -> Stagings:
     """Of the chosen place."""
-    if chosen.server() is None:
-        return HomeStagings(chosen.home())
-    return ServerStagings(chosen.client())
+    if chosen.server() is not None:
+        return ServerStagings(chosen.client())
+    from api.places.home.stagings import HomeStagings
 
-
-@dataclass(frozen=True)
-class HomeStagings:
-    """A home."""
-
-    workspace: Workspace
-
-    def stage(
-        self, dataset: str, cache: Path | None, workers: int, show: Show
-    ) -> Mapping[str, Any]:
-        """Copy here."""
-        found = self.workspace.records.dataset(dataset)
-        staging = stage_dataset(
-            self.workspace.records,
-            found,
-            (cache or self.workspace.cache).expanduser().absolute(),
-            workers=workers,
-            progress=lambda files, copied: show(files, 2 * found.frames, size(copied)),
-        )
-        keys = ("cache", "manifest", "files", "files_copied", "bytes", "bytes_copied")
-        return {"dataset": found.name, "version": found.version} | {
-            key: getattr(staging, key) for key in keys
-        }
+    return HomeStagings(chosen.home())
 
 
 @dataclass(frozen=True)

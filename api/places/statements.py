@@ -2,17 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
 from api.places import chosen
-from api.workspace import Workspace
-from query.explain import explain
-from query.run_sql import stream_sql
 
-if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
+if TYPE_CHECKING:
+    import pyarrow as pa
+
     from framesift import Client
 
 
@@ -27,8 +24,8 @@ class Rows:
         truncated: Whether there are more, or may be; known when the rows have been read.
     """
 
-    schema: pa.Schema
-    batches: Iterator[pa.RecordBatch]
+    schema: "pa.Schema"
+    batches: "Iterator[pa.RecordBatch]"
     most: int
     truncated: bool = field(default=False)
 
@@ -45,33 +42,11 @@ class Statements(Protocol):
 
 def statements() -> Statements:
     """Of the chosen place."""
-    if chosen.server() is None:
-        return HomeStatements(chosen.home())
-    return ServerStatements(chosen.client())
+    if chosen.server() is not None:
+        return ServerStatements(chosen.client())
+    from api.places.home.statements import HomeStatements
 
-
-@dataclass(frozen=True)
-class HomeStatements:
-    """A home."""
-
-    workspace: Workspace
-
-    @contextmanager
-    def rows(self, statement: str, at: int | None) -> Iterator[Rows]:
-        """Run it."""
-        settings = self.workspace.settings
-        most, timeout_s = settings.query_max_rows, settings.query_timeout_s
-        with stream_sql(
-            self.workspace.catalog, statement, at=at, max_rows=most, timeout_s=timeout_s
-        ) as stream:
-            rows = Rows(stream.schema, stream.batches, most)
-            yield rows
-            rows.truncated = stream.truncated
-
-    def explained(self, statement: str, at: int | None) -> Mapping[str, Any]:
-        """How it would be answered."""
-        timeout_s = self.workspace.settings.query_timeout_s
-        return asdict(explain(self.workspace.catalog, statement, at, timeout_s))
+    return HomeStatements(chosen.home())
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,17 @@
 """Tags, as JSON: see api.answers.TagBody and ImportBody, and the routes of families and maps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
-from api import bodies
 from api.places import chosen
-from api.workspace import Workspace
-from catalog import families
-from catalog import tags as catalog_tags
-from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, StorageError
-from catalog.tag_kinds import DEFAULT, kinds
-from ingest.map_join import LATITUDE, LONGITUDE, import_map, read_features
-from ingest.tag_import import Key, import_tags, parse_types
+from ingest.import_options import LATITUDE, LONGITUDE, Key
 
-if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
+if TYPE_CHECKING:
+    import pyarrow as pa
+
     from framesift import Client
 
 Body = Mapping[str, Any]
@@ -74,101 +67,29 @@ class Tags(Protocol):
     def set(self, tag: str, kind: str, values: Sequence[str]) -> Body:
         """Give one another kind or other values: ``tag``, ``kind`` and ``values``."""
 
-    def import_table(self, table: Table) -> tuple[Body, pa.Table]:
+    def import_table(self, table: Table) -> "tuple[Body, pa.Table]":
         """Import values: what became of the rows, and those that were not imported."""
 
     def import_map(self, wanted: Map) -> Body:
         """Tag frames near a map's features: ``features``, ``frames``, ``near``, ``columns``."""
 
+    def remove(self, tag: str) -> Body:
+        """Remove one: ``tag`` and ``files``."""
+
     def families(self) -> Sequence[Body]:
         """Every family: ``name``, ``columns``, ``rows``."""
 
     def drop(self, family: str) -> Body:
-        """Remove one: ``family`` and ``rows``."""
+        """Remove a family: ``family`` and ``rows``."""
 
 
 def tags() -> Tags:
     """Of the chosen place."""
-    if chosen.server() is None:
-        return HomeTags(chosen.home())
-    return ServerTags(chosen.client())
+    if chosen.server() is not None:
+        return ServerTags(chosen.client())
+    from api.places.home.tags import HomeTags
 
-
-@dataclass(frozen=True)
-class HomeTags:
-    """A home."""
-
-    workspace: Workspace
-
-    def listed(self, at: int | None) -> Sequence[Body]:
-        """Every tag."""
-        names = self.workspace.records.class_names()
-        with self.workspace.catalog.reading(at) as cursor:
-            found, given = tag_columns(cursor), kinds(cursor)
-        listed = [
-            {
-                "tag": column.tag,
-                "family": column.table,
-                "type": column.type.lower(),
-                "kind": given.get(column.tag, DEFAULT).kind,
-                "values": list(given.get(column.tag, DEFAULT).allowed),
-                "title": names.get(column.tag, ""),
-            }
-            for column in found
-        ]
-        return sorted(listed, key=lambda tag: str(tag["tag"]))
-
-    def add(self, wanted: NewTag) -> Body:
-        """Add one."""
-        kept = catalog_tags.add_tag(
-            self.workspace.catalog,
-            wanted.tag,
-            wanted.type,
-            wanted.kind,
-            wanted.values,
-            wanted.family,
-        )
-        return {"tag": wanted.tag, "kind": kept.kind, "values": list(kept.allowed)}
-
-    def set(self, tag: str, kind: str, values: Sequence[str]) -> Body:
-        """Give one another kind or other values."""
-        kept = catalog_tags.set_kind(self.workspace.catalog, tag, kind, values)
-        return {"tag": tag, "kind": kept.kind, "values": list(kept.allowed)}
-
-    def import_table(self, table: Table) -> tuple[Body, pa.Table]:
-        """Import values."""
-        result = import_tags(
-            self.workspace.catalog,
-            table.file,
-            table.family,
-            key=table.key,
-            key_column=table.key_column,
-            types=parse_types(table.types),
-            prefix=table.prefix,
-            datasource=table.datasource,
-        )
-        return bodies.of_tag_import(result), result.problems
-
-    def import_map(self, wanted: Map) -> Body:
-        """Tag frames near a map's features."""
-        done = import_map(
-            self.workspace.catalog,
-            wanted.file,
-            wanted.family,
-            wanted.within_m,
-            tag=wanted.tag,
-            latitude=wanted.latitude,
-            longitude=wanted.longitude,
-        )
-        return asdict(done)
-
-    def families(self) -> Sequence[Body]:
-        """Every family."""
-        return [asdict(family) for family in families.families(self.workspace.catalog)]
-
-    def drop(self, family: str) -> Body:
-        """Remove one."""
-        return {"family": family, "rows": families.drop(self.workspace.catalog, family)}
+    return HomeTags(chosen.home())
 
 
 @dataclass(frozen=True)
@@ -197,8 +118,10 @@ class ServerTags:
         found = self.server.tags.set(tag, kind, values=values)
         return {name: found[name] for name in ("tag", "kind", "values")}
 
-    def import_table(self, table: Table) -> tuple[Body, pa.Table]:
+    def import_table(self, table: Table) -> "tuple[Body, pa.Table]":
         """Import values; of the rows that were not imported the first thousand are told."""
+        import pyarrow as pa
+
         given = {
             "key": table.key,
             "key_column": table.key_column,
@@ -222,6 +145,8 @@ class ServerTags:
 
     def import_map(self, wanted: Map) -> Body:
         """Tag frames near a map's features; the file is read here."""
+        from ingest.map_file import read_features
+
         features = read_features(wanted.file)
         return self.server.tags.import_map(
             features.tolist(),
@@ -232,10 +157,14 @@ class ServerTags:
             longitude=wanted.longitude,
         )
 
+    def remove(self, tag: str) -> Body:
+        """Remove one."""
+        return self.server.tags.remove(tag)
+
     def families(self) -> Sequence[Body]:
         """Every family."""
         return list(self.server.tags.families())
 
     def drop(self, family: str) -> Body:
-        """Remove one."""
+        """Remove a family."""
         return self.server.tags.drop(family)

@@ -13,7 +13,8 @@ from api.negotiation import VARY, row_format, row_responses, rows_answer
 from api.statistics_rows import class_rows
 from api.workspace import Workspace
 from catalog.frames import class_shares
-from query.class_statistics import ClassGroup, ClassStatistics, Grouping, class_report
+from query.class_report import ClassGroup, ClassStatistics, Grouping
+from query.class_statistics import class_report
 
 router = APIRouter(prefix="/v1", tags=["classes"])
 

@@ -14,28 +14,15 @@ from fastapi.responses import StreamingResponse
 from api.answers import DatasetBody, DatasetsAnswer
 from api.computed_answers import DiffAnswer
 from api.dependencies import At, CurrentCaller, CurrentWorkspace
-from api.negotiation import VARY, accepted
-from api.new_dataset import (
-    NewDataset,
-    NewExtension,
-    NewSplit,
-    class_tags,
-    divide_dataset,
-    grow_dataset,
-    make_dataset,
-)
+from api.negotiation import VARY, accepted, row_format, row_responses, rows_answer
+from api.new_dataset import class_tags, divide_dataset, grow_dataset, make_dataset
 from api.pages import CurrentPage
+from api.wanted_dataset import NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.tables import Dataset
-from pipeline.dataset_diff import diff_datasets, diff_to_json
-from pipeline.dataset_export import (
-    TEXTS,
-    ExportFormat,
-    export_text,
-    fiftyone_metadata,
-    fiftyone_samples,
-    write_export,
-)
+from pipeline.dataset_diff import DatasetDiff, diff_datasets, diff_to_json, diff_to_rows
+from pipeline.dataset_export import export_text, fiftyone_metadata, fiftyone_samples, write_export
+from pipeline.export_formats import TEXTS, ExportFormat
 from pipeline.manifest import Manifest
 
 router = APIRouter(prefix="/v1", tags=["datasets"])
@@ -108,8 +95,14 @@ async def post_extension(
     return _made(made, response)
 
 
-@router.get("/datasets/{name}/diff", response_model=None, responses={200: {"model": DiffAnswer}})
+_DIFF = row_responses("frame that differs")
+_DIFF[200]["model"] = DiffAnswer
+
+
+@router.get("/datasets/{name}/diff", response_model=None, responses=_DIFF)
 async def get_diff(
+    request: Request,
+    response: Response,
     name: DatasetName,
     workspace: CurrentWorkspace,
     other: Annotated[
@@ -118,14 +111,19 @@ async def get_diff(
     limit: Annotated[
         int, Query(ge=0, le=1_000_000, description="Frames listed of each kind.")
     ] = 1_000,
-) -> dict[str, Any]:
+) -> Response | dict[str, Any]:
     """What changed from this dataset to the other: frames, splits, distributions."""
+    format_ = row_format(request)
 
-    def compare() -> dict[str, Any]:
+    def compare() -> DatasetDiff:
         find = workspace.records.dataset
-        return diff_to_json(diff_datasets(find(name), find(other)), limit)
+        return diff_datasets(find(name), find(other))
 
-    return await run_in_threadpool(compare)
+    found = await run_in_threadpool(compare)
+    if format_ != "json":
+        return rows_answer(format_, await run_in_threadpool(diff_to_rows, found, limit))
+    response.headers.update(VARY)
+    return await run_in_threadpool(diff_to_json, found, limit)
 
 
 _EXPORTED: dict[int | str, dict[str, Any]] = {

@@ -40,6 +40,7 @@ def page_of(document: dict[str, Any]) -> str:
         (path, method, operation)
         for path, found in document["paths"].items()
         for method, operation in found.items()
+        if method != "head"  # each says the same
     ]
     groups = groupby(sorted(operations, key=_group), key=_group)
     sections = "".join(f"<h2>{escape(name)}</h2>{_section(found)}" for name, found in groups)

@@ -20,14 +20,8 @@ from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotFound
 from catalog.tables import Job
 from pipeline.jobs.state import JobState
-from pipeline.run import (
-    TrainSettings,
-    cancel,
-    refresh,
-    refresh_all,
-    submit_training,
-    submit_validation,
-)
+from pipeline.run import cancel, refresh, refresh_all, submit_training, submit_validation
+from pipeline.train_settings import TrainSettings
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.dependencies import CurrentWorkspace
 from catalog.errors import InvalidInput
-from ingest.map_join import LATITUDE, LONGITUDE, import_map
+from ingest.import_options import LATITUDE, LONGITUDE
+from ingest.map_join import import_map
 
 router = APIRouter(prefix="/v1/tags/map", tags=["tags"])
 

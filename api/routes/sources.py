@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import SourceBody, SourcesAnswer
 from api.dependencies import CurrentCaller, CurrentWorkspace
-from api.new_source import NewSource, add_source
+from api.new_source import add_source
 from api.pages import CurrentPage
+from api.wanted_source import NewSource
 from catalog.tables import Source
 from ingest.sources import remove_source
 

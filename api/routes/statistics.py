@@ -10,12 +10,13 @@ from api.asked_frames import AskedFrames
 from api.axis_options import axes_of
 from api.dependencies import At, CurrentWorkspace
 from api.negotiation import VARY, row_format, row_responses, rows_answer
-from api.statistics import Correlation, dataset_gaps, share_and_iou
-from api.statistics_rows import histogram_rows
+from api.statistics import dataset_gaps, share_and_iou
+from api.statistics_rows import correlation_rows, gap_rows, histogram_rows
 from api.workspace import Workspace
-from query.gaps import GapReport
-from query.histogram_axis import MOST_BINS, MOST_VALUES
-from query.histograms import Histogram, histogram
+from query.correlations import Correlation
+from query.gap_report import GapReport
+from query.histogram_report import MOST_BINS, MOST_VALUES, Histogram
+from query.histograms import histogram
 
 router = APIRouter(prefix="/v1", tags=["statistics"])
 
@@ -72,8 +73,10 @@ def _histogram(workspace: Workspace, asked: HistogramQuery) -> Histogram:
     )
 
 
-@router.get("/statistics/correlation")
+@router.get("/statistics/correlation", response_model=Correlation, responses=row_responses("class"))
 async def get_correlation(
+    request: Request,
+    response: Response,
     workspace: CurrentWorkspace,
     validation: Annotated[
         str,
@@ -92,13 +95,25 @@ async def get_correlation(
     ] = None,
     split: Annotated[str | None, Query(description="Of that dataset.")] = None,
     at: At = None,
-) -> Correlation:
+) -> Correlation | Response:
     """How the classes' shares of the pixels go with the IoU that a validation found for each."""
-    return await run_in_threadpool(share_and_iou, workspace, validation, dataset, split, at)
+    format_ = row_format(request)
+    found = await run_in_threadpool(share_and_iou, workspace, validation, dataset, split, at)
+    if format_ != "json":
+        return rows_answer(format_, correlation_rows(found))
+    response.headers.update(VARY)
+    return found
 
 
-@router.get("/datasets/{name}/gaps", response_model_exclude_none=True)
+@router.get(
+    "/datasets/{name}/gaps",
+    response_model=GapReport,
+    response_model_exclude_none=True,
+    responses=row_responses("gap"),
+)
 async def get_gaps(
+    request: Request,
+    response: Response,
     name: str,
     workspace: CurrentWorkspace,
     split: Annotated[str | None, Query(description="Only this split.")] = None,
@@ -107,6 +122,11 @@ async def get_gaps(
     ] = 1,
     scenes: Annotated[bool, Query(description="Compare scenes, too.")] = False,
     at: At = None,
-) -> GapReport:
+) -> GapReport | Response:
     """What a dataset lacks that the catalog has, each with the question that finds it."""
-    return await run_in_threadpool(dataset_gaps, workspace, name, split, at_least, scenes, at)
+    format_ = row_format(request)
+    found = await run_in_threadpool(dataset_gaps, workspace, name, split, at_least, scenes, at)
+    if format_ != "json":
+        return rows_answer(format_, gap_rows(found))
+    response.headers.update(VARY)
+    return found

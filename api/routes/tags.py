@@ -20,8 +20,10 @@ from api.workspace import Workspace
 from catalog import tags
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, NotFound
-from catalog.tag_kinds import DEFAULT, kinds
-from ingest.tag_import import Key, import_tags, parse_types
+from catalog.tag_kinds import kinds
+from catalog.tag_rules import DEFAULT, OWN_FAMILY
+from ingest.import_options import Key
+from ingest.tag_import import import_tags, parse_types
 
 router = APIRouter(prefix="/v1/tags", tags=["tags"])
 
@@ -52,7 +54,7 @@ class NewTag(BaseModel):
     values: list[str] = Field(
         default=[], description="Of a Restricted tag.", examples=[["sun", "rain", "fog"]]
     )
-    family: str = Field(default=tags.OWN_FAMILY, description="Tag family to put it in.")
+    family: str = Field(default=OWN_FAMILY, description="Tag family to put it in.")
 
 
 class TagChange(BaseModel):
@@ -64,6 +66,15 @@ class TagChange(BaseModel):
     values: list[str] = Field(
         default=[], description="All values of a Restricted tag.", examples=[["sun", "rain"]]
     )
+
+
+class TagRemoved(BaseModel):
+    """A tag that is no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tag: str = Field(examples=["weather"])
+    files: int = Field(description="Files that had a value of it.", examples=[24])
 
 
 _TABLE: dict[str, Any] = {
@@ -193,6 +204,18 @@ async def patch_tag(
         return _tag(workspace, tag)
 
     return await run_in_threadpool(change)
+
+
+@router.delete("/{tag}")
+async def delete_tag(
+    tag: Annotated[str, InPath(examples=["weather"])], workspace: CurrentWorkspace
+) -> TagRemoved:
+    """Remove a tag with its values; older snapshots keep it.
+
+    Refused (409) for those that scans and extractors give: they would not give it again.
+    """
+    files = await run_in_threadpool(tags.drop_tag, workspace.catalog, tag)
+    return TagRemoved(tag=tag, files=files)
 
 
 async def _received(request: Request, file: Path) -> None:

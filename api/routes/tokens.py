@@ -12,6 +12,7 @@ from api.dependencies import CurrentCaller, CurrentPassage, CurrentWorkspace
 from api.pages import CurrentPage, PageAnswer
 from api.people import NewTokenBody, TokenBody
 from catalog import tokens
+from catalog.accounts import MOST_DAYS
 from catalog.errors import InvalidInput, NotAllowed
 from catalog.record_store import RecordStore
 
@@ -27,7 +28,7 @@ class NewToken(BaseModel):
 
     name: str = Field(examples=["notebook"])
     scope: str = Field(default="read", description="read, write or admin; each has those before.")
-    days: int = Field(default=DAYS, ge=1, le=tokens.MOST_DAYS, description="Until it expires.")
+    days: int = Field(default=DAYS, ge=1, le=MOST_DAYS, description="Until it expires.")
     user: str | None = Field(default=None, description="Whose; one's own where it is left out.")
 
 

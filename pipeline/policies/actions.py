@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from catalog.errors import InvalidInput, UnknownName
 
+BATCH_ROWS = 50_000
+"""Files of one commit."""
+
 Value = str | bool | int | float
 
 

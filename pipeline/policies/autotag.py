@@ -11,17 +11,10 @@ from catalog.policy_regexes import check_pattern
 from catalog.policy_tables import Policy
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
-from pipeline.policies.actions import Rule, SetTags, TakeFromField
+from pipeline.policies.actions import BATCH_ROWS, Rule, SetTags, TakeFromField
 from pipeline.policies.matching import matching
 from pipeline.policies.report import Report
-from pipeline.policies.tags import (
-    BATCH_ROWS,
-    check_settable,
-    check_value,
-    make_missing,
-    set_tags,
-    usable,
-)
+from pipeline.policies.tags import check_settable, check_value, make_missing, set_tags, usable
 from query.discover_search import VIEW
 from query.prepared import discover_schema
 

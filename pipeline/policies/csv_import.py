@@ -16,9 +16,10 @@ import pyarrow as pa
 from catalog.errors import InvalidInput
 from catalog.policy_tables import Policy
 from catalog.store import CatalogStore
+from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.matching import matching
 from pipeline.policies.report import Report
-from pipeline.policies.tags import BATCH_ROWS, set_tags, settable, usable
+from pipeline.policies.tags import set_tags, settable, usable
 
 _BLANK = " \t\r\n"
 

@@ -12,11 +12,9 @@ from catalog.errors import AlreadyExists, InvalidInput
 from catalog.families import check_tag_name, put_rows
 from catalog.lake_tables import FRAME_TAGS
 from catalog.store import CatalogStore
-from catalog.tag_kinds import DEFAULT, LONGEST, TagKind
+from catalog.tag_rules import DEFAULT, LONGEST, TagKind
+from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.report import Report
-
-BATCH_ROWS = 50_000
-"""Files of one commit."""
 
 _FAMILY = "tags_"
 

@@ -14,8 +14,6 @@ from query.sets.strata import Codes
 
 Seconds = npt.NDArray[np.float64]
 
-MIN_GAP_S = 10.0
-"""Frames of two sides are at least so far apart [s], unless told otherwise: at 50 km/h 140 m."""
 
 FRAMES_PER_S = 30.0
 """Rate at which frame numbers rise within an A2D2 scene, to a few per cent."""

@@ -19,8 +19,9 @@ from query.sets import matched
 from query.sets.apart import DRIVE, KeepAway, frame_times
 from query.sets.coverage import Covered, cover, packed
 from query.sets.methods import REST, Cover, Demand, Match, Method, Sample, Uncertain, fractions_of
-from query.sets.strata import Codes, Strata, Stratifier, one_stratum, strata_of
+from query.sets.strata import Codes, Strata, one_stratum, strata_of
 from query.sets.stratified import allocate, draw
+from query.sets.stratifier import Stratifier
 from query.sets.uncertain import most_uncertain, spread_out, standardised
 
 Report = dict[str, Any]

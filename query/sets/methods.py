@@ -9,10 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from catalog.errors import InvalidInput
 from query.label_range import LabelRange
 from query.selection import Question
-from query.sets.strata import Stratifier
+from query.sets.stratifier import Stratifier
 
 _Frames = Annotated[int, Field(ge=1, lt=2**31)]
 _Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+MIN_GAP_S = 10.0
+"""Frames of two sides are at least so far apart [s], unless told otherwise: at 50 km/h 140 m."""
 
 REST = "*"
 """In a target: every value that is not named."""

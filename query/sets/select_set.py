@@ -18,7 +18,7 @@ from query.selection import Question, Selection
 from query.sets.apart import DRIVE, KeepAway
 from query.sets.draw import Frames, draw_set, near_rows, shares_of
 from query.sets.methods import Method, Sample
-from query.sets.strata import Stratifier
+from query.sets.stratifier import Stratifier
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """What frames are divided by: a column's values, or bins of a number."""
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -13,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput
+from query.sets.stratifier import Stratifier
 
 Codes = npt.NDArray[np.int64]
 
@@ -27,62 +26,6 @@ MOST_VALUES = 100_000
 
 _COUNTED = 10_000_000
 """So many combinations are counted in an array; of more, those that occur are sorted."""
-
-
-@dataclass(frozen=True)
-class Stratifier:
-    """One thing that frames are divided by.
-
-    Attributes:
-        tag: Column or tag.
-        edges: Rising lower ends of bins, after a first one without lower end; a bin holds its
-            lower end and not the next one's. Empty: every value is a stratum of its own, and of a
-            class tag its absence and its presence are.
-    """
-
-    tag: str
-    edges: tuple[float, ...] = ()
-
-    @classmethod
-    def parse(cls, text: str) -> "Stratifier":
-        """The stratifier written as ``camera`` or ``car:0,1000,10000``.
-
-        Raises:
-            InvalidInput: It is not written so, or the edges do not rise.
-        """
-        tag, colon, rest = text.strip().partition(":")
-        try:
-            edges = tuple(float(edge) for edge in rest.split(",")) if colon else ()
-        except ValueError:
-            edges = (math.nan,)
-        if not tag or not all(map(math.isfinite, edges)) or sorted(set(edges)) != list(edges):
-            raise InvalidInput(
-                f"stratum '{text}': expected a tag, or a tag with rising edges of bins, such as "
-                "camera or car:0,1000,10000"
-            )
-        return cls(tag.strip().lower(), edges)
-
-    def to_text(self) -> str:
-        """The stratifier as `parse` reads it."""
-        return self.tag + (
-            ":" + ",".join(f"{edge:.12g}" for edge in self.edges) if self.edges else ""
-        )
-
-
-def parse_stratifiers(text: str) -> tuple[Stratifier, ...]:
-    """Stratifiers separated by commas: ``camera,car:0,1000,scene`` are three.
-
-    Raises:
-        InvalidInput: One of them is not written as it should be.
-    """
-    parts: list[str] = []
-    for part in text.split(","):
-        is_edge = re.fullmatch(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", part)
-        if is_edge and parts and ":" in parts[-1]:
-            parts[-1] += "," + part
-        else:
-            parts.append(part)
-    return tuple(Stratifier.parse(part) for part in parts)
 
 
 @dataclass(frozen=True)

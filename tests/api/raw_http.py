@@ -24,7 +24,7 @@ class Answers:
         return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", self.raw)]
 
 
-def exchange(url: str, *parts: bytes, wait_s: float = 4.0) -> Answers:
+def exchange(url: str, *parts: bytes, wait_s: float = 120.0) -> Answers:
     """Send the parts, each in packets of its own, and read what comes back.
 
     Args:
@@ -34,7 +34,7 @@ def exchange(url: str, *parts: bytes, wait_s: float = 4.0) -> Answers:
     """
     place = urlsplit(url)
     assert place.hostname is not None
-    with socket.create_connection((place.hostname, place.port or 80), timeout=10) as connection:
+    with socket.create_connection((place.hostname, place.port or 80), timeout=60) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         received = b""
         for part in parts:

@@ -34,7 +34,7 @@ def framesift(
     env, texts = environment(home, variables), [str(argument) for argument in arguments]
     with _started(texts, env, prefix, stdin=subprocess.PIPE) as process:
         try:
-            out, err = process.communicate(stdin, timeout=300)
+            out, err = process.communicate(stdin, timeout=600)
         except BaseException:
             process.kill()
             raise
@@ -77,10 +77,10 @@ def serving(
         yield _url(process), process
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(holds: Callable[[], bool], seconds: float = 300) -> None:
     """Wait until something holds, and fail where it does not in that time."""
     until = time.monotonic() + seconds
     while not holds():
@@ -102,7 +102,7 @@ def until_ready(url: str, ask: httpx.Client | None = None) -> None:
 
 def _url(process: "subprocess.Popen[str]") -> str:
     """The URL that a server says it listens on; it is killed where it says nothing for long."""
-    timer = threading.Timer(120, process.kill)
+    timer = threading.Timer(600, process.kill)
     timer.start()
     try:
         assert process.stdout is not None

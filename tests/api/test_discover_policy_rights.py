@@ -52,7 +52,7 @@ class Engine:
 
     def ended(self, name: str) -> dict[str, Any]:
         """A policy's last run, once it has ended."""
-        until = time.monotonic() + 120
+        until = time.monotonic() + 300
         while True:
             found: dict[str, Any] = self.ask("dora", "GET", f"/{name}/status").json()
             if found["status"] not in ("running", "paused"):

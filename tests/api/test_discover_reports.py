@@ -115,7 +115,8 @@ def test_a_report_runs_again_and_goes(url: str, report: dict[str, Any]) -> None:
     address = f"{url}/report/{report['report']}"
     again = httpx.put(address, timeout=60).json()
     assert again["lastrun"] > report["lastrun"]
-    assert {**again, "lastrun": "", "filename": ""} == {**report, "lastrun": "", "filename": ""}
+    either = {"lastrun": "", "filename": "", "duration": 0}
+    assert again | either == report | either
     assert httpx.delete(address).json() == {"status": "success"}
     for method, path in (("GET", ""), ("GET", "/download"), ("PUT", ""), ("DELETE", "")):
         answer = httpx.request(method, address + path)
@@ -156,8 +157,8 @@ def test_a_report_whose_server_was_killed_has_failed(home: Path) -> None:
         killing = threading.Thread(target=kill_it)
         killing.start()
         with pytest.raises(httpx.HTTPError):
-            httpx.post(reports, content=json.dumps({"query": ENDLESS}), timeout=60)
-        killing.join(30)
+            httpx.post(reports, content=json.dumps({"query": ENDLESS}))
+        killing.join(120)
         assert "is running already" in said[0]["reason"]
     with serving(home) as (base, _):
         reports = f"{base}/db2whrest/v1/report"

@@ -38,12 +38,11 @@ class Served:
 
     def ended(self, user: str, task: str) -> httpx.Response:
         """What a task has come to."""
-        for _ in range(600):
-            answer = self.ask(user, "GET", f"/task_status/{task}")
-            if answer.status_code != 303:
-                return answer
+        until = time.monotonic() + 300
+        while (answer := self.ask(user, "GET", f"/task_status/{task}")).status_code == 303:
+            assert time.monotonic() < until, "the task runs on"
             time.sleep(0.05)
-        pytest.fail("the task runs on")
+        return answer
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.ClassListMissing: errors.ClassListMissing("no list"),
     errors.NotFound: errors.NotFound("job", "x"),
     errors.AlreadyExists: errors.AlreadyExists("job", "x"),
+    errors.InUse: errors.InUse("tag", "x", "it is a class's"),
     errors.NotAuthenticated: errors.NotAuthenticated("who"),
     errors.NotAllowed: errors.NotAllowed("no"),
     errors.LoginThrottled: errors.LoginThrottled(3.5),
@@ -37,7 +38,7 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
 }
 EXPECTED = {
     "FramesiftError": 500, "InvalidInput": 400, "UnknownName": 400, "ClassListMissing": 400,
-    "NotFound": 404, "AlreadyExists": 409,
+    "NotFound": 404, "AlreadyExists": 409, "InUse": 409,
     "NotAuthenticated": 401, "NotAllowed": 403, "LoginThrottled": 429,
     "ServerBusy": 503, "BodyTooLarge": 413,
     "BadFile": 422, "UnreadableFile": 422,

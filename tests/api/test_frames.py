@@ -68,7 +68,7 @@ class Served:
 def serving_frames(catalogued: Path, folder: Path) -> Iterator[Served]:
     """The sample frames in a folder of their own, and a server of them."""
     home = copy_home(catalogued, folder, with_source=True)
-    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=120) as client:
         yield Served(client, home, folder / "source")
 
 
@@ -372,7 +372,7 @@ def test_a_tar_archive_s_frames(catalogued: Path, tmp_path: Path) -> None:
     workspace.close()
     with (
         serving(tmp_path / "home") as (url, _),
-        httpx.Client(base_url=url, timeout=60) as client,
+        httpx.Client(base_url=url, timeout=120) as client,
     ):
         served = Served(client, tmp_path / "home", root)
         fkey = served.frames()[0]["fkey"]
@@ -409,13 +409,13 @@ def test_a_bucket_s_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     source = workspace.records.add_source(
         Source(
             name="a2d2", uri=f"s3://{bucket}/below", platform="S3", cluster="local",
-            datasource="a2d2", options={"endpoint_url": s3.endpoint, "give_up_after": 1.0},
+            datasource="a2d2", options={"endpoint_url": s3.endpoint},
         )
     )  # fmt: skip
     scan_source(workspace.catalog, workspace.records, source)
     with (
         serving(tmp_path / "home") as (url, _),
-        httpx.Client(base_url=url, timeout=60) as client,
+        httpx.Client(base_url=url, timeout=120) as client,
     ):
         served = Served(client, tmp_path / "home", root)
         fkey = served.frames()[0]["fkey"]
@@ -432,7 +432,10 @@ def test_a_bucket_s_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         served.get(path, 404)
         with workspace.records.session() as session:
             found = session.get_one(Source, source.id)
-            found.options = {**found.options, "endpoint_url": f"http://127.0.0.1:{free_port()}"}
+            found.options = {
+                "endpoint_url": f"http://127.0.0.1:{free_port()}",
+                "give_up_after": 1.0,
+            }
         assert "127.0.0.1" not in served.get(path, 502).text
     workspace.close()
 

@@ -13,14 +13,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from catalog.location import WRITE_LOCK
 from tests.api.servers import serving
-from tests.pipeline.homes import copy_home
+from tests.pipeline.homes import copy_home, open_home
 
 
 @pytest.fixture(scope="module")
-def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of the sample frames."""
-    with serving(copy_home(catalogued, tmp_path_factory.mktemp("imports"))) as (found, _):
+def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample frames."""
+    return copy_home(catalogued, tmp_path_factory.mktemp("imports"))
+
+
+@pytest.fixture(scope="module")
+def url(home: Path) -> Iterator[str]:
+    """A server of them."""
+    with serving(home) as (found, _):
         yield found
 
 
@@ -45,21 +52,25 @@ def test_what_is_too_much(url: str) -> None:
         assert client.get("/v1/tags?limit=1000").json()["tags"] == before
 
 
-def test_a_client_that_leaves(url: str) -> None:
-    """The import ends, and nothing of it is written."""
+def test_a_client_that_leaves(url: str, home: Path) -> None:
+    """The import, which waits for the catalog, ends, and nothing of it is written."""
     names = ",".join(f"left{n}" for n in range(500))
     body = f"filename,{names}\nx.png{',1' * 500}\n".encode()
     where = urlsplit(url)
-    with socket.create_connection((where.hostname or "", where.port or 0)) as connection:
-        head = (
-            f"POST /v1/tags/values?family=left HTTP/1.1\r\nHost: {where.netloc}\r\n"
-            f"Content-Type: text/csv\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        connection.sendall(head.encode() + body)
-        time.sleep(0.3)
+    head = (
+        f"POST /v1/tags/values?family=left HTTP/1.1\r\nHost: {where.netloc}\r\n"
+        f"Content-Type: text/csv\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    workspace = open_home(home)
+    with workspace.catalog.lock(WRITE_LOCK, "held"):
+        with socket.create_connection((where.hostname or "", where.port or 0)) as connection:
+            connection.sendall(head.encode() + body)
+            time.sleep(0.5)
+        time.sleep(1.0)  # until the server knows that it is gone: nothing shows it
+    workspace.close()
     with httpx.Client(base_url=url, timeout=60) as client:
         found = re.compile(r'framesift_requests_total\{[^}]*tags/values"[^}]*status="499"\} 1')
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not found.search(client.get("/metrics").text):
             assert time.monotonic() < deadline, client.get("/metrics").text
             time.sleep(0.2)
@@ -71,7 +82,7 @@ def test_jobs_in_metrics_are_as_they_are_now(catalogued: Path, tmp_path: Path) -
     home = copy_home(catalogued, tmp_path, with_source=True)
     with serving(home) as (url, _), httpx.Client(base_url=url, timeout=60) as client:
         assert client.post("/v1/scans", json={"source": "a2d2"}).status_code == 202
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while 'framesift_jobs{kind="scan",state="done"} 1.0' not in client.get("/metrics").text:
             assert time.monotonic() < deadline, client.get("/metrics").text
             time.sleep(0.5)

@@ -178,6 +178,20 @@ def test_what_is_wrong_is_said(
     assert "pydantic" not in told
 
 
+def test_only_json_is_read(open_server: tuple[str, Path]) -> None:
+    """Another type, or none, is refused as every route refuses it."""
+    url, _ = open_server
+    asked_for = '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+    for kind, status in (
+        ("application/json; charset=utf-8", 200), ("text/plain", 415), ("", 415),
+        ("application/jsonx", 415),
+    ):  # fmt: skip
+        answer = httpx.post(f"{url}/mcp", content=asked_for, headers={"Content-Type": kind})
+        assert answer.status_code == status, answer.text
+        problem = answer.headers["content-type"] == "application/problem+json"
+        assert problem == (status == 415)
+
+
 def test_tokens_and_collections_hold_here_too(home: Path) -> None:
     """No token, no answer; a reader of one scene sees that scene, of datasets too."""
     everything = framesift(home, "select", "--format", "json").stdout

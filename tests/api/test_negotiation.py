@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import httpx2
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -43,7 +44,7 @@ def client(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield found
 
 
-def table_of(answer: httpx.Response) -> pa.Table:
+def table_of(answer: httpx.Response | httpx2.Response) -> pa.Table:
     """The rows of an answer, by its Content-Type."""
     body = io.BytesIO(answer.content)
     kind = answer.headers["content-type"].partition(";")[0]

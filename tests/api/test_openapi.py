@@ -38,6 +38,8 @@ def test_every_operation_is_told_in_full(document: dict[str, Any]) -> None:
         seen += 1
         assert operation["summary"], where
         assert operation["description"], where
+        if method == "head":
+            continue
         assert operation["tags"], where
         for parameter in operation.get("parameters", []):
             assert parameter["schema"], (where, parameter)
@@ -57,6 +59,30 @@ def test_every_operation_is_told_in_full(document: dict[str, Any]) -> None:
             found = answer["content"][kind]["schema"]["$ref"]
             assert found == f"#/components/schemas/{schema}", (where, status)
     assert seen > 80
+
+
+def test_head_is_told_wherever_it_is_answered(document: dict[str, Any]) -> None:
+    """As GET, without a body; not of streams, nor of Discover's routes, which have a contract."""
+    for path, found in document["paths"].items():
+        if below(path, DISCOVER) or path.endswith("/events") or "get" not in found:
+            assert "head" not in found, path
+            continue
+        head, get = found["head"], found["get"]
+        names = {each["name"] for each in get.get("parameters", ())} - {"Range", "If-Range"}
+        assert {each["name"] for each in head.get("parameters", ())} == names
+        assert head["security"] == get["security"]
+        assert {"200", "default"} <= set(head["responses"]), path
+        assert not any("content" in answer for answer in head["responses"].values())
+        assert "content" in get["responses"]["200"]  # it is still told of GET
+    ids = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(ids) == len(set(ids))
+
+
+def test_assistants_are_told_where_they_are_answered(tmp_path: Path) -> None:
+    """/mcp takes POST; a server that answers none does not say so."""
+    (method,) = create_app(Settings(home=tmp_path)).openapi()["paths"]["/mcp"]
+    assert method == "post"
+    assert "/mcp" not in create_app(Settings(home=tmp_path, mcp=False)).openapi()["paths"]
 
 
 def test_every_body_has_an_example_of_its_schema(document: dict[str, Any]) -> None:

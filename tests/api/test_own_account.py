@@ -113,9 +113,9 @@ def test_guesses_at_the_password_are_slowed_down(served: Served) -> None:
     users.add(served.records, "gail", ["datauser"], OLD)
     _, served.tokens["gail"] = tokens.create(served.records, "gail", "t", "read", timedelta(days=1))
     guess = {"current": "wrong", "password": NEW}
-    statuses = [served.ask("PUT", "/v1/me/password", "gail", guess).status_code for _ in range(7)]
+    statuses = [served.ask("PUT", "/v1/me/password", "gail", guess).status_code for _ in range(9)]
     assert statuses[:5] == [403] * 5
-    assert statuses[-1] == 429
+    assert 429 in statuses[5:]  # after 1, 2, 4 or 8 s: however slow the machine is
 
 
 def _user(served: Served, name: str) -> Any:

@@ -65,7 +65,7 @@ def client(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     make(workspace, "all", split="train=0.75,validation=0.25")
     recorded(workspace, "ended", "scan", "done")
     workspace.close()
-    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=30) as asking:
+    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=120) as asking:
         yield asking
 
 
@@ -95,7 +95,7 @@ def test_a_stream_has_no_tag_but_is_there(tmp_path: Path) -> None:
     """What has no ETag is no state that a client could name; "*" asks only whether it is there."""
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "home")],
-        env=environment(tmp_path / "home"), capture_output=True, text=True, timeout=60,
+        env=environment(tmp_path / "home"), capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     *answers, rows = [json.loads(line) for line in ran.stdout.splitlines()]

@@ -43,7 +43,7 @@ def test_the_first_start_prints_a_token_once(home: Path) -> None:
         answer = httpx.get(f"{url}/auth/v1/token", auth=("anna", "a sentence is a good one"))
         assert answer.status_code == 200
         process.terminate()
-        rest, errors = process.communicate(timeout=60)
+        rest, errors = process.communicate(timeout=300)
         assert (rest, errors) == ("", "")
 
 
@@ -52,7 +52,7 @@ def test_without_authentication_no_user_is_made(home: Path) -> None:
     with serving(home) as (url, process):
         assert httpx.get(f"{url}/v1/users").json()["users"] == []
         process.terminate()
-        assert process.communicate(timeout=60) == ("", "")
+        assert process.communicate(timeout=300) == ("", "")
 
 
 def test_a_port_in_use_makes_no_user(home: Path) -> None:
@@ -68,7 +68,7 @@ def test_users_make_every_address_possible(home: Path) -> None:
         port = url.rpartition(":")[2]
         assert httpx.get(f"http://127.0.0.1:{port}/v1/classes").status_code == 401
         process.terminate()
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     assert errors.startswith("warning: plain HTTP beyond this machine")
     assert errors.count("\n") == 1
 

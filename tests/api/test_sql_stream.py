@@ -35,9 +35,9 @@ ACCEPTED = {
 
 @pytest.fixture(scope="module")
 def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
-    """URL and process of a server that gives up after 20 s."""
+    """URL and process of a server whose statements may take so long that it is no test."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("streams"))
-    with serving(home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": "20"}) as (url, process):
+    with serving(home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": "600"}) as (url, process):
         until_ready(url)
         yield url, process.pid
 
@@ -99,12 +99,12 @@ def test_an_error_on_the_way_is_no_answer(served: tuple[str, int], format_: str)
     """The connection is cut after some rows; Parquet, made before it is sent, is refused."""
     headers = {"Accept": ACCEPTED[format_]}
     if format_ == "parquet":
-        answer = httpx.post(served[0] + PATH, content=FAILS_LATE, headers=headers, timeout=60)
+        answer = httpx.post(served[0] + PATH, content=FAILS_LATE, headers=headers, timeout=120)
         assert answer.status_code == 400
         assert "SQL0801N" in answer.text
         return
     received = io.BytesIO()
-    request = {"content": FAILS_LATE, "headers": headers, "timeout": 60}
+    request = {"content": FAILS_LATE, "headers": headers, "timeout": 120}
     with httpx.stream("POST", served[0] + PATH, **request) as answer:  # type: ignore[arg-type]
         assert answer.status_code == 200
         with pytest.raises(httpx.RemoteProtocolError):
@@ -115,7 +115,7 @@ def test_an_error_on_the_way_is_no_answer(served: tuple[str, int], format_: str)
 
 def test_rows_come_before_the_last_is_computed(served: tuple[str, int]) -> None:
     """The first of millions of rows are there at once."""
-    with httpx.stream("POST", served[0] + PATH, content=MILLIONS, timeout=60) as answer:
+    with httpx.stream("POST", served[0] + PATH, content=MILLIONS, timeout=120) as answer:
         assert next(answer.iter_lines()).startswith("0,")
 
 
@@ -127,13 +127,13 @@ def processor_s(process: int) -> float:
 
 def wait_for(process: int, *, busy: bool) -> None:
     """Wait until the process computes, or does not, for half a second."""
-    for _ in range(30):
+    for _ in range(120):
         before = processor_s(process)
         time.sleep(0.5)
         share = (processor_s(process) - before) / 0.5
         if share > 0.3 if busy else share < 0.1:
             return
-    pytest.fail(f"the server is {'idle' if busy else 'still at work'} after 15 s")
+    pytest.fail(f"the server is {'idle' if busy else 'still at work'} after a minute")
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
@@ -158,7 +158,7 @@ def test_a_client_that_goes_away_stops_its_statement(
             assert client.recv(1000).startswith(b"HTTP/1.1 200")
     began = processor_s(process)
     wait_for(process, busy=False)
-    assert processor_s(process) - began < 10  # of the 40 that two cores would take
+    assert processor_s(process) - began < 30  # of twelve hundred that two cores would take
     assert httpx.post(url + PATH, content=FRAME_ROWS).status_code == 200
 
 
@@ -173,8 +173,8 @@ def test_clients_that_read_nothing_leave_the_others_alone(served: tuple[str, int
             clients[-1].sendall((request + MILLIONS).encode())
         for client in clients:
             assert client.recv(100).startswith(b"HTTP/1.1 200")
-        assert httpx.get(f"{served[0]}/readyz", timeout=20).status_code == 200
-        assert httpx.post(served[0] + PATH, content=FRAME_ROWS, timeout=20).status_code == 200
+        assert httpx.get(f"{served[0]}/readyz", timeout=120).status_code == 200
+        assert httpx.post(served[0] + PATH, content=FRAME_ROWS, timeout=120).status_code == 200
     finally:
         for client in clients:
             client.close()

@@ -12,11 +12,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
+from api.negotiation import ROW_TYPES
 from api.settings import Settings
 from catalog.tables import Job
 from pipeline.manifest import Manifest
 from query.run_sql import run_sql
 from tests.api.servers import SEVERAL, environment, framesift
+from tests.api.test_negotiation import table_of
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, copy_home, open_home
 from training.report import build_report
 from training.shard_file import About, ShardResult
@@ -301,6 +303,58 @@ def test_gaps_on_the_terminal(ended: Ended) -> None:
     assert any("framesift select --range " in line for line in lacking)
     assert lacking[-1].startswith("split validation of city@1")
     assert not any(line.startswith("camera ") for line in ended.shown("gaps", "everything"))
+
+
+@pytest.mark.usefixtures("ended")
+def test_tables(client: TestClient) -> None:
+    """A class, a gap, a frame that differs are a row each, with JSON's values; or there is none."""
+    correlation = get(client, "/v1/statistics/correlation", validation="v")["classes"]
+    gaps = get(client, "/v1/datasets/city/gaps", split="validation", at_least=2, scenes="true")
+    diff = get(client, "/v1/datasets/city/diff", other="everything@1")
+    lacking = [
+        {"question": None, "command": None, **gap}
+        | {"question": gap.get("question") and json.dumps(gap["question"])}
+        for gap in gaps["gaps"]
+    ]
+    assert {gap["question"] is None for gap in lacking} == {True, False}
+    changed = [("added", fkey) for fkey in diff["added"]]
+    changed += [("removed", fkey) for fkey in diff["removed"]]
+    changed += [("moved", moved["fkey"]) for moved in diff["moved"]]
+    assert len({change for change, _ in changed}) > 1
+    for kind in ROW_TYPES[1:]:
+        accept = {"Accept": kind}
+
+        def rows(path: str, accept: dict[str, str] = accept, **asked: Any) -> list[Any]:
+            answer = client.get(path, params=asked, headers=accept)
+            assert "accept" in answer.headers["vary"].lower()
+            found: list[dict[str, Any]] = table_of(answer).to_pylist()
+            # No cell of CSV tells null from an empty text.
+            return [{key: value or None for key, value in row.items()} for row in found]
+
+        scores = rows("/v1/statistics/correlation", validation="v")
+        assert scores == [{k: v or None for k, v in score.items()} for score in correlation]
+        asked: dict[str, Any] = {"split": "validation", "at_least": 2, "scenes": "true"}
+        found = rows("/v1/datasets/city/gaps", **asked)
+        assert found == [{k: gap[k] or None for k in found[0]} for gap in lacking]
+        found = rows("/v1/datasets/city/diff", other="everything@1")
+        assert [(row["change"], row["fkey"]) for row in found] == changed
+        sides = {"added": (False, True), "removed": (True, False), "moved": (True, True)}
+        for row in found:
+            assert (bool(row["before"]), bool(row["after"])) == sides[row["change"]]
+        few = rows("/v1/datasets/city/diff", other="everything@1", limit=1)
+        assert [row["change"] for row in few] == list(
+            dict.fromkeys(change for change, _ in changed)
+        )
+        if kind not in ("text/csv", "application/x-ndjson"):
+            none = client.get("/v1/datasets/city/diff", params={"other": "city"}, headers=accept)
+            assert table_of(none).schema.names == ["fkey", "change", "before", "after"]
+    for path, query in (
+        ("/v1/statistics/correlation", {"validation": "v"}), ("/v1/datasets/city/gaps", {}),
+        ("/v1/datasets/city/diff", {"other": "city"}),
+    ):  # fmt: skip
+        answer = client.get(path, params=query, headers={"Accept": "text/html"})
+        assert answer.status_code == 406
+        assert "text/csv" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

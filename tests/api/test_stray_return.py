@@ -33,12 +33,11 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield url, token
 
 
-def ask(served: tuple[str, str], request: str, *more: str) -> Answers:
+def ask(served: tuple[str, str], request: str, *more: str, wait_s: float = 120.0) -> Answers:
     """Send requests in which TOKEN stands for the token; lines end as they are written."""
     url, token = served
-    return exchange(
-        url, *(part.replace("TOKEN", token).encode("latin-1") for part in (request, *more))
-    )
+    parts = [part.replace("TOKEN", token).encode("latin-1") for part in (request, *more)]
+    return exchange(url, *parts, wait_s=wait_s)
 
 
 GET = "GET /auth/v1/roles HTTP/1.1\r\nHost: x\r\n"
@@ -160,7 +159,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_nothing_else_is_tolerated(served: tuple[str, str], name: str) -> None:
     """No answer but a refusal, and the connection is closed where the head was no HTTP."""
-    answer = ask(served, REFUSED[name])
+    answer = ask(served, REFUSED[name], wait_s=4)  # what has no end is waited for
     assert answer.statuses in ([400], [401], []), answer.raw
     if answer.statuses == [400]:
         assert answer.closed
@@ -193,7 +192,7 @@ def test_no_second_request_comes_through_with_it(served: tuple[str, str], reques
     """Whatever stands behind, in the same packets or in later ones: it is never answered."""
     url, token = served
     for parts in ([request_], [request_.replace(SMUGGLED, ""), SMUGGLED]):
-        answer = ask(served, *parts)
+        answer = ask(served, *parts, wait_s=4)
         assert 404 not in answer.statuses, answer.raw
         assert b"smuggled" not in answer.raw
     assert exchange(url, (LAST + AUTH + END).replace("TOKEN", token).encode()).statuses == [200]

@@ -12,7 +12,7 @@ from api.routes.sources import Platform
 from api.routes.tags import Kind
 from api.settings import Settings
 from catalog.records import PLATFORMS
-from catalog.tag_kinds import LONGEST
+from catalog.tag_rules import LONGEST
 
 
 def paths(method: str, below: str = "/v1") -> list[str]:

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import select
 
+from api.new_dataset import divide_dataset
+from api.wanted_dataset import NewSplit
 from catalog.errors import BadFile, StorageError
+from catalog.tables import Source
 from ingest.palette import Palette
+from ingest.sources import remove_source
 from pipeline.manifest import Manifest
 from pipeline.stage import stage_dataset
 from tests.api.servers import framesift, serving
@@ -20,7 +25,7 @@ from training.frame_reader import FrameReader
 def test_pictures(catalogued: Path, tmp_path: Path) -> None:
     """Records, devices, pipes and folders behind a frame's name: an error without their bytes."""
     home = copy_home(catalogued, tmp_path, with_source=True)
-    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=30) as client:
+    with serving(home) as (url, _), httpx.Client(base_url=url, timeout=120) as client:
         fkey = client.get("/v1/frames", params={"limit": 1}).json()["frames"][0]["fkey"]
         file = tmp_path / "source" / fkey.removeprefix("local:a2d2:")
         kept = file.with_name("kept.png")
@@ -76,6 +81,56 @@ def test_staging_and_training(catalogued: Path, tmp_path: Path) -> None:
     reader = FrameReader(manifest, palette, 8, 8, 0)
     with pytest.raises(BadFile, match="leads out of the source"):
         reader.image(0)
+    workspace.close()
+
+
+def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
+    """A link where the source's folder was, out of the one that lets it be named: nothing is read.
+
+    Nor once the source has been removed, nor of what is made of the dataset.
+    """
+    workspace = open_home(copy_home(catalogued, tmp_path, with_source=True))
+    folder, elsewhere = tmp_path / "source", tmp_path / "elsewhere"
+    within = tmp_path / "within"
+    within.mkdir()
+    folder.rename(within / "source")
+    folder = within / "source"
+    with workspace.records.session() as session:
+        for source in session.scalars(select(Source)):
+            source.uri, source.options = str(folder), {"within": str(within)}
+    dataset = make(workspace, split="train=0.75,validation=0.25")
+    divided = divide_dataset(workspace, dataset.name, NewSplit(split="train=0.5,validation=0.5"))
+    palette = Palette.from_class_list(Manifest.read(Path(dataset.manifest)).header.class_list)
+
+    def readers() -> list[FrameReader]:
+        found = (Manifest.read(Path(made.manifest)) for made in (dataset, divided))
+        return [FrameReader(manifest, palette, 8, 8, 0) for manifest in found]
+
+    early = readers()
+    assert all(reader.image(0)[1] == (1208, 1920) for reader in early)
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    for reader in early:
+        with pytest.raises(BadFile, match="leads out of the source"):
+            reader.image(0)
+    for remove in (
+        lambda: None,
+        lambda: remove_source(workspace.catalog, workspace.records, "a2d2"),
+    ):
+        remove()
+        for made in (dataset, divided):
+            with pytest.raises(StorageError, match="leads out of"):
+                stage_dataset(workspace.records, made, tmp_path / "cache", workers=1)
+            with pytest.raises(StorageError, match="leads out of"):
+                FrameReader(Manifest.read(Path(made.manifest)), palette, 8, 8, 0)
+    folder.unlink()
+    elsewhere.rename(within / "moved")
+    folder.symlink_to("moved")  # links that stay below it may be
+    staging = stage_dataset(workspace.records, dataset, tmp_path / "cache", workers=1)
+    places = [staging.manifest, dataset.manifest]
+    for place in places:
+        manifest = Manifest.read(Path(place))
+        assert FrameReader(manifest, palette, 8, 8, 0).image(0)[1] == (1208, 1920)
     workspace.close()
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from api.commands import query, tags
 from tests.api.servers import SEVERAL, environment, framesift
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE
 
@@ -63,13 +62,15 @@ def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
     lines = ["filename,weather", f"{IMAGES[0]},rain\r", "gone.png,sun", *["gone.png,fog"] * 12]
     file.write_text("\r\n".join(lines))
     call = ["tags", "import", str(file), "--family", "weather"]
-    told, as_json, listed, families, value, dropped, again = several(
+    told, as_json, listed, families, value, _, removed, dropped, again = several(
         home,
         [*call, "--rejected", str(rejected)],
         [*call, "--json"],
         ["tags", "list", "--json"],
         ["tags", "families", "--json"],
         ["sql", "select value from t_weather"],
+        ["tags", "add", "mood"],
+        ["tags", "remove", "mood"],
         ["tags", "drop", "weather"],
         ["tags", "families", "--json"],
     )
@@ -87,6 +88,7 @@ def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
         {"name": "weather", "columns": {"weather": "VARCHAR"}, "rows": 1}
     ]
     assert "rain" in value[1]
+    assert removed[1] == "removed tag mood: 0 files had a value\n"
     assert dropped[1] == "dropped tag family weather: 1 rows\n"
     assert json.loads(again[1]) == []
 
@@ -160,6 +162,8 @@ def test_errors_are_one_line(home: Path, tmp_path: Path) -> None:
         "none.csv": ["tags", "import", f"{tmp_path}/none.csv", "--family", "mine"],
         "TAG=TYPE": ["tags", "import", "x.csv", "--family", "mine", "--type", "car"],
         "no tag family named": ["tags", "drop", "mine"],
+        "did you mean car or": ["tags", "remove", "caar"],
+        "a class's pixels": ["tags", "remove", "car"],
         "expected one of integer, real": ["tags", "add", "x", "--type", "blob"],
         "needs its values": ["tags", "add", "x", "--kind", "Restricted"],
         "expected one of Open": ["tags", "add", "x", "--kind", "Free"],
@@ -191,7 +195,7 @@ def test_errors_are_one_line(home: Path, tmp_path: Path) -> None:
 
 def test_help_and_usage(home: Path) -> None:
     """Every command has help; a wrong key is wrong usage, exit code 2."""
-    names = ("add", "set", "extract", "import", "import-map", "families", "drop", "list")
+    names = ("add", "set", "extract", "import", "import-map", "remove", "families", "drop", "list")
     for (status, out, _), name in zip(
         several(home, *(["tags", name, "--help"] for name in names)), names, strict=True
     ):
@@ -199,11 +203,3 @@ def test_help_and_usage(home: Path) -> None:
         assert f"Usage: framesift tags {name}" in out.replace("root ", "framesift ")
     run = framesift(home, "tags", "import", "x.csv", "--family", "f", "--key", "colour")
     assert run.returncode == 2
-
-
-def test_registering_twice_adds_nothing() -> None:
-    """The hook may be called by every application that is built in one process."""
-    tags.register(query.tags_app)
-    before = len(query.tags_app.registered_commands)
-    tags.register(query.tags_app)
-    assert len(query.tags_app.registered_commands) == before

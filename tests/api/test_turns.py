@@ -86,7 +86,7 @@ def test_no_place_is_lost_or_made_by_threads() -> None:
                 continue
             if chance.random() < 0.2:
                 turn.withdraw()
-            turn.came.result(30)
+            turn.came.result(120)
             most[0] = max(most[0], turns.running)
             time.sleep(chance.random() / 2000)
             turn.end()
@@ -101,7 +101,7 @@ def test_no_place_is_lost_or_made_by_threads() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert not errors
     assert most[0] <= 4
     assert (turns.running, turns.waiting) == (0, 0)

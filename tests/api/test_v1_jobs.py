@@ -32,7 +32,7 @@ def served(
     make(workspace, "all", split="train=0.75,validation=0.25")
     with (
         serving(home, "--workers", "2") as (url, _),
-        httpx.Client(base_url=url, timeout=60) as client,
+        httpx.Client(base_url=url, timeout=120) as client,
     ):
         yield client, workspace
     workspace.close()
@@ -58,7 +58,7 @@ def events(client: httpx.Client, name: str, last_id: str = "") -> list[tuple[str
     """Id and job of every event until the stream ends."""
     headers = {"Last-Event-ID": last_id} if last_id else {}
     found = []
-    with client.stream("GET", f"/v1/jobs/{name}/events", headers=headers, timeout=60) as answer:
+    with client.stream("GET", f"/v1/jobs/{name}/events", headers=headers, timeout=300) as answer:
         assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
         for block in "".join(answer.iter_text()).split("\n\n"):
             fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
@@ -69,7 +69,7 @@ def events(client: httpx.Client, name: str, last_id: str = "") -> list[tuple[str
 
 def ended(client: httpx.Client, name: str) -> dict[str, Any]:
     """The job once it has ended."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while (job := client.get(f"/v1/jobs/{name}").json())["state"] not in ("done", "failed"):
         assert time.monotonic() < deadline, job
         time.sleep(0.2)

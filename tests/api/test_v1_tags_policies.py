@@ -111,6 +111,61 @@ def test_families_are_listed_and_dropped(served: Served) -> None:
     assert served.ask("DELETE", "/v1/families/sky", "read").status_code == 403
 
 
+def test_a_tag_is_removed(served: Served) -> None:
+    """With its values and its view, and not its family's others; older snapshots keep it."""
+
+    def sql(statement: str, at: int | None = None) -> Any:
+        asked = {} if at is None else {"at": at}
+        return served.ask("POST", "/v1/sql", "read", json={"statement": statement} | asked)
+
+    table = f"filename,dry,wet\n{IMAGES[0]},yes,\n{IMAGES[1]},yes,no\n"
+    sent: dict[str, Any] = {"headers": {"Content-Type": "text/csv"}, "params": {"family": "air"}}
+    assert served.ask("POST", "/v1/tags/values", content=table, **sent).json()["imported"] == 2
+    before = served.ask("GET", "/v1/tags/dry")
+    number = served.ask("GET", "/v1/info").json()["snapshot"]
+    path = "/v1/tags/dry"
+    assert served.ask("DELETE", path, "read").status_code == 403
+    assert served.ask("DELETE", path, headers={"If-Match": '"other"'}).status_code == 412
+    assert served.ask("GET", path).json() == before.json()
+    removed = served.ask("DELETE", path, headers={"If-Match": before.headers["etag"]})
+    assert removed.json() == {"tag": "dry", "files": 2}
+    assert served.last() == ("DELETE", path, "200")
+    for method in ("GET", "DELETE"):
+        assert served.ask(method, path).status_code == 404
+    assert served.ask("GET", "/v1/families/air").json()["columns"] == {"wet": "VARCHAR"}
+    statements = [
+        ("select fkey from t_dry", 2), ("select fkey from metaocean_view where dry = 'yes'", 2),
+        ("select fkey from metaocean_view where wet = 'no'", 1), ("select fkey from t_wet", 1),
+    ]  # fmt: skip
+    for statement, rows in statements:
+        now, then = sql(statement), sql(statement, number)
+        assert len(then.json()) == rows, then.text
+        if "dry" in statement:
+            assert now.status_code == 400
+        else:
+            assert now.json() == then.json()
+    # Another one of that name begins without values and without the kind.
+    assert served.ask("POST", "/v1/tags", json={"tag": "dry", "family": "air"}).status_code == 201
+    assert sql("select fkey from t_dry").json() == []
+    assert [served.ask("DELETE", f"/v1/tags/{tag}").json()["files"] for tag in ("dry", "wet")] == [
+        0, 1
+    ]  # fmt: skip
+    assert served.ask("GET", "/v1/families/air").status_code == 404
+    assert len(sql("select fkey from metaocean_view where label_file is not null").json())
+
+
+def test_a_tag_that_is_read_from_files_stays(served: Served) -> None:
+    """Those of classes and frames here; of extractors in test_tags_are_extracted_by_a_job."""
+    for tag, why in (("car", "a class's pixels"), ("scene", "scans give it")):
+        refused = served.ask("DELETE", f"/v1/tags/{tag}")
+        assert refused.status_code == 409
+        assert refused.json()["title"] == "InUse"
+        assert f"tag '{tag}' cannot be removed" in refused.json()["detail"]
+        assert why in refused.json()["detail"]
+        assert served.last() == ("DELETE", f"/v1/tags/{tag}", "409")
+        assert served.ask("GET", f"/v1/tags/{tag}").status_code == 200
+
+
 def test_tags_are_extracted_by_a_job(served: Served) -> None:
     """Once for one key; unknown sources and extractors are refused before any job."""
     wanted = {"source": "a2d2", "extractors": ["image"]}
@@ -124,6 +179,9 @@ def test_tags_are_extracted_by_a_job(served: Served) -> None:
     family = served.ask("GET", "/v1/families/image").json()
     assert family["rows"] == FRAMES
     assert "image_brightness" in family["columns"]
+    refused = served.ask("DELETE", "/v1/tags/image_brightness")
+    assert refused.status_code == 409
+    assert "DELETE /v1/families/image, removes all" in refused.json()["detail"]
     jobs = len(served.ask("GET", "/v1/jobs?kind=extract").json()["jobs"])
     for wrong, status in (
         ({**wanted, "source": "nope"}, 404), ({**wanted, "extractors": ["imag"]}, 400),

@@ -85,7 +85,7 @@ def test_a_killed_worker_is_replaced_and_the_others_serve_on(
 def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
     """The others serve meanwhile; it is logged and counted. All stopped at once is no such case."""
     arguments = ["--workers", "2", "--log-format", "json"]
-    variables = {"FRAMESIFT_WORKER_TIMEOUT_S": "4"}
+    variables = {"FRAMESIFT_WORKER_TIMEOUT_S": "6"}
     with serving(home, *arguments, variables=variables) as (url, process):
         wait_until(lambda: len(workers_of(process.pid)) == 2)
         until_ready(url, ask)
@@ -93,7 +93,7 @@ def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
         everything = [process.pid, *before]
         for pid in everything:
             os.kill(pid, signal.SIGSTOP)
-        time.sleep(6)
+        time.sleep(8)
         for pid in everything:
             os.kill(pid, signal.SIGCONT)
         time.sleep(2)
@@ -103,13 +103,13 @@ def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
         until = time.monotonic() + 60
         while hung in workers_of(process.pid):
             assert time.monotonic() < until, "it is not replaced"
-            assert ask.get(f"{url}/healthz", timeout=30).status_code == 200
+            assert ask.get(f"{url}/healthz").status_code == 200
         wait_until(lambda: len(workers_of(process.pid)) == 2)
         assert len(workers_of(process.pid) & before) == 1
         line = 'framesift_workers_replaced_total{why="hung"} 1.0'
         wait_until(lambda: line in ask.get(f"{url}/metrics").text)
         process.terminate()
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     assert f"worker {hung} has stood still" in err
 
 
@@ -170,10 +170,10 @@ def test_guessing_is_counted_by_all_of_them_together(
     users.add(records, "guessed", ["datauser"], PASSWORD)
     statuses = [
         ask.get(f"{url}/auth/v1/token", auth=("guessed", f"wrong {n}")).status_code
-        for n in range(8)
+        for n in range(9)
     ]
     assert statuses[:5] == [401] * 5
-    assert 429 in statuses[5:7]
+    assert 429 in statuses[5:]  # after 1, 2, 4 or 8 s: however slow the machine is
 
 
 def test_a_report_of_one_worker_is_downloaded_from_others(
@@ -208,7 +208,7 @@ def test_workers_end_with_the_process_that_watches_over_them(home: Path) -> None
         assert ask.get(f"{url}/healthz").status_code == 200
         left = workers_of(process.pid)
         process.kill()
-        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left), 30)
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
         with pytest.raises(httpx.ConnectError):
             ask.get(f"{url}/healthz")
 
@@ -216,7 +216,7 @@ def test_workers_end_with_the_process_that_watches_over_them(home: Path) -> None
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_sigterm_lets_a_running_query_finish(home: Path, workers: str) -> None:
     """Its answer arrives whole, new connections are refused meanwhile, and then all is over."""
-    arguments = ["--workers", workers, "--shutdown-timeout", "60"]
+    arguments = ["--workers", workers, "--shutdown-timeout", "600"]
     with serving(home, *arguments) as (url, process):
         until_ready(url, ask)
         answers: list[httpx.Response] = []
@@ -229,11 +229,11 @@ def test_sigterm_lets_a_running_query_finish(home: Path, workers: str) -> None:
         wait_until(lambda: counted(url)[0] == 1)
         assert not answers, "the statement was too short"
         process.send_signal(signal.SIGTERM)
-        wait_until(lambda: refused(url), 30)
-        asking.join(60)
+        wait_until(lambda: refused(url))
+        asking.join(600)
         assert answers[0].status_code == 200, answers[0].text
         assert [list(row.values()) for row in answers[0].json()] == [[75**5 * 3]]
-        process.wait(60)
+        process.wait(120)
         assert process.returncode == -signal.SIGTERM
 
 
@@ -264,21 +264,21 @@ def test_a_query_that_does_not_finish_is_cut_at_the_limit(home: Path, workers: s
         wait_until(lambda: counted(url)[0] == 1)
         assert asking.is_alive()
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
-        asking.join(5)
+        process.wait(300)
+        asking.join(300)
         assert not asking.is_alive()
 
 
 def test_a_draining_server_says_so_and_serves_on(home: Path) -> None:
     """So that a load balancer looks elsewhere before connections are refused."""
-    with serving(home, "--drain", "4") as (url, process):
+    with serving(home, "--drain", "12") as (url, process):
         until_ready(url, ask)
         process.send_signal(signal.SIGTERM)
-        wait_until(lambda: ask.get(f"{url}/readyz").status_code == 503, 3)
+        wait_until(lambda: ask.get(f"{url}/readyz").status_code == 503)
         assert ask.get(f"{url}/readyz").json()["title"] == "Stopping"
         assert ask.get(f"{url}/healthz").status_code == 200
         assert ask.post(url + SQL, content="select count(*) from t_car").text == "0,24\n"
-        process.wait(60)
+        process.wait(300)
 
 
 def test_the_snapshot_in_memory_is_divided(home: Path) -> None:
@@ -308,7 +308,7 @@ def test_workers_that_cannot_start_are_not_tried_without_end(tmp_path: Path, hom
         time.sleep(10)
         assert process.poll() is None
         process.terminate()
-        reading.join(60)
+        reading.join(300)
     said = [json.loads(line) for line in lines if line.startswith("{")]
     deaths = [line for line in said if "starting another" in line["message"]]
     assert any("broken on purpose" in line for line in lines)
@@ -328,7 +328,7 @@ def test_the_log_names_the_process(home: Path) -> None:
             for client in clients:
                 assert client.get("/healthz").status_code == 200
         process.terminate()
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     lines = [json.loads(line) for line in err.splitlines()]
     asked = [line for line in lines if line.get("route") == "/healthz"]
     assert len(asked) == 40

@@ -2,7 +2,8 @@
 
     python -m tests.catalog.compactions HOME
 
-Deletes at once; ends when its stdin does, and prints how many files it has merged and deleted.
+Deletes at once; ends when its stdin does, but not before it has found something to merge and to
+delete, and prints how many files those were.
 """
 
 import select
@@ -18,7 +19,7 @@ def main(home: str) -> None:
     """Compact until stdin ends."""
     store = open_store(Path(home))
     merged = deleted = 0
-    while not select.select([sys.stdin], [], [], 0.05)[0]:
+    while not (merged and deleted and select.select([sys.stdin], [], [], 0.05)[0]):
         done = compact(store, list, keep=AT_ONCE, in_use=AT_ONCE)
         merged, deleted = merged + done.merged, deleted + done.deleted
     print(merged, deleted)  # noqa: T201

@@ -192,13 +192,19 @@ def test_beside_writers(tmp_path: Path) -> None:
     store, records = open_store(home), records_of(home)
     program = [sys.executable, "-m", "tests.catalog.writers", str(home), "2", "5"]
     made: list[tuple[Path, Backup]] = []
+
+    def back_up_again() -> None:
+        target = tmp_path / f"b{len(made)}"
+        made.append((target, back_up(store, records, target)))
+
+    back_up_again()
     with subprocess.Popen(program, cwd=REPOSITORY) as writers:
         try:
             while writers.poll() is None:
-                target = tmp_path / f"b{len(made)}"
-                made.append((target, back_up(store, records, target)))
+                back_up_again()
         finally:
             writers.kill()
+    back_up_again()
     assert writers.returncode == 0
     assert len({backup.snapshot for _, backup in made}) > 1
     for target, backup in made[:: max(1, len(made) // 3)]:

@@ -22,12 +22,13 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     """After each of 20 SIGKILLs: the old schema or the new one; opening it goes on and ends."""
     shutil.unpack_archive(FIXTURE, tmp_path)
     old = tmp_path / "home_1" / "records" / "records.sqlite"
-    takes = _seconds_of_migration(old, tmp_path / "timed.sqlite")
+    takes = min(_seconds_of_migration(old, tmp_path / f"timed{n}.sqlite") for n in range(3))
     found = []
     for number in range(KILLS):
         path = tmp_path / f"{number}.sqlite"
         shutil.copy(old, path)
-        _kill_while_opening(path, random.Random(number).uniform(0, takes))
+        # The first one at once: it dies before the end on any machine.
+        _kill_while_opening(path, number and random.Random(number).uniform(0, takes))
         with closing(sqlite3.connect(path)) as opened:
             found.append(opened.execute("SELECT version_num FROM alembic_version").fetchall())
             assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

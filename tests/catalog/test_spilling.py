@@ -35,7 +35,7 @@ def test_two_processes_spill_at_once(tmp_path: Path, folder: Path) -> None:
         for _ in range(2)
     ]  # fmt: skip
     for process in processes:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         assert out == "[(700000, 1400000)]\n", err
     assert list(here.iterdir()) == []
     (of_user,) = (tmp_path / "temporary").iterdir()
@@ -89,7 +89,7 @@ def test_the_disk_that_may_be_taken(tmp_path: Path, folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _TOO_LITTLE, str(folder / "catalog")],
         env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode != 0
     assert "max_temp_directory_size" in done.stderr

@@ -17,6 +17,7 @@ from catalog.postgres import Postgres
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import Source
+from tests.api.servers import wait_until
 from tests.catalog.backends import new_location, new_prefix, open_at, variables
 from tests.catalog.killed_writers import check
 from tests.catalog.some_rows import file, frame, source_names
@@ -102,14 +103,16 @@ def test_a_server_that_dies_and_comes_back(tmp_path: Path, monkeypatch: pytest.M
         for thread in threads:
             thread.start()
         for _ in range(3):
-            time.sleep(0.7)
+            before = len(kept), len(errors)
+            wait_until(lambda: len(kept) > before[0])  # noqa: B023 (called at once)
             server.kill()
-            time.sleep(0.3)
+            wait_until(lambda: len(errors) > before[1])  # noqa: B023
             server.start()
-        time.sleep(0.7)
+        before = len(kept), len(errors)
+        wait_until(lambda: len(kept) > before[0])
         stop.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(300)
         foreign = [error for error in errors if not isinstance(error, StorageError | CatalogBusy)]
         assert foreign == []
         assert any("no answer" in str(error) or "cannot be used" in str(error) for error in errors)

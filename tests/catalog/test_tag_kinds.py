@@ -8,8 +8,9 @@ from catalog.check import check
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
 from catalog.frames import register
 from catalog.store import CatalogStore
-from catalog.tag_kinds import TagKind, kinds
-from catalog.tags import TYPES, add_class_tags, add_tag, set_kind
+from catalog.tag_kinds import kinds
+from catalog.tag_rules import TYPES, TagKind
+from catalog.tags import add_class_tags, add_tag, set_kind
 from tests.catalog.some_rows import file, frame, source_names
 
 

@@ -264,7 +264,7 @@ def test_busy_across_servers_and_processes(tmp_path: Path) -> None:
         with place.lock("another", 0, "b"):
             pass
         holder.kill()
-        with place.lock("x", 10, "b") as check:
+        with place.lock("x", 120, "b") as check:
             check()
     assert os.getpid() != holder.pid
 

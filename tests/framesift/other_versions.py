@@ -71,7 +71,7 @@ def serving_as(
     server = uvicorn.Server(uvicorn.Config(other, port=0, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not server.started:
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -80,4 +80,4 @@ def serving_as(
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
-        thread.join(60)
+        thread.join(300)

@@ -60,16 +60,16 @@ monmaptool --create --addv a "[v2:127.0.0.1:$((monitor + 1)),v1:127.0.0.1:$monit
   --fsid "$cluster" monmap
 ceph-mon --mkfs -i a --monmap monmap --keyring keyring
 ceph-mon -i a
-ceph --connect-timeout 20 osd new "$osd"
+ceph --connect-timeout 120 osd new "$osd"
 ceph-osd -i 0 --mkfs --osd-uuid "$osd"
 ceph-osd -i 0
 ceph-mgr -i x
-for _ in $(seq 100); do
+for _ in $(seq 600); do
   ceph osd stat 2>/dev/null | grep -q "1 up" && break
   sleep .2
 done
 radosgw -n client.rgw
-for _ in $(seq 300); do
+for _ in $(seq 1500); do
   (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break
   sleep .2
 done

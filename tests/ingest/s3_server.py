@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -74,11 +75,17 @@ class S3Server:
                 client.put_object(Bucket=bucket, Key=key, Body=path.read_bytes())
 
 
-def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def free_port(more: int = 0) -> int:
+    """A port that nobody has just now, and so are as many ``more`` that follow.
+
+    It is below those that Linux gives to who asks for any, and so it is most likely free later.
+    """
+    while True:
+        port = 10_000 + secrets.randbelow(22_000 - more)
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for number in range(port, port + more + 1):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", number))
+            return port
 
 
 def wait_for_port(port: int, seconds: float) -> None:
@@ -106,7 +113,7 @@ def moto(certificate: Path | None = None, key: Path | None = None) -> S3Server:
     )
     atexit.register(process.wait)
     atexit.register(process.terminate)
-    wait_for_port(port, 60)
+    wait_for_port(port, 300)
     scheme = "https" if certificate else "http"
     return S3Server(f"{scheme}://127.0.0.1:{port}", "testing", "testing")
 
@@ -126,14 +133,14 @@ def ceph() -> S3Server:
         pytest.skip(reason)
     folder = Path(tempfile.mkdtemp(prefix="ceph-"))
     atexit.register(stop_ceph, folder)
-    port, monitor = free_port(), 20_000 + os.getpid() % 10_000 * 2
+    port, monitor = free_port(), free_port(1)
     server = S3Server(f"http://127.0.0.1:{port}", "AKIATESTTESTTEST", "not-a-secret-but-a-test")
     script = Path(__file__).with_name("ceph_up.sh")
     arguments = [str(folder), str(port), str(monitor), server.access_key, server.secret_key]
     log = folder / "up.log"
     with log.open("wb") as output:
         done = subprocess.run(
-            ["bash", str(script), *arguments], stdout=output, stderr=output, timeout=180
+            ["bash", str(script), *arguments], stdout=output, stderr=output, timeout=600
         )
     assert done.returncode == 0, log.read_text()[-2000:]
     return server

@@ -46,7 +46,7 @@ def cluster() -> Iterator[LocalCluster]:
 def client(cluster: LocalCluster) -> Iterator[Client]:
     """A client of them."""
     with Client(cluster) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=300)
         yield client
 
 
@@ -211,8 +211,8 @@ def test_a_scheduler_that_goes_away(home: Home, tmp_path: Path) -> None:
              str(port_file), "--no-dashboard", "--nthreads", "1"],
             stderr=subprocess.DEVNULL, cwd=REPOSITORY,
         )  # fmt: skip
-        with Client(scheduler_file=str(port_file), timeout=10) as client:
-            client.wait_for_workers(1, timeout=60)
+        with Client(scheduler_file=str(port_file), timeout=120) as client:
+            client.wait_for_workers(1, timeout=300)
             address = client.scheduler.address
 
             def end(counts: ScanCounts) -> None:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from catalog import families
 from catalog.errors import InvalidInput, StorageError, UnknownName
 from catalog.records import make_fkey
-from ingest.map_join import import_map, nearest_distances, read_features
+from ingest.map_file import read_features
+from ingest.map_join import import_map, nearest_distances
 from tests.ingest.scene_folders import Home, frame_key, make_tree
 
 

@@ -82,7 +82,7 @@ def test_a_file_that_cannot_be_used(key: SecretKey) -> None:
 
 def _seal_one(path: Path, started: "multiprocessing.synchronize.Barrier") -> str:
     sealed_keys.use(SecretKey(path))
-    started.wait(30)
+    started.wait(600)
     return seal(KEYS)
 
 

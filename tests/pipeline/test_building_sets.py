@@ -6,14 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from api.new_dataset import (
-    NewDataset,
-    NewExtension,
-    NewSplit,
-    divide_dataset,
-    grow_dataset,
-    make_dataset,
-)
+from api.new_dataset import divide_dataset, grow_dataset, make_dataset
+from api.wanted_dataset import NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, UnknownName
 from catalog.tables import Dataset

@@ -28,7 +28,7 @@ def submitted(workspace: Workspace, kind: str, base: str, *arguments: str) -> Jo
 
 def ended(workspace: Workspace, job: Job) -> Job:
     """The job once it has ended."""
-    eventually(lambda: refresh(workspace.records, job).state in FINISHED, 60)
+    eventually(lambda: refresh(workspace.records, job).state in FINISHED)
     return refresh(workspace.records, job)
 
 

@@ -10,11 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from api.new_dataset import NewDataset, NewSplit, class_tags, divide_dataset, make_dataset
+from api.new_dataset import class_tags, divide_dataset, make_dataset
+from api.wanted_dataset import NewDataset, NewSplit
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, StorageError
 from catalog.tables import Dataset
-from pipeline.dataset_diff import diff_datasets, diff_to_json
+from pipeline.dataset_diff import diff_datasets, diff_to_json, diff_to_rows
 from pipeline.dataset_export import export_text, write_export
 from pipeline.manifest import Manifest
 from query.selection import Question
@@ -46,8 +47,14 @@ def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
     assert presence["Car"].after == 1.0
     assert presence["Bicycle"].before == front.class_frames["bicycle"] / front.frames
     assert 0 < found.pixels.distance.total_variation < 1
+    rows = diff_to_rows(found).to_pylist()
+    assert [row["fkey"] for row in rows] == [*found.added, *found.removed]
+    assert {tuple(row.values())[1:] for row in rows} == {
+        ("added", None, "all"), ("removed", "all", None)
+    }  # fmt: skip
+    assert diff_to_rows(found, 0).num_rows == 0
     same = diff_datasets(front, front)
-    assert (same.added, same.removed, same.moved) == ((), (), ())
+    assert (same.added, same.removed, same.moved) == ({}, {}, ())
     assert same.scenes.distance.total_variation == 0
     assert len(diff_to_json(found, 1)["removed"]) == min(1, len(found.removed))
 
@@ -57,13 +64,16 @@ def test_frames_that_change_sides_are_named(workspace: Workspace) -> None:
     first = make(workspace, "all", split="train=0.75,validation=0.25")
     second = divide_dataset(workspace, "all", NewSplit(split="train=0.25,validation=0.75"))
     found = diff_datasets(first, second)
-    assert (found.added, found.removed) == ((), ())
+    assert (found.added, found.removed) == ({}, {})
     sides = [
         dict(zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True))
         for rows in (Manifest.read(Path(made.manifest)).frames for made in (first, second))
     ]
     moved = {fkey for fkey, split in sides[0].items() if sides[1][fkey] != split}
     assert {frame.fkey for frame in found.moved} == moved
+    assert {tuple(row.values()) for row in diff_to_rows(found).to_pylist()} == {
+        (fkey, "moved", sides[0][fkey], sides[1][fkey]) for fkey in moved
+    }
     assert moved
 
 

@@ -36,7 +36,7 @@ def submit(folder: Path, *stages: Stage, parallel: int = 2, **environment: str) 
     return LOCAL.submit(request, JobPaths(folder))
 
 
-def eventually(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def eventually(condition: Callable[[], object], seconds: float = 120.0) -> None:
     """Wait until it holds."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -74,7 +74,16 @@ def test_stages_run_in_order_and_commands_leave_logs(tmp_path: Path) -> None:
 
 def test_so_many_commands_run_at_once_and_no_more(tmp_path: Path) -> None:
     """With parallel=2, two of five run at any time."""
-    script = f"touch {tmp_path}/$$.on; ls {tmp_path}/*.on | wc -l; sleep 0.15; rm {tmp_path}/$$.on"
+    # The first ones wait for each other, and who looks then still sees the other.
+    script = f"""
+        cd {tmp_path}; touch $$.on
+        for _ in $(seq 2400); do
+            [ ! -e met ] || break
+            [ $(ls *.on | wc -l) -lt 2 ] || touch met
+            sleep 0.05
+        done
+        ls *.on | wc -l; sleep 0.15; rm $$.on
+    """
     handle = submit(tmp_path / "job", Stage("many", (shell(script),) * 5), parallel=2)
     assert ended(handle, tmp_path / "job").state == "done"
     paths = JobPaths(tmp_path / "job")
@@ -84,7 +93,10 @@ def test_so_many_commands_run_at_once_and_no_more(tmp_path: Path) -> None:
 
 def test_a_failing_command_gives_its_own_error_and_ends_its_siblings(tmp_path: Path) -> None:
     """The last `error:` line is the reason; nothing of the stage, or after it, runs on."""
-    bad = shell("sleep 0.3; echo 'working'; echo '[1]<stderr>:error: no such manifest' >&2; exit 1")
+    bad = shell(
+        f"while [ ! -s {tmp_path}/pid ]; do sleep 0.02; done; echo 'working'; "
+        "echo '[1]<stderr>:error: no such manifest' >&2; exit 1"
+    )
     sibling = shell(f"echo $$ > {tmp_path}/pid; exec sleep 60")
     after = Stage("after", (shell(f"touch {tmp_path}/after"),))
     handle = submit(tmp_path / "job", Stage("both", (sibling, bad)), after)
@@ -142,7 +154,7 @@ def test_nothing_a_command_started_outlives_its_stage(tmp_path: Path, last: str)
     eventually((tmp_path / "ready").exists)
     if last.startswith("while"):
         LOCAL.cancel(handle, paths)
-    runner.wait(20)
+    runner.wait(120)
     state = LOCAL.status(handle, paths).state
     assert state == {"exit 1": "failed", "exit 0": "done"}.get(last, "cancelled")
     for name in ("parent", "child", "stranger"):
@@ -195,7 +207,8 @@ def test_the_job_outlives_its_submitter(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from tests.pipeline.test_local_jobs import *\n"
-        "print(submit(Path(sys.argv[1]), Stage('only', (shell('sleep 0.5; echo late'),))))"
+        "wait = 'for _ in $(seq 2400); do [ ! -e %s/go ] || break; sleep 0.05; done; echo late'\n"
+        "print(submit(Path(sys.argv[1]), Stage('only', (shell(wait % sys.argv[1]),))))"
     )
     submitter = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
@@ -203,6 +216,7 @@ def test_the_job_outlives_its_submitter(tmp_path: Path) -> None:
     )  # fmt: skip
     handle = submitter.stdout.strip()
     assert LOCAL.status(handle, JobPaths(tmp_path)).state not in FINISHED
+    (tmp_path / "go").touch()
     assert ended(handle, tmp_path).state == "done"
     assert JobPaths(tmp_path).log("only", 0).read_text() == "late\n"
 

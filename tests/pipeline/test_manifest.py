@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
-from pipeline.manifest import FRAMES_FILE, FRAMES_SCHEMA, HEADER_FILE, Manifest, ManifestHeader
+from pipeline.manifest import (
+    FORMAT,
+    FRAMES_FILE,
+    FRAMES_SCHEMA,
+    HEADER_FILE,
+    Manifest,
+    ManifestHeader,
+)
 from tests.pipeline.homes import REPOSITORY
 
 
@@ -151,7 +158,7 @@ def _list_header(folder: Path) -> None:
 
 
 def _later_format(folder: Path) -> None:
-    _change_header(folder, format=3)
+    _change_header(folder, format=FORMAT + 1)
 
 
 def _no_root(folder: Path) -> None:

@@ -3,6 +3,7 @@
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from pipeline.policies.report import Report
 from pipeline.policies.schedule import check_schedule, is_due, next_time
 from query.run_sql import run_sql
 from tests.api.servers import FRAMESIFT, environment
-from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.homes import REPOSITORY, copy_home, open_home
 from tests.pipeline.test_local_jobs import eventually
 
 
@@ -336,7 +337,22 @@ def tagged(workspace: Workspace) -> int:
     return len(values(workspace, "fkey", where="where x_ = '1'")) if columns[0][0] else 0
 
 
-def test_a_run_pauses_goes_on_and_is_killed_between_batches(workspace: Workspace) -> None:
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Runs here take a while between two batches."""
+    heed = Report.heed
+
+    def heed_slowly(report: Report) -> None:
+        heed(report)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(Report, "heed", heed_slowly)
+    return monkeypatch
+
+
+def test_a_run_pauses_goes_on_and_is_killed_between_batches(
+    workspace: Workspace, slow: pytest.MonkeyPatch
+) -> None:
     """What it says it has done is what is there; killed while paused it goes no further."""
     made = policy(workspace, {"tags": {"x_": "1"}})
     store, records = workspace.catalog, workspace.records
@@ -359,9 +375,9 @@ def test_a_run_pauses_goes_on_and_is_killed_between_batches(workspace: Workspace
     try:
         for _ in range(2):
             before = now().completed
-            eventually(partial(has_done_more, before), 60)
+            eventually(partial(has_done_more, before))
             runs.ask(store, records, made, "pause")
-            eventually(lambda: now().state == "paused", 60)
+            eventually(lambda: now().state == "paused")
             assert tagged(workspace) == now().completed < now().total
             with pytest.raises(InvalidInput, match="running"):
                 policy_runs.begin(records, made)
@@ -377,26 +393,40 @@ def test_a_run_pauses_goes_on_and_is_killed_between_batches(workspace: Workspace
         runs.ask(store, records, made, "kill")
     finally:
         policy_runs.want(records, run.id, "kill")
-        thread.join(60)
+        thread.join(300)
     assert [each.state for each in ended] == ["killed"]
     assert 2 <= now().completed == tagged(workspace) < now().total
     for action in ("pause", "resume", "kill"):
         with pytest.raises(InvalidInput, match="not running"):
             runs.ask(store, records, made, action)
+    slow.undo()
     assert done(workspace, made).completed == tagged(workspace) == now().total
+
+
+_SLOW = """
+import sys, time
+from api.command_line import main
+from pipeline.policies.report import Report
+heed = Report.heed
+Report.heed = lambda report: (heed(report), time.sleep(0.2))
+sys.exit(main())
+"""
 
 
 def test_a_run_whose_process_dies(workspace: Workspace) -> None:
     """SIGKILL leaves whole batches, the run counts as failed, and the next one does all of it."""
     made = policy(workspace, {"tags": {"x_": "1"}})
     store, records = workspace.catalog, workspace.records
-    command = [str(FRAMESIFT), "policy", "run", "p"]
-    process = subprocess.Popen([*command, "--batch-rows", "1"], env=environment(workspace.home))
+    words = ["policy", "run", "p"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SLOW, *words, "--batch-rows", "1"],
+        cwd=REPOSITORY, env=environment(workspace.home),
+    )  # fmt: skip
 
     def now() -> PolicyRun | None:
         return runs.newest(store, records, made)
 
-    eventually(lambda: (run := now()) is not None and run.completed >= 2, 60)
+    eventually(lambda: (run := now()) is not None and run.completed >= 2)
     process.send_signal(signal.SIGKILL)
     process.wait()
     dead = now()
@@ -404,8 +434,8 @@ def test_a_run_whose_process_dies(workspace: Workspace) -> None:
     assert (dead.state, dead.error) == ("failed", "its process ended without finishing")
     assert dead.completed <= tagged(workspace) <= dead.completed + 1 < dead.total
     run = subprocess.run(
-        [*command, "--json"], env=environment(workspace.home), capture_output=True, check=True,
-        text=True,
+        [str(FRAMESIFT), *words, "--json"], env=environment(workspace.home), capture_output=True,
+        check=True, text=True,
     )  # fmt: skip
     assert f'"completed": {tagged(workspace)}' in run.stdout
     assert tagged(workspace) == dead.total

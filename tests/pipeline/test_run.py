@@ -8,7 +8,6 @@ import subprocess
 import sys
 import sysconfig
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -30,15 +29,10 @@ from catalog.tables import Dataset, Job, now
 from pipeline.jobs.backend import JobStatus
 from pipeline.jobs.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
-from pipeline.run import (
-    TrainSettings,
-    cancel,
-    refresh,
-    submit_training,
-    submit_validation,
-    wait,
-)
+from pipeline.run import cancel, refresh, submit_training, submit_validation, wait
 from pipeline.stage import stage_dataset
+from pipeline.train_settings import TrainSettings
+from tests.api.servers import wait_until
 from tests.pipeline.homes import REPOSITORY, copy_home, open_home
 from tests.pipeline.test_datasets import make
 
@@ -306,7 +300,7 @@ def test_waiting_ends_with_the_job(home: Workspace) -> None:
     seen: list[str] = []
 
     def finish() -> None:
-        time.sleep(0.4)
+        wait_until(lambda: bool(seen))
         write_json(JobPaths(home.jobs / "first").status, {"state": "done"})
 
     threading.Thread(target=finish).start()

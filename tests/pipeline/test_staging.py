@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -20,6 +19,7 @@ from catalog.tables import Dataset
 from pipeline.manifest import Manifest
 from pipeline.stage import newest_manifest, stage_dataset
 from pipeline.staging.plan import check_space, plan_staging
+from tests.api.servers import wait_until
 from tests.pipeline.homes import FRAMES, REPOSITORY
 from tests.pipeline.test_datasets import make
 
@@ -251,7 +251,7 @@ from tests.pipeline.homes import open_home
 def slow(source, part, chunk):
     part.write(source.read(1000)); part.flush()
     print(part.name, flush=True)
-    time.sleep(0.05 if FEW.pop(0) else 60)
+    time.sleep(0.05 if FEW.pop(0) else 600)
     part.write(source.read())
 
 FEW = [True] * 6 + [False] * 99
@@ -274,7 +274,7 @@ def test_a_killed_staging_leaves_parts_only_and_the_next_one_clears_them(
     assert killed.stdout is not None
     for _ in range(8):
         killed.stdout.readline()
-    time.sleep(0.3)
+    wait_until(lambda: len(copies(cache)) == 6)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert list(cache.rglob("*.part")), "it was killed too late to prove anything"

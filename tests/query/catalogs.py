@@ -88,7 +88,7 @@ def listed_files() -> list[str]:
 
 def rows(store: CatalogStore, text: str) -> list[tuple[object, ...]]:
     """The rows of a statement as tuples."""
-    return as_tuples(run_sql(store, text, timeout_s=30).rows)
+    return as_tuples(run_sql(store, text, timeout_s=120).rows)
 
 
 def as_tuples(table: pa.Table) -> list[tuple[object, ...]]:

@@ -10,7 +10,8 @@ from catalog.errors import NotFound, SqlError, UnknownName
 from catalog.frames import class_shares
 from catalog.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.class_statistics import ClassStatistics, Grouping, class_report
+from query.class_report import ClassStatistics, Grouping
+from query.class_statistics import class_report
 from query.label_range import LabelRange
 from query.population import Frames
 from query.select_frames import select_frames

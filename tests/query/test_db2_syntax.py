@@ -298,7 +298,7 @@ def test_nests_that_double(store: CatalogStore, form: str, times: int) -> None:
             run_sql(store, text)
         return
     with suppress(SqlError):
-        run_sql(store, text, timeout_s=10)
+        run_sql(store, text, timeout_s=60)
 
 
 def test_a_new_home(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_every_search_is_answered_or_refused(store: CatalogStore, search: Search
             made = to_sql(search, discover_schema(cursor))
             for statement in (made.rows, made.facets, made.counting):
                 if statement is not None:
-                    with stream_on(store, cursor, statement, timeout_s=30) as stream:
+                    with stream_on(store, cursor, statement, timeout_s=120) as stream:
                         list(stream.batches)
         except FramesiftError:
             pass

@@ -9,7 +9,8 @@ import pytest
 
 from catalog.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.gaps import Content, Gap, GapKind, find_gaps
+from query.gap_report import Gap, GapKind
+from query.gaps import Content, find_gaps
 from query.label_range import LabelRange
 from query.run_sql import run_sql
 from query.select_frames import select_frames

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from catalog.errors import InvalidInput, UnknownName
 from catalog.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.histogram_axis import Axis, AxisRequest, Bin
-from query.histograms import Histogram, histogram
+from query.histogram_report import Axis, AxisRequest, Bin, Histogram
+from query.histograms import histogram
 from query.population import Frames
 from query.selection import Question
 from tests.query.spread import CLASSES, SpreadFrame, put, spread, spread_store

@@ -8,6 +8,7 @@ from catalog.errors import SqlError
 from catalog.limited_store import LimitedStore
 from catalog.location import CatalogLocation
 from catalog.store import CatalogStore
+from catalog.tag_rules import OWN_FAMILY
 from query.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import ingested
@@ -31,7 +32,7 @@ def tagged(
     rows = found.rows.append_column("recallme", pa.array(["true"] * TAGGED))
     rows = rows.append_column("u2-source", pa.array(["a", "b", "a", "b", "a"]))
     columns = {"recallme": "VARCHAR", "u2-source": "VARCHAR"}
-    families.write(store, tags.OWN_FAMILY, columns, rows)
+    families.write(store, OWN_FAMILY, columns, rows)
     if request.param == "stored":
         return store
     return CatalogStore(CatalogLocation.in_folder(folder), memory_limit="1GB", hot_memory_mb=500)

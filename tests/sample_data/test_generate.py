@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from sample_data.classes import PALETTE, count_classes
 from sample_data.draw import draw_frame
 from sample_data.generate import MANIFEST_FILE, write_sample_data
 from sample_data.plan import plan_frame
+from tests.api.servers import wait_until
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -129,16 +129,23 @@ def test_the_example_query_is_answered_for_any_seed(seed: int, index: int) -> No
 
 def test_a_killed_run_leaves_no_half_file(small_set: Path) -> None:
     """After SIGKILL every PNG under a final name is whole, and the same call completes the set."""
-    code = (
-        "import sys; from pathlib import Path; from sample_data.generate import write_sample_data\n"
-        "write_sample_data(Path(sys.argv[1]), frames=6, workers=1)"
-    )
+    code = """
+import sys, time
+from pathlib import Path
+from sample_data.generate import write_sample_data
+replace, whole = Path.replace, []
+def replace_some(part, file):  # then it waits to be killed, with a file that is not named yet
+    whole.append(file)
+    if len(whole) > 9:
+        time.sleep(600)
+    return replace(part, file)
+Path.replace = replace_some
+write_sample_data(Path(sys.argv[1]), frames=6, workers=1)
+"""
     child = subprocess.Popen([sys.executable, "-c", code, str(small_set)], cwd=REPOSITORY)
-    deadline = time.monotonic() + 30
-    while len(list(small_set.rglob("*.png"))) < 3 and time.monotonic() < deadline:
-        time.sleep(0.002)
+    wait_until(lambda: len(list(small_set.rglob("*.png"))) >= 3)
     child.send_signal(signal.SIGKILL)
-    child.wait(timeout=10)
+    child.wait(timeout=120)
     whole = list(small_set.rglob("*.png"))
     assert 3 <= len(whole) < 12
     for file in whole:

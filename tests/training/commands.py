@@ -59,7 +59,7 @@ def start(*command: str | Path, launcher: Sequence[str] = ()) -> "subprocess.Pop
     )
 
 
-def run(*command: str | Path, launcher: Sequence[str] = (), timeout_s: float = 120) -> Ended:
+def run(*command: str | Path, launcher: Sequence[str] = (), timeout_s: float = 900) -> Ended:
     """Run Python with these arguments to its end."""
     with start(*command, launcher=launcher) as process:
         try:
@@ -85,4 +85,7 @@ def run_several(*runs: Sequence[str | Path]) -> tuple[list[Ended], list[str]]:
 def horovodrun(workers: int) -> list[str]:
     """The launcher for so many workers on this machine."""
     program = Path(sys.executable).parent / "horovodrun"
-    return [str(program), "-np", str(workers), "-H", f"localhost:{workers}", "--gloo"]
+    return [
+        str(program), "-np", str(workers), "-H", f"localhost:{workers}", "--gloo",
+        "--start-timeout", "600", "--gloo-timeout-seconds", "120",
+    ]  # fmt: skip

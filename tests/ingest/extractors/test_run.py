@@ -229,11 +229,11 @@ def test_one_run_at_a_time(home: Home, tmp_path: Path) -> None:
     class Slow(Notes):
         def extract(self, source: SourceFiles, frame: CataloguedFrame) -> None:
             inside.set()
-            leave.wait(30)
+            leave.wait(300)
 
     running = threading.Thread(target=run_extractor, args=(home.store, source, Slow()))
     running.start()
-    assert inside.wait(30)
+    assert inside.wait(300)
     with pytest.raises(CatalogBusy, match="tag family notes"):
         run_extractor(home.store, source, Notes())
     leave.set()
@@ -249,12 +249,11 @@ from tests.ingest.scene_folders import Home
 
 run.BATCH_FRAMES = 5
 home = Home.at(Path(sys.argv[1]))
-class Slow(Notes):
-    def extract(self, source, frame):
-        time.sleep(0.02)
-        return super().extract(source, frame)
-run.run_extractor(home.store, home.records.source("a2d2"), Slow(), workers=1,
-                  progress=lambda counts: print(counts.read, flush=True))
+def tell(counts):
+    if counts.read == int(sys.argv[2]):
+        print(counts.read, flush=True)
+        time.sleep(600)  # here it is killed
+run.run_extractor(home.store, home.records.source("a2d2"), Notes(), workers=1, progress=tell)
 """
 
 
@@ -268,15 +267,13 @@ def test_killed_runs_leave_their_last_commit(home: Home, tmp_path: Path) -> None
     home.scan(source)
     kept = 0
     for stop_at in (2, 8, 13):
-        command = [sys.executable, "-c", _KILLED, str(tmp_path / "home")]
+        command = [sys.executable, "-c", _KILLED, str(tmp_path / "home"), str(stop_at)]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
         ) as process:
             assert process.stdout is not None
-            for line in process.stdout:
-                if int(line) >= stop_at:
-                    process.send_signal(signal.SIGKILL)
-                    break
+            assert process.stdout.readline() == f"{stop_at}\n"
+            process.send_signal(signal.SIGKILL)
         assert process.returncode == -signal.SIGKILL
         held = tags_of(home, "notes", "note") if "tags_notes" in _tables(home) else {}
         assert len(held) % 5 == 0

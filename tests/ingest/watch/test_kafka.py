@@ -33,23 +33,23 @@ class Broker:
     def __init__(self) -> None:
         """Start it."""
         self._producer = confluent_kafka.Producer({"test.mock.num.brokers": 1, "log_level": 0})
-        found = next(iter(self._producer.list_topics(timeout=10).brokers.values()))
+        found = next(iter(self._producer.list_topics(timeout=120).brokers.values()))
         self.servers = f"{found.host}:{found.port}"
 
     def send(self, topic: str, *messages: bytes) -> None:
         """Put messages into a topic."""
         for message in messages:
             self._producer.produce(topic, message)
-        assert self._producer.flush(10) == 0
+        assert self._producer.flush(120) == 0
 
     def committed(self, topic: str, group: str) -> int:
         """How many messages of a topic a group is through with."""
         consumer = confluent_kafka.Consumer(
             {"bootstrap.servers": self.servers, "group.id": group, "log_level": 0}
         )
-        numbers = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        numbers = consumer.list_topics(topic, timeout=120).topics[topic].partitions
         asked = [confluent_kafka.TopicPartition(topic, number) for number in numbers]
-        found = consumer.committed(asked, timeout=10)
+        found = consumer.committed(asked, timeout=120)
         consumer.close()
         return sum(max(0, partition.offset) for partition in found)
 
@@ -93,7 +93,7 @@ def test_objects_come_and_go(
     broker.send("objects", *cos("drive/" + frame_key("label", 77)))  # before anybody listened
     with watching_here(tmp_path / "home", f"kafka://{broker.servers}/objects") as watched:
         watched.until_listed()
-        assert broker.committed("objects", "framesift") == 1
+        watched.until(lambda: broker.committed("objects", "framesift") == 1)
         add_frame(tmp_path / "tree", 9, [CAR, SKY])
         keys = [frame_key("camera", 9), frame_key("label", 9)]
         upload(server, tmp_path / "tree", *keys)
@@ -123,7 +123,7 @@ def events(broker: Broker, topic: str, **properties: str) -> KafkaEvents:
 
 def taken(opened: KafkaEvents) -> set[str]:
     """The next places."""
-    for _ in range(100):
+    for _ in range(600):
         changes = opened.poll(0.2)
         if changes is not None:
             return set(changes.places)

@@ -13,6 +13,7 @@ from catalog.errors import InvalidInput, StorageError
 from ingest.source_options import SourceOptions
 from ingest.watch.object_events import ObjectMessages
 from ingest.watch.sqs_events import SqsEvents
+from tests.api.servers import wait_until
 from tests.ingest.s3_server import S3Server, free_port, moto
 from tests.ingest.scene_folders import CAR, SKY, Home, add_frame, frame_key, make_tree
 from tests.ingest.watch.messages import event_bridge_event, s3_event, sns_event
@@ -47,8 +48,8 @@ class Queue:
         url: Its URL.
     """
 
-    def __init__(self, server: S3Server, name: str) -> None:
-        """Make it, emptied if it was there."""
+    def __init__(self, server: S3Server, name: str, hidden_s: int = 600) -> None:
+        """Make it, emptied if it was there; what is received is given again so much later."""
         self._client = boto3.client(
             "sqs",
             endpoint_url=server.endpoint,
@@ -57,7 +58,7 @@ class Queue:
             region_name="us-east-1",
         )
         self.url: str = self._client.create_queue(
-            QueueName=name, Attributes={"VisibilityTimeout": "2"}
+            QueueName=name, Attributes={"VisibilityTimeout": str(hidden_s)}
         )["QueueUrl"]
         self._client.purge_queue(QueueUrl=self.url)
 
@@ -143,7 +144,7 @@ def test_poison_never_blocks(server: S3Server, home: Home, tmp_path: Path) -> No
 
 def test_a_killed_watcher_leaves_its_messages(server: S3Server, home: Home, tmp_path: Path) -> None:
     """A real kill after the messages were received: the queue gives them again, to the next."""
-    queue = Queue(server, "killed")
+    queue = Queue(server, "killed", hidden_s=2)
     tree = make_tree(tmp_path / "tree")
     server.put_folder(BUCKET, tree)
     source = add(home, f"s3://{BUCKET}", **options(server))
@@ -154,7 +155,7 @@ def test_a_killed_watcher_leaves_its_messages(server: S3Server, home: Home, tmp_
         ObjectMessages(BUCKET, "", lambda line: None),
         lambda line: None,
     )
-    assert opened.poll(1) is not None  # received, and never acknowledged
+    wait_until(lambda: opened.poll(1) is not None)  # received, and never acknowledged
     opened.close()
     assert queue.left() == 30
     with watching(tmp_path / "home", "--events", queue.url) as watched:

@@ -21,7 +21,7 @@ from tests.api.servers import FRAMESIFT, environment
 from tests.ingest.scene_folders import Home
 from tests.ingest.test_killed_scan import state
 
-PATIENCE_S = 90
+PATIENCE_S = 300
 
 
 class Watching:

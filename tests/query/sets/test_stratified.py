@@ -11,14 +11,9 @@ from hypothesis import strategies as st
 from catalog.errors import InvalidInput
 from query.sampling import Hashes, places
 from query.sets.rounding import largest_remainder
-from query.sets.strata import (
-    MISSING,
-    Strata,
-    Stratifier,
-    parse_stratifiers,
-    strata_of,
-)
+from query.sets.strata import MISSING, Strata, strata_of
 from query.sets.stratified import allocate, draw
+from query.sets.stratifier import Stratifier, parse_stratifiers
 
 
 def hashes(count: int, seed: int = 0) -> Hashes:

@@ -1,0 +1,61 @@
+"""Datasets of a home."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from api import bodies
+from api.new_dataset import class_tags, divide_dataset, grow_dataset, make_dataset
+from api.places.datasets import Body, Export
+from api.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.workspace import Workspace
+from pipeline.dataset_diff import diff_datasets, diff_to_json
+from pipeline.dataset_export import export_text, write_export
+from pipeline.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class HomeDatasets:
+    """A home."""
+
+    workspace: Workspace
+
+    def create(self, wanted: NewDataset, at: int | None) -> Body:
+        """Choose frames and save them."""
+        return bodies.of_dataset(make_dataset(self.workspace, wanted, at))
+
+    def divide(self, name: str, wanted: NewSplit) -> Body:
+        """Divide one anew."""
+        return bodies.of_dataset(divide_dataset(self.workspace, name, wanted))
+
+    def extend(self, name: str, wanted: NewExtension, at: int | None) -> Body:
+        """Add frames to one."""
+        return bodies.of_dataset(grow_dataset(self.workspace, name, wanted, at))
+
+    def difference(self, before: str, after: str) -> Body:
+        """What changed."""
+        find = self.workspace.records.dataset
+        return diff_to_json(diff_datasets(find(before), find(after)))
+
+    def listed(self) -> Sequence[Body]:
+        """Every version."""
+        return [bodies.of_dataset(found) for found in self.workspace.records.datasets()]
+
+    def found(self, name: str) -> Body:
+        """One."""
+        return bodies.of_dataset(self.workspace.records.dataset(name))
+
+    def text(self, wanted: Export) -> Iterator[str]:
+        """One as text."""
+        manifest, tags = self._manifest(wanted)
+        return export_text(manifest, tags, wanted.format, with_labels=wanted.with_labels)
+
+    def write(self, wanted: Export, out: Path) -> None:
+        """One as a file or folder."""
+        manifest, tags = self._manifest(wanted)
+        write_export(manifest, tags, wanted.format, out, with_labels=wanted.with_labels)
+
+    def _manifest(self, wanted: Export) -> tuple[Manifest, Sequence[str]]:
+        found = self.workspace.records.dataset(wanted.name)
+        manifest = Manifest.read(Path(found.manifest)).split(wanted.split)
+        return manifest, class_tags(self.workspace, manifest)

@@ -1,0 +1,41 @@
+"""Sources of a home, and what there is in all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from api import bodies
+from api.catalog_info import info_of
+from api.new_source import keep_source, options_of
+from api.places.sources import Body
+from api.wanted_source import NewSource
+from api.workspace import Workspace
+from ingest.sources import remove_source
+
+
+@dataclass(frozen=True)
+class HomeSources:
+    """A home, whose user may name any place."""
+
+    workspace: Workspace
+
+    def add(self, wanted: NewSource) -> Body:
+        """Add one; a path may be relative."""
+        uri = wanted.uri
+        if "://" not in uri:
+            uri = str(Path(uri).expanduser().absolute())
+        source = keep_source(self.workspace, wanted, uri, options_of(wanted))
+        return bodies.of_source(source)
+
+    def listed(self) -> Sequence[Body]:
+        """Every one."""
+        return [bodies.of_source(source) for source in self.workspace.records.sources()]
+
+    def remove(self, name: str) -> Body:
+        """Remove one."""
+        removed = remove_source(self.workspace.catalog, self.workspace.records, name)
+        return {"name": name, "files_removed": removed}
+
+    def info(self) -> Body:
+        """What there is."""
+        return info_of(self.workspace)

@@ -1,0 +1,60 @@
+"""Statistics of a home's frames."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from api.axis_options import axes_of
+from api.places.statistics import Asked, Axes
+from api.statistics import dataset_gaps, frames_of, share_and_iou
+from api.workspace import Workspace
+from catalog.frames import class_shares
+from catalog.records import ClassShare
+from query.class_report import ClassReport, Grouping
+from query.class_statistics import class_report
+from query.correlations import Correlation
+from query.gap_report import GapReport
+from query.histogram_report import Histogram
+from query.histograms import histogram
+
+
+@dataclass(frozen=True)
+class HomeStatistics:
+    """A home."""
+
+    workspace: Workspace
+
+    def shares(self, at: int | None) -> Sequence[ClassShare]:
+        """Every class."""
+        return class_shares(self.workspace.catalog, self.workspace.records.class_names(), at)
+
+    def classes(self, asked: Asked, by: Grouping | None, quantiles: bool) -> ClassReport:
+        """The classes in some frames."""
+        return class_report(
+            self.workspace.catalog,
+            self.workspace.records.class_names(),
+            frames_of(self.workspace, asked.question, asked.dataset, asked.split, asked.at),
+            by=by,
+            quantiles=quantiles,
+            timeout_s=self.workspace.settings.query_timeout_s,
+        )
+
+    def histogram(self, asked: Asked, axes: Axes) -> Histogram:
+        """Frames by values."""
+        return histogram(
+            self.workspace.catalog,
+            self.workspace.records.class_names(),
+            axes_of(axes.tags, axes.bins, axes.top, axes.edges, axes.log, axes.zero),
+            frames_of(self.workspace, asked.question, asked.dataset, asked.split, asked.at),
+            timeout_s=self.workspace.settings.query_timeout_s,
+        )
+
+    def correlation(self, validation: str, asked: Asked) -> Correlation:
+        """Shares against IoU; a validation may be a file."""
+        return share_and_iou(
+            self.workspace, validation, asked.dataset, asked.split, asked.at, files=True
+        )
+
+    def gaps(self, asked: Asked, at_least: int, scenes: bool) -> GapReport:
+        """What a dataset lacks."""
+        assert asked.dataset is not None
+        return dataset_gaps(self.workspace, asked.dataset, asked.split, at_least, scenes, asked.at)

@@ -1,0 +1,31 @@
+"""What users, tokens and the like may be: names, roles, days."""
+
+import re
+
+from catalog.errors import InvalidInput
+
+ROLES = ("admin", "dataadmin", "datauser", "collectionadmin")
+"""As Spectrum Discover names them; api.permissions says what each may do."""
+
+MOST_DAYS = 3650
+"""How long a token may last at most [days]."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}")
+
+
+def is_name(text: str) -> bool:
+    """Whether a user, token or collection may have this name."""
+    return _NAME.fullmatch(text) is not None
+
+
+def check_name(kind: str, name: str) -> None:
+    """A name can be used in a URL, in basic authentication and in a log.
+
+    Raises:
+        InvalidInput: It cannot.
+    """
+    if not is_name(name):
+        raise InvalidInput(
+            f"{kind} name '{name[:140]}': expected up to 128 letters, digits and ._@- "
+            "that begin with a letter or digit"
+        )

@@ -1,0 +1,8 @@
+"""What imports of tags are told."""
+
+from typing import Literal
+
+LATITUDE, LONGITUDE = "latitude_deg", "longitude_deg"
+"""Tags of a frame's position, as the extractor `bus` writes them."""
+
+Key = Literal["filename", "path", "fkey"]

@@ -1,0 +1,104 @@
+"""What commands import: starting is most of what a short one does."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.api.servers import environment, serving
+from tests.api.test_command_line import COMMANDS
+from tests.pipeline.homes import REPOSITORY
+
+CATALOG = {"duckdb", "sqlglot"}
+RECORDS = {"sqlalchemy"}
+ARROW = {"pyarrow", "numpy"}
+OTHERS = {"tensorflow", "fastapi", "starlette", "uvicorn", "alembic", "matplotlib", "numba", "PIL"}
+
+IMPORTED = """
+import contextlib, io, json, sys
+from api.command_line import main
+seen = []
+for arguments in json.loads(sys.argv[1]):
+    sys.argv, status, out, err = ["framesift", *arguments], 0, io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as stop:
+            status = stop.code or 0
+    assert status == 0, (arguments, out.getvalue(), err.getvalue())
+    seen.append([name for name in sys.modules if "." not in name])
+print(json.dumps(seen))
+"""
+"""A program that runs commands one after another, and tells what is imported after each."""
+
+HEAVY = CATALOG | RECORDS | ARROW | OTHERS
+
+
+def imported(home: Path, *commands: list[str], **variables: str) -> list[set[str]]:
+    """What of HEAVY is imported once each command, and those before it, have run."""
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", IMPORTED, json.dumps(commands)],
+        cwd=REPOSITORY, env=environment(home, variables),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return [HEAVY & set(names) for names in json.loads(run.stdout)]
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    """--version, and --help of every command: no database, no Arrow, no web framework."""
+    asked = [["--version"], *([*name.split(), "--help"] for name in COMMANDS)]
+    for command, found in zip(asked, imported(tmp_path, *asked), strict=True):
+        assert found == set(), command
+
+
+def test_version_imports_no_settings(tmp_path: Path) -> None:
+    """Nor any command: it says one line."""
+    code = (
+        "import contextlib, sys\nfrom api.command_line import main\n"
+        "sys.argv = ['framesift', '--version']\n"
+        "with contextlib.suppress(SystemExit):\n    main()\n"
+        "print(*sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=REPOSITORY, env=environment(tmp_path), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    names = run.stdout.split()
+    assert "api.command_line" in names
+    assert "pydantic_settings" not in names
+    assert [name for name in names if name.startswith("api.commands.")] == []
+
+
+def test_asking_a_server_imports_no_database(home: Path, tmp_path: Path) -> None:
+    """Neither the catalog's nor the records'; Arrow where rows come as Arrow or go to a file."""
+    plain = [
+        ["info"], ["source", "list"], ["tags", "list"], ["tags", "families"],
+        ["classes"], ["classes", "--by", "camera", "--quantiles"], ["histogram", "car", "camera"],
+        ["select", "--has", "car"], ["select", "--has", "car", "--json"],
+        ["select", "--has", "car", "--explain"], ["sql", "select * from t_car", "--explain"],
+        ["dataset", "create", "started", "--has", "car", "--split", "a=0.5,b=0.5"],
+        ["dataset", "list"], ["dataset", "show", "started"], ["dataset", "export", "started"],
+        ["dataset", "diff", "started", "started"], ["gaps", "started"], ["jobs", "list"],
+        ["ingest", "a2d2"], ["user", "list"], ["token", "list"], ["collection", "list"],
+        ["audit"], ["policy", "list"], ["policy", "due"],
+    ]  # fmt: skip
+    arrow = [
+        ["sql", "select count(*) from metaocean"],
+        ["select", "--has", "car", "--format", "csv"],
+    ]
+    asked = [*plain, *arrow]
+    with serving(home) as (url, _):
+        seen = imported(tmp_path / "none", *asked, FRAMESIFT_SERVER=url)
+    for command, found in zip(asked, seen, strict=True):
+        assert found <= (set() if command in plain else ARROW), command
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_home_is_asked_with_what_the_command_needs(catalogued: Path) -> None:
+    """A statement without the records' database, records without the catalog's."""
+    statement = ["sql", "select count(*) from metaocean"]
+    assert imported(catalogued, statement) == [CATALOG | ARROW]
+    people, jobs = imported(catalogued, ["user", "list"], ["jobs", "list"])
+    assert people == RECORDS
+    assert jobs == RECORDS | ARROW

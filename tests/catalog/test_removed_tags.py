@@ -1,0 +1,86 @@
+"""A tag removed: what stays of its family, and what every reader then sees."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from catalog import families, tags
+from catalog.check import check
+from catalog.errors import InUse, NotFound
+from catalog.location import CatalogLocation
+from catalog.records import make_fkey
+from catalog.snapshot_diff import diff
+from catalog.store import CatalogStore
+from tests.ingest.scene_folders import Home, frame_key, make_tree
+
+WIDE = "SELECT * FROM metaocean_view ORDER BY fkey"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A catalog with frames 1 to 3, and two tags of one family on the first two."""
+    home = Home.at(tmp_path / "home")
+    home.scan(home.add(make_tree(tmp_path / "tree", frames=3)))
+    keys = [make_fkey("host1", "a2d2", frame_key("camera", number)) for number in (1, 2)]
+    rows = pa.table({"fkey": keys, "speed": [1.0, None], "gear": [3, 4]})
+    families.write(home.store, "bus", {"speed": "DOUBLE", "gear": "BIGINT"}, rows)
+    return home
+
+
+def test_the_others_of_its_family_stay(home: Home) -> None:
+    """With their values; the catalog is whole, and the snapshot before has the tag."""
+    before = home.store.snapshot()
+    kept = home.rows("SELECT * FROM t_gear ORDER BY fkey")
+    tags.set_kind(home.store, "speed", "Open")
+    assert tags.drop_tag(home.store, "speed") == 1
+    assert home.rows("SELECT * FROM t_gear ORDER BY fkey") == kept
+    (family,) = families.families(home.store)
+    assert (family.columns, family.rows) == ({"gear": "BIGINT"}, 2)
+    assert check(home.store, {}) == []
+    with home.store.reading(before) as cursor:
+        assert cursor.execute("SELECT value FROM t_speed").fetchall() == [("1.0",)]
+    found = diff(home.store, before, home.store.snapshot())
+    assert (found.tags_added, found.tags_removed) == ((), ("speed",))
+    assert tags.drop_tag(home.store, "gear") == 2
+    assert families.families(home.store) == []
+    assert check(home.store, {}) == []
+    with pytest.raises(NotFound, match="no tag named 'gear'"):
+        tags.drop_tag(home.store, "gear")
+
+
+def test_one_of_that_name_begins_anew(home: Home) -> None:
+    """Of another type, without the values and the kind that the first had."""
+    tags.set_kind(home.store, "gear", "Restricted", ["3", "4"])
+    tags.drop_tag(home.store, "gear")
+    assert tags.add_tag(home.store, "gear", "text", family="bus").kind == "Characteristics"
+    assert home.rows("SELECT gear, speed FROM lake.main.tags_bus ORDER BY speed") == [
+        (None, 1.0), (None, None)
+    ]  # fmt: skip
+
+
+def test_a_snapshot_in_memory_follows(home: Home, tmp_path: Path) -> None:
+    """Who holds the newest one in memory sees what is on disk."""
+    location = CatalogLocation.in_folder(tmp_path / "home" / "catalog")
+    assert location == home.store.location
+    hot = CatalogStore(location, threads=1, hot_memory_mb=100)
+    hot.snapshot()
+    assert hot.hot is not None
+    assert hot.hot.wait(60)
+    tags.drop_tag(home.store, "speed")
+    newest = hot.snapshot()
+    assert hot.hot.wait(60)
+    with hot.reading() as cursor, home.store.reading() as plain:
+        assert cursor.execute(WIDE).fetchall() == plain.execute(WIDE).fetchall()
+        assert "speed" not in [column[0] for column in cursor.execute(WIDE).description or ()]
+    assert newest == home.store.snapshot()
+
+
+def test_what_scans_give_stays(home: Home) -> None:
+    """Classes and what every frame has."""
+    for tag in ("scene", "camera"):
+        with pytest.raises(InUse, match=f"tag '{tag}' cannot be removed: scans give it"):
+            tags.drop_tag(home.store, tag)
+    tags.add_class_tags(home.store, ["bicycle"])
+    with pytest.raises(InUse, match="a class's pixels"):
+        tags.drop_tag(home.store, "bicycle")
