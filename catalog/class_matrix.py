@@ -6,6 +6,7 @@ that stay in the cache, compiled by Numba, by a thread for each core: 13 ms of C
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -45,37 +46,63 @@ class ClassMeasures:
         )
 
 
+def class_pixels(
+    cursor: duckdb.DuckDBPyConnection, tags: Sequence[str], condition: str = "true"
+) -> npt.NDArray[np.int32]:
+    """Pixels of classes by frame, int32, shape (tags, frames); 0 where a source lacks the class.
+
+    Args:
+        cursor: On the tables of wide_tables.load.
+        tags: Integer columns of class_pixels.
+        condition: On fkey: of which frames.
+    """
+    rows = f"FROM {LAKE}.main.{CLASS_PIXELS} WHERE {condition}"
+    row = cursor.execute(f"SELECT count(*) {rows}").fetchone()
+    pixels = np.empty((len(tags), row[0] if row else 0), np.int32)
+    columns = ", ".join(f'coalesce("{tag}", 0)::INTEGER' for tag in tags)
+    start = 0
+    for batch in cursor.execute(f"SELECT {columns} {rows}").to_arrow_reader(_ROWS_AT_ONCE):
+        stop = start + batch.num_rows
+        for place, column in enumerate(batch.columns):
+            pixels[place, start:stop] = column.to_numpy(zero_copy_only=False)
+        start = stop
+    return pixels
+
+
+class _Part:
+    """Pixels of classes of some frames, and the sum of each frame's."""
+
+    def __init__(self, pixels: npt.NDArray[np.int32]) -> None:
+        self.pixels = pixels
+        self.totals = pixels.sum(axis=0, dtype=np.int32)
+
+    def with_more(self, pixels: npt.NDArray[np.int32]) -> "_Part":
+        return _Part(np.concatenate([self.pixels, pixels], axis=1))
+
+
 class ClassMatrix:
-    """Pixels of classes by frame.
+    """Pixels of classes by frame: of a snapshot, and of frames that went and came since.
 
     Attributes:
         tags: The class tags, and unknown_pixels.
-        pixels: Their pixels, int32, shape (tags, frames); 0 where a source lacks the class.
-        totals: Pixels of each frame, int32, shape (frames,).
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, tags: Sequence[str]) -> None:
-        """Fetch them.
+    def __init__(self, tags: Sequence[str], pixels: npt.NDArray[np.int32]) -> None:
+        """Hold what was fetched.
 
         Args:
-            cursor: Of a snapshot held in memory.
             tags: Integer columns of class_pixels.
+            pixels: What `class_pixels` gives of them.
         """
         self.tags = tuple(tags)
-        row = cursor.execute(f"SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS}").fetchone()
-        frames = row[0] if row else 0
-        self.pixels = np.empty((len(self.tags), frames), np.int32)
-        columns = ", ".join(f'coalesce("{tag}", 0)::INTEGER' for tag in self.tags)
-        reader = cursor.execute(
-            f"SELECT {columns} FROM {LAKE}.main.{CLASS_PIXELS}"
-        ).to_arrow_reader(_ROWS_AT_ONCE)
-        start = 0
-        for batch in reader:
-            stop = start + batch.num_rows
-            for place, column in enumerate(batch.columns):
-                self.pixels[place, start:stop] = column.to_numpy(zero_copy_only=False)
-            start = stop
-        self.totals = self.pixels.sum(axis=0, dtype=np.int32)
+        none = np.empty((len(self.tags), 0), np.int32)
+        self._loaded, self._gone, self._come = _Part(pixels), _Part(none), _Part(none)
+
+    def exchanged(self, gone: npt.NDArray[np.int32], come: npt.NDArray[np.int32]) -> "ClassMatrix":
+        """This with some frames' pixels taken out and some put in; what was loaded is shared."""
+        other = copy(self)
+        other._gone, other._come = self._gone.with_more(gone), self._come.with_more(come)
+        return other
 
     @staticmethod
     def bytes_for(tags: int, frames: int) -> int:
@@ -84,17 +111,21 @@ class ClassMatrix:
 
     def measures(self, threads: int) -> ClassMeasures:
         """The sums over all frames, by so many threads."""
-        measure, frames = _kernel(), len(self.totals)
+        measure, parts = _kernel(), ((1, self._loaded), (-1, self._gone), (1, self._come))
         results = np.zeros((threads, 3, len(self.tags)), np.int64)
 
         def part(number: int) -> None:
-            start, stop = frames * number // threads, frames * (number + 1) // threads
-            measure(self.pixels, self.totals, start, stop, results[number])
+            for sign, held in parts:
+                frames = len(held.totals)
+                start, stop = frames * number // threads, frames * (number + 1) // threads
+                found = np.zeros_like(results[number])
+                measure(held.pixels, held.totals, start, stop, found)
+                results[number] += sign * found
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(part, range(threads)))
         present, pixels, pixels_of_frames = results.sum(axis=0)
-        total = int(self.totals.sum(dtype=np.int64))
+        total = sum(sign * int(held.totals.sum(dtype=np.int64)) for sign, held in parts)
         return ClassMeasures(present, pixels, pixels_of_frames, total)
 
 

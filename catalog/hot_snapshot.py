@@ -1,8 +1,9 @@
 """The newest snapshot's tables held in memory, for a process that answers many questions.
 
 A DuckDB of its own under the same names (catalog.wide_tables), so that every statement runs on it
-as on the catalog: no metadata is asked and no Parquet is decoded. Loaded in the background; until
-it is there, and again when the snapshot has moved, questions go to the catalog itself.
+as on the catalog: no metadata is asked and no Parquet is decoded. Loaded in the background, and
+brought up to what was committed since (catalog.wide_refresh); meanwhile questions go to the catalog
+itself.
 """
 
 import logging
@@ -11,16 +12,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from copy import copy
 
 import duckdb
 
 from catalog import discover_views, wide_tables
-from catalog.class_matrix import ClassMatrix
+from catalog.class_matrix import ClassMatrix, class_pixels
 from catalog.ducklake import DISCOVER, LAKE, SAFE, snapshot_of
 from catalog.errors import FramesiftError
-from catalog.lake_tables import CLASS_PIXELS, POSITION_TAGS
+from catalog.lake_tables import CLASS_PIXELS, FILES, POSITION_TAGS
 from catalog.select_only import SelectOnly
 from catalog.spill_folder import new_spill_folder
+from catalog.wide_refresh import MustLoad, refresh
+from catalog.wide_tables import Layout
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,6 +36,13 @@ _REST = 3.0
 snapshots are loaded, loading takes a quarter of the time and not all of it."""
 
 _LONG_LOAD_S = 1.0
+
+_MOST_CHANGED = 4
+"""When one of so many files has changed since all were loaded, all are loaded again: rows that went
+keep their memory, and rows that came lie uncompressed."""
+
+_FEW = 1_000
+"""So many may always have changed."""
 
 _LOOK_S = 0.05
 
@@ -66,61 +77,102 @@ class HotSnapshot:
         """
         self.number = snapshot_of(source)
         self._idle: deque[SelectOnly] = deque()
+        self._most_idle = _MOST_IDLE
         self.classes: ClassMatrix | None = None
         # Without a folder to spill into, what is too large fails instead of going to disk.
         threads = {name: value for name, value in limits.items() if name == "threads"}
         loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", **threads}
         self._connection = duckdb.connect(":memory:", config={**SAFE, **loading})
         try:
-            self._load(source)
+            self._layout = self._load(source)
         except duckdb.OutOfMemoryException as error:
             self._connection.close()
             raise TooLarge from error
         except BaseException:
             self._connection.close()
             raise
-        held = self._lock_down(budget_mb, limits)
-        self.table_bytes = held
-        self.classes = self._class_matrix(budget_mb * 10**6 - held)
-
-    def _load(self, source: duckdb.DuckDBPyConnection) -> None:
-        connection = self._connection
-        wide_tables.load(source, connection)
-        connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")
-        connection.execute(
-            f"CREATE MACRO {LAKE}.main.current_snapshot() AS TABLE SELECT {self.number} AS id"
-        )
-        discover_views.create(connection, anew=True)
-
-    def _class_matrix(self, budget: int) -> ClassMatrix | None:
+        self._budget = budget_mb * 10**6
+        self.table_bytes = self._held_bytes()
+        _LOG.info("snapshot %s is held in memory: %s MB", self.number, self.table_bytes // 10**6)
+        self._lock_down(limits)
         with closing(self._cursor()) as cursor:
-            tags = [
-                column.tag
-                for column in discover_views.tag_columns(cursor)
-                if column.table == CLASS_PIXELS and column.tag not in POSITION_TAGS
-            ]
-            row = cursor.execute(f"SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS}").fetchone()
-            if row is None or ClassMatrix.bytes_for(len(tags), row[0]) > budget:
-                return None
-            return ClassMatrix(cursor, tags)
+            self.classes = self._class_matrix(cursor, self._budget - self.table_bytes)
+            self._may_change = max(_FEW, _row_count(cursor) // _MOST_CHANGED)
 
-    def _lock_down(self, budget_mb: int, limits: dict[str, str]) -> int:
-        """Lock the connection, and give the bytes that the tables take."""
+    def _load(self, source: duckdb.DuckDBPyConnection) -> Layout:
+        connection = self._connection
+        layout = wide_tables.load(source, connection)
+        connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")
+        _number(connection, self.number)
+        discover_views.create(connection, anew=True)
+        return layout
+
+    def _class_matrix(self, cursor: duckdb.DuckDBPyConnection, budget: int) -> ClassMatrix | None:
+        tags = [
+            column.tag
+            for column in self._layout.tags
+            if column.table == CLASS_PIXELS and column.tag not in POSITION_TAGS
+        ]
+        row = cursor.execute(f"SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS}").fetchone()
+        if row is None or ClassMatrix.bytes_for(len(tags), row[0]) > budget:
+            return None
+        return ClassMatrix(tags, class_pixels(cursor, tags))
+
+    def _held_bytes(self) -> int:
+        row = self._connection.execute(
+            "SELECT sum(memory_usage_bytes) FROM duckdb_memory()"
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def _lock_down(self, limits: dict[str, str]) -> None:
         connection = self._connection
         row = connection.execute(
-            "SELECT sum(memory_usage_bytes), parse_formatted_bytes(?) FROM duckdb_memory()",
-            [limits["memory_limit"]],
+            "SELECT parse_formatted_bytes(?)", [limits["memory_limit"]]
         ).fetchone()
-        held, for_questions = row or (budget_mb * 10**6, 0)
-        _LOG.info("snapshot %s is held in memory: %s MB", self.number, held // 10**6)
-        # The tables count: a limit for questions alone could be less than is held already.
-        connection.execute(f"SET memory_limit = '{int(held) + int(for_questions)}B'")
+        # The tables count, with what they may grow by: a limit for questions alone could be less
+        # than is held already.
+        tables = max(self.table_bytes, min(self._budget, self.table_bytes * 5 // 4))
+        connection.execute(f"SET memory_limit = '{tables + int(row[0] if row else 0)}B'")
         connection.execute(f"SET temp_directory = '{new_spill_folder()}'")
         if (spill := limits.get("max_temp_directory_size")) is not None:
             connection.execute(f"SET max_temp_directory_size = '{spill}'")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        return int(held)
+
+    def refreshed(self, source: duckdb.DuckDBPyConnection) -> "HotSnapshot":
+        """The snapshot that ``source`` reads, in the same tables; this one stays while it is read.
+
+        Args:
+            source: A cursor of CatalogStore.inspecting.
+
+        Raises:
+            MustLoad: It has to be loaded as a whole.
+            duckdb.Error: It failed; the tables are as they were.
+        """
+        later = copy(self)
+        later.number, later._idle = snapshot_of(source), deque()
+        classes = self.classes.tags if self.classes is not None else ()
+        with closing(self._connection.cursor()) as cursor:
+            cursor.execute(f"USE {LAKE}.main")
+            cursor.execute("BEGIN TRANSACTION")  # undone with its cursor where something fails
+            _number(cursor, later.number)
+            exchanged = refresh(
+                source, cursor, self._layout, self.number, later.number, self._may_change, classes
+            )
+            cursor.execute("COMMIT")
+        later._may_change -= exchanged.files
+        if self.classes is not None:
+            later.classes = self.classes.exchanged(exchanged.gone, exchanged.come)
+        later.table_bytes = self._held_bytes()
+        if later.table_bytes > self._budget:
+            raise MustLoad(f"the tables have grown to {later.table_bytes // 10**6} MB")
+        return later
+
+    def retire(self) -> None:
+        """Keep no cursor for later questions: each holds on to the rows of this snapshot."""
+        self._most_idle = 0
+        while self._idle:
+            self._idle.pop().close()
 
     @contextmanager
     def reading(self) -> Iterator[SelectOnly]:
@@ -138,7 +190,7 @@ class HotSnapshot:
         except BaseException:
             cursor.close()
             raise
-        if len(self._idle) < _MOST_IDLE:
+        if len(self._idle) < self._most_idle:
             self._idle.append(cursor)
         else:
             cursor.close()
@@ -148,6 +200,17 @@ class HotSnapshot:
         cursor.execute(f"USE {LAKE}.{DISCOVER}")
         cursor.execute("BEGIN TRANSACTION READ ONLY")
         return cursor
+
+
+def _number(connection: duckdb.DuckDBPyConnection, number: int) -> None:
+    connection.execute(
+        f"CREATE OR REPLACE MACRO {LAKE}.main.current_snapshot() AS TABLE SELECT {number} AS id"
+    )
+
+
+def _row_count(cursor: duckdb.DuckDBPyConnection) -> int:
+    row = cursor.execute(f"SELECT count(*) FROM {LAKE}.main.{FILES}").fetchone()
+    return int(row[0]) if row else 0
 
 
 class HotSnapshots:
@@ -219,12 +282,10 @@ class HotSnapshots:
         self._held = None
 
     def _load(self, wanted: int) -> None:
-        began = time.monotonic()
-        # The old one goes first: two of them would be twice the budget.
-        self._held = None
         try:
             with self._inspecting() as cursor:
-                self._held = HotSnapshot(cursor, self._budget_mb, self._limits)
+                if not self._refresh(cursor):
+                    self._load_all(cursor)
         except TooLarge:
             self._refused = wanted
             _LOG.warning(
@@ -234,7 +295,28 @@ class HotSnapshots:
         except (FramesiftError, duckdb.Error) as error:
             _LOG.warning("snapshot %s was not loaded into memory: %s", wanted, error)
         finally:
+            self.tried = True
+
+    def _refresh(self, cursor: duckdb.DuckDBPyConnection) -> bool:
+        """Bring what is held up to the cursor's snapshot; whether that could be done."""
+        held = self._held
+        if held is None:
+            return False
+        try:
+            self._held = held.refreshed(cursor)
+        except (MustLoad, duckdb.Error) as reason:
+            _LOG.info("snapshot %s in memory is not refreshed but loaded: %s", held.number, reason)
+            return False
+        held.retire()
+        return True
+
+    def _load_all(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        began = time.monotonic()
+        # The old one goes first: two of them would be twice the budget.
+        self._held = None
+        try:
+            self._held = HotSnapshot(cursor, self._budget_mb, self._limits)
+        finally:
             ended = time.monotonic()
             if ended - began > _LONG_LOAD_S:
                 self._not_before = ended + _REST * (ended - began)
-            self.tried = True

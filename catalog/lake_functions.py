@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 
 import duckdb
 
-from catalog.ducklake import LAKE, METADATA
+from catalog.ducklake import LAKE, METADATA, snapshot_of
+from catalog.quoting import literal
 
-_TABLE_CHANGES = ("tables_inserted_into", "tables_deleted_from", "tables_altered")
+_ROW_CHANGES = ("tables_inserted_into", "tables_deleted_from")
+_TABLE_CHANGES = (*_ROW_CHANGES, "tables_altered")
 _TABLE_NAMES = ("tables_created", "tables_dropped")
 
 OF_ONE_PLACE = frozenset({"ducklake_files_scheduled_for_deletion", "ducklake_metadata"})
@@ -47,15 +49,57 @@ def commits(cursor: duckdb.DuckDBPyConnection, limit: int | None = None) -> list
         f"FROM {LAKE}.snapshots() WHERE snapshot_id > 0 ORDER BY snapshot_id DESC "
         + (f"LIMIT {int(limit)}" if limit is not None else "")
     ).fetchall()
-    names = dict(
-        cursor.execute(
-            f"SELECT CAST(table_id AS VARCHAR), table_name FROM {METADATA}.ducklake_table"
-        ).fetchall()
-    )
+    names = _table_names(cursor)
     return [
         Commit(number, time, author, reason, _names(changed, names))
         for number, time, author, reason, changed in rows
     ]
+
+
+def written_since(cursor: duckdb.DuckDBPyConnection, number: int) -> tuple[str, ...] | None:
+    """Tables whose rows the commits after a snapshot wrote, and nothing else than rows.
+
+    Args:
+        cursor: Of CatalogStore.inspecting.
+        number: The snapshot's number.
+
+    Returns:
+        None where a commit changed columns, tables or files of the lake, or is not there any more.
+    """
+    newest = snapshot_of(cursor)  # others may have come since the cursor's transaction began
+    rows = cursor.execute(
+        "SELECT snapshot_id, map_keys(changes), flatten(map_values(changes)) "
+        f"FROM {LAKE}.snapshots() WHERE snapshot_id BETWEEN ? AND ? ORDER BY snapshot_id",
+        [number + 1, newest],
+    ).fetchall()
+    if [found for found, _, _ in rows] != list(range(number + 1, newest + 1)):
+        return None
+    if not {kind for _, kinds, _ in rows for kind in kinds or ("none",)} <= {*_ROW_CHANGES}:
+        return None
+    return _names([one for _, _, changed in rows for one in changed], _table_names(cursor))
+
+
+def changed_fkeys(table: str, after: int, until: int) -> str:
+    """A statement that gives the fkeys of rows of a table that commits wrote or deleted.
+
+    Args:
+        table: One of `written_since`.
+        after: Number of a snapshot; the commits after it.
+        until: Number of the last one.
+    """
+    return (
+        f"SELECT fkey FROM ducklake_table_changes('{LAKE}', 'main', {literal(table)}, "
+        f"{after + 1}, {until})"
+    )
+
+
+def _table_names(cursor: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Names of tables by their numbers, as texts; also of those that are gone."""
+    return dict(
+        cursor.execute(
+            f"SELECT CAST(table_id AS VARCHAR), table_name FROM {METADATA}.ducklake_table"
+        ).fetchall()
+    )
 
 
 def _names(changed: Sequence[str] | None, names: dict[str, str]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from catalog import discover_views
 from catalog.ducklake import LAKE
 from catalog.lake_tables import FILES, FILES_COLUMNS, FRAME_TAGS, INTERNAL_FILES_COLUMNS
+from catalog.quoting import literal
 from catalog.records import TagColumn
 
 TAGGED_FILES = "tagged_files"
@@ -49,11 +50,48 @@ _FILES_AT_ONCE = 2_000_000
 _DRAWN = 64
 """Files drawn for each portion to find where it ends."""
 
-_MOST_VALUES = 10_000
+MOST_VALUES = 10_000
 """Text tags of more values are kept as text."""
 
 
-def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -> None:
+@dataclass(frozen=True)
+class Layout:
+    """Which tables and columns a snapshot has in memory.
+
+    Attributes:
+        tags: Its tags, in the order of their columns.
+        families: The tables that they are of.
+        others: Tables that are laid out as they are: the catalog's format, the kinds of its tags.
+    """
+
+    tags: tuple[TagColumn, ...]
+    families: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @staticmethod
+    def of(source: duckdb.DuckDBPyConnection) -> "Layout":
+        """That of the snapshot that a cursor of CatalogStore.inspecting reads."""
+        tags = tuple(discover_views.tag_columns(source))
+        families = tuple(dict.fromkeys(tag.table for tag in tags))
+        return Layout(tags, families, tuple(_other_tables(source, families)))
+
+    def rows(self, condition: str) -> dict[str, str]:
+        """For each of the two tables a statement that gives its rows.
+
+        Args:
+            condition: On fkey: of which files.
+        """
+        values = ", ".join(f'{column.value} AS "{column.name}"' for column in _columns(self))
+        of_files = ", ".join(f'f."{name}"' for name in _OF_FILES)
+        has_tags = " OR ".join(f"{family}.fkey IS NOT NULL" for family in self.families)
+        rows = f"FROM {_rows(FILES, condition)} AS f {_joins(self.families, condition)}"
+        return {
+            TAGGED_FILES: f"SELECT {values} {rows} {_join_labels(condition)} WHERE {has_tags}",
+            UNTAGGED_FILES: f"SELECT {of_files} {rows} WHERE NOT ({has_tags})",
+        }
+
+
+def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -> Layout:
     """Lay out the snapshot that ``source`` reads.
 
     Args:
@@ -65,22 +103,16 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
     """
     target.execute(f"ATTACH ':memory:' AS {LAKE} (COMPRESS)")
     target.execute(f"USE {LAKE}.main")
-    tags = discover_views.tag_columns(source)
-    families = list(dict.fromkeys(tag.table for tag in tags))
-    for table in _other_tables(source, families):
+    layout = Layout.of(source)
+    for table in layout.others:
         _copy(source, f'SELECT * FROM {LAKE}.main."{table}"', target, table)
-    columns = _columns(source, tags, families)
-    target.execute(f"CREATE TABLE {TAGGED_FILES} ({', '.join(c.definition for c in columns)})")
-    values = ", ".join(column.value for column in columns)
-    of_files = ", ".join(f'f."{name}"' for name in _OF_FILES)
-    has_tags = " OR ".join(f"{family}.fkey IS NOT NULL" for family in families)
+    definitions = ", ".join(column.definition(source) for column in _columns(layout))
+    target.execute(f"CREATE TABLE {TAGGED_FILES} ({definitions})")
     for condition in _portions(source):
-        rows = f"FROM {_rows(FILES, condition)} AS f {_joins(families, condition)}"
-        tagged = f"SELECT {values} {rows} {_join_labels(condition)} WHERE {has_tags}"
-        _copy(source, tagged, target, TAGGED_FILES)
-        untagged = f"SELECT {of_files} {rows} WHERE NOT ({has_tags})"
-        _copy(source, untagged, target, UNTAGGED_FILES)
-    _create_views(target, tags, families)
+        for table, statement in layout.rows(condition).items():
+            _copy(source, statement, target, table)
+    _create_views(target, layout)
+    return layout
 
 
 _OF_FILES = FILES_COLUMNS | INTERNAL_FILES_COLUMNS
@@ -88,10 +120,22 @@ _OF_FILES = FILES_COLUMNS | INTERNAL_FILES_COLUMNS
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of the wide table: its definition there, and its value in the catalog's terms."""
+    """A column of the wide table: its name, type and storage there, its value in the catalog."""
 
-    definition: str
+    name: str
+    type: str
     value: str
+    fast: bool = False
+    tag: TagColumn | None = None
+
+    def definition(self, source: duckdb.DuckDBPyConnection) -> str:
+        """Its definition; what is few values in ``source`` is an ENUM."""
+        kind = self.type
+        if self.tag is not None and kind == "VARCHAR":
+            kind = _enum(source, self.tag)
+        # A compressed number takes three times as long.
+        fast = self.fast or (self.tag is not None and kind != "VARCHAR")
+        return f'"{self.name}" {kind} {"USING COMPRESSION uncompressed" if fast else ""}'
 
 
 def _other_tables(source: duckdb.DuckDBPyConnection, families: Sequence[str]) -> list[str]:
@@ -134,7 +178,7 @@ def _portions(source: duckdb.DuckDBPyConnection) -> list[str]:
     drawn = source.execute(
         f"SELECT fkey FROM {LAKE}.main.{FILES} USING SAMPLE {_DRAWN * portions} ROWS ORDER BY fkey"
     ).fetchall()
-    ends = ["'" + fkey.replace("'", "''") + "'" for (fkey,) in drawn[_DRAWN::_DRAWN]]
+    ends = [literal(fkey) for (fkey,) in drawn[_DRAWN::_DRAWN]]
     return [
         f"fkey < {ends[0]}",
         *(f"fkey >= {low} AND fkey < {high}" for low, high in pairwise(ends)),
@@ -163,26 +207,21 @@ def _join_labels(condition: str) -> str:
     return f"LEFT JOIN {_rows(FILES, f'fkey IN ({named})')} AS l ON l.fkey = {key}"
 
 
-def _columns(
-    source: duckdb.DuckDBPyConnection, tags: Sequence[TagColumn], families: Sequence[str]
-) -> list[_Column]:
+def _columns(layout: Layout) -> list[_Column]:
     """The wide table's columns."""
-    fast = "USING COMPRESSION uncompressed"  # a compressed number takes three times as long
-    columns = [
-        _Column(f'"{name}" {kind} {fast if name == "fkey" else ""}', f'f."{name}"')
-        for name, kind in _OF_FILES.items()
+    return [
+        *(
+            _Column(name, kind, f'f."{name}"', fast=name == "fkey")
+            for name, kind in _OF_FILES.items()
+        ),
+        *(_Column(tag.tag, tag.type, f'{tag.table}."{tag.tag}"', tag=tag) for tag in layout.tags),
+        *(
+            _Column(in_family(family), "BOOLEAN", f"{family}.fkey IS NOT NULL")
+            for family in layout.families
+        ),
+        _Column(FKEY_HASH, "UBIGINT", HASH_OF_FKEY, fast=True),
+        _Column(LABEL_SIZE, "BIGINT", "l.size"),
     ]
-    for tag in tags:
-        kind = _enum(source, tag) if tag.type == "VARCHAR" else tag.type
-        how = "" if kind == "VARCHAR" else fast
-        columns.append(_Column(f'"{tag.tag}" {kind} {how}', f'{tag.table}."{tag.tag}"'))
-    columns += [
-        _Column(f"{in_family(family)} BOOLEAN", f"{family}.fkey IS NOT NULL AS {in_family(family)}")
-        for family in families
-    ]
-    columns.append(_Column(f"{FKEY_HASH} UBIGINT {fast}", f"{HASH_OF_FKEY} AS {FKEY_HASH}"))
-    columns.append(_Column(f"{LABEL_SIZE} BIGINT", f"l.size AS {LABEL_SIZE}"))
-    return columns
 
 
 def in_family(table: str) -> str:
@@ -194,36 +233,38 @@ def _enum(source: duckdb.DuckDBPyConnection, tag: TagColumn) -> str:
     """The type of a text tag: an ENUM where it has few values."""
     of_tag = f'FROM {LAKE}.main.{tag.table} WHERE "{tag.tag}" IS NOT NULL'
     row = source.execute(f'SELECT approx_count_distinct("{tag.tag}") {of_tag}').fetchone()
-    if row is None or not 0 < row[0] <= _MOST_VALUES:
+    if row is None or not 0 < row[0] <= MOST_VALUES:
         return "VARCHAR"
     rows = source.execute(f'SELECT DISTINCT "{tag.tag}" {of_tag} ORDER BY 1').fetchall()
-    values = ", ".join("'" + value.replace("'", "''") + "'" for (value,) in rows)
-    return f"ENUM ({values})"
+    return enum_type([value for (value,) in rows])
 
 
-def _create_views(
-    target: duckdb.DuckDBPyConnection, tags: Sequence[TagColumn], families: Sequence[str]
-) -> None:
+def enum_type(values: Sequence[str]) -> str:
+    """The type of a text that is one of these values, in the order in which they compare."""
+    return f"ENUM ({', '.join(literal(value) for value in values)})"
+
+
+def _create_views(target: duckdb.DuckDBPyConnection, layout: Layout) -> None:
     """The catalog's own names, and every_file."""
     names = ", ".join(f'"{name}"' for name in _OF_FILES)
     target.execute(
         f"CREATE VIEW {FILES} AS SELECT {names} FROM {LAKE}.main.{TAGGED_FILES} "
         f"UNION ALL SELECT {names} FROM {LAKE}.main.{UNTAGGED_FILES}"
     )
-    shown = {tag.tag: f'"{tag.tag}"' for tag in tags}
-    for tag in tags:
+    shown = {tag.tag: f'"{tag.tag}"' for tag in layout.tags}
+    for tag in layout.tags:
         if tag.type == "VARCHAR":
             shown[tag.tag] = f'CAST("{tag.tag}" AS VARCHAR)'
-    for family in families:
+    for family in layout.families:
         values = "".join(
-            f', {shown[tag.tag]} AS "{tag.tag}"' for tag in tags if tag.table == family
+            f', {shown[tag.tag]} AS "{tag.tag}"' for tag in layout.tags if tag.table == family
         )
         target.execute(
             f"CREATE VIEW {family} AS SELECT fkey{values} FROM {LAKE}.main.{TAGGED_FILES} "
             f"WHERE {in_family(family)}"
         )
-    every = "".join(f', {shown[tag.tag]} AS "{tag.tag}"' for tag in tags)
-    nulls = "".join(f', CAST(NULL AS {tag.type}) AS "{tag.tag}"' for tag in tags)
+    every = "".join(f', {shown[tag.tag]} AS "{tag.tag}"' for tag in layout.tags)
+    nulls = "".join(f', CAST(NULL AS {tag.type}) AS "{tag.tag}"' for tag in layout.tags)
     target.execute(
         f"CREATE VIEW {EVERY_FILE} AS SELECT {names}{every} FROM {LAKE}.main.{TAGGED_FILES} "
         f"UNION ALL SELECT {names}{nulls} FROM {LAKE}.main.{UNTAGGED_FILES}"

