@@ -85,8 +85,9 @@ def refresh(
         target.execute(f'DELETE FROM {LAKE}.main."{table}"')
         _put(target, table, rows)
     gone = class_pixels(target, classes, _IS_CHANGED)
-    for table, statement in layout.rows(_IS_CHANGED).items():
-        rows = source.execute(statement).to_arrow_table()
+    for table, rows in layout.divided(
+        source.execute(layout.every_row(_IS_CHANGED)).to_arrow_table()
+    ).items():
         if table == TAGGED_FILES:
             _extend_enums(target, rows)
         target.execute(f"DELETE FROM {LAKE}.main.{table} WHERE {_IS_CHANGED}")

@@ -13,10 +13,12 @@ Under the catalog's own names lie views, so that every other statement runs on i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice, pairwise
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from catalog import discover_views
 from catalog.ducklake import LAKE
@@ -81,14 +83,35 @@ class Layout:
         Args:
             condition: On fkey: of which files.
         """
-        values = ", ".join(f'{column.value} AS "{column.name}"' for column in _columns(self))
         of_files = ", ".join(f'f."{name}"' for name in _OF_FILES)
-        has_tags = " OR ".join(f"{family}.fkey IS NOT NULL" for family in self.families)
         rows = f"FROM {_rows(FILES, condition)} AS f {_joins(self.families, condition)}"
         return {
-            TAGGED_FILES: f"SELECT {values} {rows} {_join_labels(condition)} WHERE {has_tags}",
-            UNTAGGED_FILES: f"SELECT {of_files} {rows} WHERE NOT ({has_tags})",
+            TAGGED_FILES: f"{self.every_row(condition)} WHERE {self._has_tags()}",
+            UNTAGGED_FILES: f"SELECT {of_files} {rows} WHERE NOT ({self._has_tags()})",
         }
+
+    def every_row(self, condition: str) -> str:
+        """A statement that gives the rows of both tables, all with the columns of the wide one.
+
+        Args:
+            condition: On fkey: of which files.
+        """
+        values = ", ".join(f'{column.value} AS "{column.name}"' for column in _columns(self))
+        return (
+            f"SELECT {values} FROM {_rows(FILES, condition)} AS f "
+            f"{_joins(self.families, condition)} {_join_labels(condition)}"
+        )
+
+    def divided(self, rows: pa.Table) -> dict[str, pa.Table]:
+        """What `every_row` gives for few files, as the rows of each of the two tables."""
+        tagged = reduce(pc.or_, (rows[in_family(family)] for family in self.families))
+        return {
+            TAGGED_FILES: rows.filter(tagged),
+            UNTAGGED_FILES: rows.select(list(_OF_FILES)).filter(pc.invert(tagged)),
+        }
+
+    def _has_tags(self) -> str:
+        return " OR ".join(f"{family}.fkey IS NOT NULL" for family in self.families)
 
 
 def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -> Layout:

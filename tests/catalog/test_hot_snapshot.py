@@ -160,6 +160,62 @@ def test_readers_and_a_writer_at_once(stores: tuple[CatalogStore, CatalogStore])
     assert rows(hot, "SELECT count(*) FROM t_car") == [(11,)]
 
 
+def test_questions_wait_for_a_refresh_of_a_large_one(
+    stores: tuple[CatalogStore, CatalogStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is answered from memory, with what was committed before it; also many at once."""
+    hot, plain = stores
+    monkeypatch.setattr(hot_snapshot, "_LARGE", 1)
+    monkeypatch.setattr(hot_snapshot, "_PATIENCE_S", 300.0)
+    ended = threading.Event()
+    wrong: list[object] = []
+
+    def ask() -> None:
+        try:
+            while not ended.is_set():
+                committed = plain.snapshot()
+                if (held(hot) or 0) < committed:
+                    wrong.append(committed)
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(2, 8):
+        put(plain, number)
+        assert held(hot) == plain.snapshot()
+        assert rows(hot, "SELECT count(*) FROM t_car") == [(number,)]
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_nobody_waits_for_a_load(
+    stores: tuple[CatalogStore, CatalogStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where everything is loaded again, who waited for a refresh is answered by the catalog."""
+    hot, plain = stores
+    monkeypatch.setattr(hot_snapshot, "_LARGE", 1)
+    monkeypatch.setattr(hot_snapshot, "_PATIENCE_S", 1e6)
+    goes_on = threading.Event()
+    load = wide_tables.load
+
+    def held_up(*places: duckdb.DuckDBPyConnection) -> wide_tables.Layout:
+        assert goes_on.wait(300)
+        return load(*places)
+
+    monkeypatch.setattr(wide_tables, "load", held_up)
+    add_class_tags(plain, ["sky"])
+    assert held(hot) is None
+    assert rows(hot, "SELECT count(*) FROM t_sky") == [(0,)]
+    goes_on.set()
+    assert hot.hot is not None
+    assert hot.hot.wait(300)
+    assert held(hot) == plain.snapshot()
+
+
 def test_what_does_not_fit_stays_on_disk(
     stores: tuple[CatalogStore, CatalogStore], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
