@@ -30,7 +30,7 @@ from catalog.ducklake import (
     translated,
 )
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
-from catalog.hot_snapshot import HotSnapshots
+from catalog.hot_keeper import HotSnapshots
 from catalog.lake_tables import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,

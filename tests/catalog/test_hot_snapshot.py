@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from catalog import hot_snapshot, wide_tables
+from catalog import hot_keeper, wide_tables
 from catalog import newest as newest_snapshot
 from catalog.errors import NotFound, SqlError
 from catalog.frames import class_shares, info, known_files, register
@@ -165,8 +165,8 @@ def test_questions_wait_for_a_refresh_of_a_large_one(
 ) -> None:
     """Each is answered from memory, with what was committed before it; also many at once."""
     hot, plain = stores
-    monkeypatch.setattr(hot_snapshot, "_LARGE", 1)
-    monkeypatch.setattr(hot_snapshot, "_PATIENCE_S", 300.0)
+    monkeypatch.setattr(hot_keeper, "_LARGE", 1)
+    monkeypatch.setattr(hot_keeper, "_PATIENCE_S", 300.0)
     ended = threading.Event()
     wrong: list[object] = []
 
@@ -197,8 +197,8 @@ def test_nobody_waits_for_a_load(
 ) -> None:
     """Where everything is loaded again, who waited for a refresh is answered by the catalog."""
     hot, plain = stores
-    monkeypatch.setattr(hot_snapshot, "_LARGE", 1)
-    monkeypatch.setattr(hot_snapshot, "_PATIENCE_S", 1e6)
+    monkeypatch.setattr(hot_keeper, "_LARGE", 1)
+    monkeypatch.setattr(hot_keeper, "_PATIENCE_S", 1e6)
     goes_on = threading.Event()
     load = wide_tables.load
 
@@ -241,8 +241,8 @@ def test_after_a_long_load_the_next_one_waits(
     """Commits that come faster than loads do not keep it loading all the time."""
     hot, plain = stores
     assert hot.hot is not None
-    monkeypatch.setattr(hot_snapshot, "_LONG_LOAD_S", 0.0)
-    monkeypatch.setattr(hot_snapshot, "_REST", 1e9)
+    monkeypatch.setattr(hot_keeper, "_LONG_LOAD_S", 0.0)
+    monkeypatch.setattr(hot_keeper, "_REST", 1e9)
     put(plain, 2)
     add_class_tags(plain, ["sky"])  # another tag: everything is loaded
     assert hot.hot.wait(60)
