@@ -1,14 +1,15 @@
 """Many clients of one server for minutes, and the same questions to Datasette over the same rows.
 
     .venv/bin/python -m benchmarks.serving_load [--frames 41277] [--seconds 300] [--clients 64]
-        [--workers 1] [--slices 5] [--kinds range sql page image]
+        [--workers 1] [--slices 5] [--kinds range sql page image] [--commit-every S]
         [--datasette /path/to/bin/datasette]
 
 Clients are coroutines of a process of their own; each keeps one connection and asks again as soon
 as it is answered: range selections, SQL that groups, pages of results, and pictures (of 24 drawn
 frames; Datasette has none, and is asked the rest). Both servers run all the time and are asked in
 turns, --slices each, on the same machine. Values asked for change from request to request, so that
-no answer is one that was kept. Memory is what the server's processes hold (RSS) before the first
+no answer is one that was kept. With --commit-every another process commits 50 frames as often, as a
+watcher does. Memory is what the server's processes hold (RSS) before the first
 request and after each slice. Datasette is installed by hand: uv venv DIR; uv pip install --python
 DIR/bin/python datasette.
 """
@@ -18,6 +19,7 @@ import asyncio
 import json
 import random
 import re
+import select
 import statistics
 import subprocess
 import sys
@@ -33,6 +35,7 @@ from urllib.request import urlopen
 from benchmarks.catalog_scale import CLASS_LIST, REPOSITORY, load_frames
 from benchmarks.query_peers import Sqlite
 from benchmarks.query_speed import _write_wide
+from benchmarks.snapshot_refresh import new_frames
 from ingest.palette import Palette
 from tests.api.servers import serving, until_ready
 from tests.pipeline.homes import SAMPLE, add_source, open_home
@@ -42,6 +45,7 @@ TWICE = ("range", "page")
 """What a client asks twice as often as the others, in a random order."""
 
 _START_S = 120.0
+_COMMITTED = 50
 
 Times = dict[str, list[float]]
 
@@ -56,12 +60,17 @@ def main() -> None:
     parser.add_argument("--slices", type=int, default=5)
     parser.add_argument("--datasette", type=Path, default=None)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--commit-every", type=float, metavar="S", help="Seconds.")
+    parser.add_argument("--committer", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--client", nargs=2, metavar=("SERVER", "URL"), help=argparse.SUPPRESS)
     parser.add_argument("--images", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.client:
         server, url = given.client
         _be_clients(server, url, given.clients, given.seconds, given.images, given.kinds)
+        return
+    if given.committer:
+        _commit(given.committer, given.commit_every)
         return
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         home, images = Path(folder, "home"), Path(folder, "images.json")
@@ -80,6 +89,8 @@ def main() -> None:
             server.kinds = given.kinds
             server.ask(given.clients, 5, images)
             server.start_counting()
+        if given.commit_every:
+            stack.enter_context(_committing(home, given.commit_every))
         for _ in range(given.slices):
             for server in servers.values():
                 server.count(given.clients, given.seconds / given.slices, images)
@@ -157,6 +168,29 @@ def _make_home(home: Path, frames: int, images: Path, folder: Path) -> None:
         ).fetchall()
     images.write_text(json.dumps([row[0] for row in rows]))
     workspace.close()
+
+
+@contextmanager
+def _committing(home: Path, seconds: float) -> Iterator[None]:
+    """Another process commits to the home's catalog; how often is said at the end."""
+    call = [sys.executable, "-m", "benchmarks.serving_load", "--committer", str(home),
+            "--commit-every", str(seconds)]  # fmt: skip
+    process = subprocess.Popen(
+        call, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield
+    finally:
+        print(f"\n{process.communicate()[0].strip()} commits of {_COMMITTED} frames")
+
+
+def _commit(home: Path, seconds: float) -> None:
+    """Commit every so many seconds until standard input ends."""
+    store, commits = open_home(home).catalog, 0
+    while not select.select([sys.stdin], [], [], seconds)[0]:
+        new_frames(store, f"new{commits}", _COMMITTED)
+        commits += 1
+    print(commits)
 
 
 @contextmanager

@@ -47,8 +47,8 @@ def main() -> None:
         held, wall, cpu = _measured(lambda: _loaded(store))
         print(f"{'loaded':<24} {wall:>7.3f} s  {cpu:>7.3f} s CPU  {held.table_bytes // 10**6:,} MB")
         commits: dict[str, Callable[[int], None]] = {
-            "50 new frames": lambda number: _new_frames(store, f"a{number}", 50),
-            "5,000 new frames": lambda number: _new_frames(store, f"b{number}", 5_000),
+            "50 new frames": lambda number: new_frames(store, f"a{number}", 50),
+            "5,000 new frames": lambda number: new_frames(store, f"b{number}", 5_000),
             "50 frames' values": lambda _: _new_values(store, 50),
         }
         for name, commit in commits.items():
@@ -82,7 +82,8 @@ def _measured(work: Callable[[], Made]) -> tuple[Made, float, float]:
     return made, time.perf_counter() - began, time.process_time() - cpu
 
 
-def _new_frames(store: CatalogStore, scene: str, count: int) -> None:
+def new_frames(store: CatalogStore, scene: str, count: int) -> None:
+    """Commit frames of a scene, with their labels."""
     images, labels = ([f"{scene}/{kind}/{n}.png" for n in range(count)] for kind in ("i", "l"))
     frames = [
         replace(frame(image, car=number), label=label, scene=scene)
