@@ -18,7 +18,7 @@ from catalog.frames import info
 from catalog.location import CatalogLocation
 from catalog.record_store import NEWEST, RecordStore
 from catalog.store import CatalogStore
-from pipeline.manifest import Manifest
+from pipeline.manifest import FORMAT, Manifest
 from tests.api.servers import framesift
 
 FIXTURE = Path(__file__).parent / "fixtures" / "home_1.tar.xz"
@@ -104,7 +104,7 @@ def test_work_goes_on(home: Path) -> None:
 
 
 def test_its_dataset_is_read_and_divided_anew(home: Path) -> None:
-    """A manifest of format 1 is read, compared and exported; its new version has format 2."""
+    """A manifest of format 1 is read, compared and exported; its new version has today's."""
     folder = home / "datasets" / "kept" / "v1"
     with closing(sqlite3.connect(home / "records" / "records.sqlite")) as records:
         records.execute("UPDATE datasets SET manifest = ?", [str(folder)])
@@ -115,7 +115,7 @@ def test_its_dataset_is_read_and_divided_anew(home: Path) -> None:
     assert divided.returncode == 0, divided.stderr
     made = json.loads(divided.stdout)
     assert (made["version"], made["parents"][0]["name"]) == (2, "kept@1")
-    assert Manifest.read(Path(made["manifest"])).header.format == 2
+    assert Manifest.read(Path(made["manifest"])).header.format == FORMAT
     moved = json.loads(framesift(home, "dataset", "diff", "kept@1", "kept", "--json").stdout)
     assert moved["frames_moved"] == moved["frames_before"] == 3
     shown = json.loads(framesift(home, "dataset", "show", "kept@1", "--json").stdout)
