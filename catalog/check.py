@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import duckdb
 
 from catalog import discover_views
+from catalog.column_statistics import wrong_columns
 from catalog.discover_views import tag_columns
 from catalog.lake_functions import commits, data_files, files_on_disk, orphans, row_counts
 from catalog.lake_tables import CLASS_PIXELS, FILES, FRAME_TAGS
@@ -28,8 +29,8 @@ class Finding:
     """Something that is wrong.
 
     Attributes:
-        kind: "missing_file", "snapshot_gone", "orphan_file", "view", "wrong_count", "double_fkey",
-            "row_without_file" or "frame_incomplete".
+        kind: "missing_file", "snapshot_gone", "orphan_file", "view", "wrong_statistics",
+            "wrong_count", "double_fkey", "row_without_file" or "frame_incomplete".
         what: What was found, with examples, in one line.
         remedy: What to do about it.
         repaired: Whether that has been done.
@@ -59,6 +60,7 @@ def check(store: CatalogStore, named: Mapping[str, int], *, repair: bool = False
     found, lost = _files(store, repair)
     found += _snapshots(store, named)
     found += _views(store, repair)
+    found += _statistics(store, repair)
     with store.reading() as cursor:
         of_tags = list(dict.fromkeys(column.table for column in tag_columns(cursor)))
     readable = [table for table in (FILES, *of_tags) if table not in lost]
@@ -110,6 +112,20 @@ def _snapshots(store: CatalogStore, named: Mapping[str, int]) -> list[Finding]:
         for who, number in named.items()
         if number not in there
     ]
+
+
+def _statistics(store: CatalogStore, repair: bool) -> list[Finding]:
+    with store.inspecting() as cursor:
+        wrong = wrong_columns(cursor)
+    if not wrong:
+        return []
+    if repair:
+        store.restore_statistics()
+    what = (
+        f"{len(wrong)} columns have values that are less than the least or more than the greatest "
+        "that the catalog knows of: questions can leave out files and show other numbers"
+    )
+    return [Finding("wrong_statistics", what, f"{_REPAIR} or framesift compact", repair)]
 
 
 class _UndoneError(Exception):

@@ -56,6 +56,8 @@ def class_pixels(
         tags: Integer columns of class_pixels.
         condition: On fkey: of which frames.
     """
+    if not tags:
+        return np.empty((0, 0), np.int32)
     rows = f"FROM {LAKE}.main.{CLASS_PIXELS} WHERE {condition}"
     row = cursor.execute(f"SELECT count(*) {rows}").fetchone()
     pixels = np.empty((len(tags), row[0] if row else 0), np.int32)

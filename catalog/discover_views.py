@@ -7,6 +7,8 @@
 They lie in the schema BLUADMIN and follow the tags in the transaction that changes them.
 """
 
+from collections.abc import Sequence
+
 import duckdb
 
 from catalog.lake_tables import CLASS_PIXELS, FILES, FILES_COLUMNS, VIEW_COLUMNS
@@ -28,7 +30,12 @@ def tag_columns(cursor: duckdb.DuckDBPyConnection) -> list[TagColumn]:
     return [TagColumn(tag, table, kind) for tag, table, kind in rows]
 
 
-def create(connection: duckdb.DuckDBPyConnection, *, anew: bool = False) -> None:
+def create(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    anew: bool = False,
+    before: Sequence[TagColumn] = (),
+) -> None:
     """Bring the views up to the tags, inside the caller's transaction.
 
     A tag's own view depends on its name and table only, and is made once: with 500 tags, making
@@ -37,8 +44,12 @@ def create(connection: duckdb.DuckDBPyConnection, *, anew: bool = False) -> None
     Args:
         connection: Of CatalogStore.writing.
         anew: Make every view anew, whatever there is.
+        before: The tags before a table was altered in this transaction: until it is committed,
+            DuckDB gives such a table another place among the others than readers will find.
     """
-    tags = tag_columns(connection)
+    tables = dict.fromkeys(tag.table for tag in before)
+    places = {table: place for place, table in enumerate(tables)}
+    tags = sorted(tag_columns(connection), key=lambda tag: places.get(tag.table, len(places)))
     present = set() if anew else _views(connection)
     if "metaocean" not in present:
         columns = ", ".join(f'"{name}"' for name in FILES_COLUMNS)

@@ -158,13 +158,14 @@ def define(
         raise InvalidInput(f"tag family '{family}': got no tags, expected at least one")
     if not missing:
         return []
+    before = discover_views.tag_columns(connection)
     if present:
         for tag, kind in missing.items():
             connection.execute(f'ALTER TABLE {LAKE}.main.{table} ADD COLUMN "{tag}" {kind}')
     else:
         body = "".join(f', "{tag}" {kind}' for tag, kind in missing.items())
         connection.execute(f"CREATE TABLE {LAKE}.main.{table} (fkey VARCHAR NOT NULL{body})")
-    discover_views.create(connection)
+    discover_views.create(connection, before=before)
     return list(missing)
 
 

@@ -75,7 +75,7 @@ class HotSnapshots:
         if number is not None:
             return held if held is not None and held.number == number else None
         newest = self._newest()
-        if held is not None and held.number >= newest:
+        if held is not None and held.number == newest:
             return held
         waits = held is not None and held.files >= _LARGE
         del held  # who waits must not keep it
@@ -92,10 +92,15 @@ class HotSnapshots:
         """Begin to bring the newest snapshot into memory, if nothing speaks against it."""
         if self._working or newest == self._refused or time.monotonic() < self._not_before:
             return
-        self._working, self._refreshing = True, self._held is not None
-        threading.Thread(
+        thread = threading.Thread(
             target=self._load, args=(newest,), name="hot-snapshot", daemon=True
-        ).start()
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:  # no more threads: the next question tries again
+            _LOG.warning("snapshot %s was not loaded into memory: %s", newest, error)
+        else:
+            self._working, self._refreshing = True, self._held is not None
 
     @property
     def held_bytes(self) -> int:

@@ -34,6 +34,10 @@ _FEW = 1_000
 """So many may always have changed."""
 
 
+class Moved(Exception):
+    """The tables hold a later snapshot by now."""
+
+
 class TooLarge(Exception):
     """The tables do not fit into the budget."""
 
@@ -167,6 +171,9 @@ class HotSnapshot:
 
         One that served well serves again: to make it and to begin its transaction takes 0.3 ms, and
         it keeps the plans of long statements.
+
+        Raises:
+            Moved: The tables have been refreshed, and it is there no more.
         """
         try:
             cursor = self._idle.pop()
@@ -186,6 +193,10 @@ class HotSnapshot:
         cursor = self._connection.cursor()
         cursor.execute(f"USE {LAKE}.{DISCOVER}")
         cursor.execute("BEGIN TRANSACTION READ ONLY")
+        # What a transaction sees is decided with its first look.
+        if snapshot_of(cursor) != self.number:
+            cursor.close()
+            raise Moved
         return cursor
 
 

@@ -8,14 +8,14 @@ lock from BEGIN to COMMIT.
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import duckdb
 
-from catalog import discover_views
+from catalog import column_statistics, discover_views
 from catalog.ducklake import (
     DISCOVER,
     LAKE,
@@ -31,6 +31,7 @@ from catalog.ducklake import (
 )
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
 from catalog.hot_keeper import HotSnapshots
+from catalog.hot_snapshot import Moved
 from catalog.lake_tables import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
@@ -127,9 +128,14 @@ class CatalogStore:
         hot = None if self.hot is None else self.hot.at(at)
         # The casts: DuckDB's own class cannot be derived from.
         if hot is not None:
-            with hot.reading() as cursor:
-                yield cast(duckdb.DuckDBPyConnection, cursor)
-            return
+            with ExitStack() as stack:
+                try:
+                    held = stack.enter_context(hot.reading())
+                except Moved:
+                    held = None
+                if held is not None:
+                    yield cast(duckdb.DuckDBPyConnection, held)
+                    return
         with self.inspecting(at) as cursor:
             yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))
 
@@ -237,6 +243,9 @@ class CatalogStore:
             # Kept for the next write: loading DuckDB's extensions takes longer than a commit. The
             # lock keeps this store's other threads out, too.
             lake, self._writer = self._writer or self._open(), None
+            with translated(self.location):
+                if column_statistics.may_be_unknown(lake.connection):
+                    lake = self._with_statistics(lake)
             connection = lake.connection
             try:
                 with translated(self.location):
@@ -254,6 +263,26 @@ class CatalogStore:
             finally:
                 if self._writer is None:
                     lake.close()
+
+    def restore_statistics(self) -> None:
+        """Put right what DuckLake knows of the columns' least and greatest values.
+
+        Raises:
+            CatalogBusy: The write lock was not free in time.
+            StorageError: The metadata cannot be written.
+        """
+        with self.lock(WRITE_LOCK, "the catalog's statistics are being restored"):
+            lake, self._writer = self._writer or self._open(), None
+            with translated(self.location):
+                self._writer = self._with_statistics(lake)
+
+    def _with_statistics(self, lake: Lake) -> Lake:
+        """The lake with its statistics put right, opened anew."""
+        try:
+            column_statistics.restore(lake.connection)
+        finally:
+            lake.close()
+        return self._open()
 
     def lock(
         self, name: str, held: str, wait_s: float | None = None

@@ -13,6 +13,7 @@ from catalog.lake_tables import (
     CLASS_PIXELS_COLUMNS,
     FILES_COLUMNS,
     FRAME_TAGS,
+    POSITION_TAGS,
     VIEW_COLUMNS,
 )
 from catalog.records import TagColumn
@@ -82,6 +83,7 @@ def drop_tag(store: CatalogStore, tag: str) -> int:
         CatalogBusy: The write lock was not free in time.
     """
     with store.writing(f"tag {tag} dropped", author="tags") as connection:
+        before = discover_views.tag_columns(connection)
         held = _held(connection, tag)
         _refuse_given(connection, held)
         table = f'{LAKE}.main."{held.table}"'
@@ -92,7 +94,7 @@ def drop_tag(store: CatalogStore, tag: str) -> int:
         else:
             connection.execute(f"DROP TABLE {table}")
         tag_kinds.forget(connection, [tag])
-        discover_views.create(connection)
+        discover_views.create(connection, before=before)
         return int(row[0]) if row else 0
 
 
@@ -101,9 +103,9 @@ def _refuse_given(cursor: duckdb.DuckDBPyConnection, held: TagColumn) -> None:
 
     Both read only what is new or has changed since they read it.
     """
-    if held.table == CLASS_PIXELS:
+    if held.table == CLASS_PIXELS and held.tag not in POSITION_TAGS:
         raise InUse("tag", held.tag, "it counts a class's pixels, which scans read from labels")
-    if held.table == FRAME_TAGS:
+    if held.table in (CLASS_PIXELS, FRAME_TAGS):
         raise InUse("tag", held.tag, "scans give it to every frame")
     family = family_of(held.table)
     if is_extracted(cursor, family):

@@ -87,6 +87,16 @@ def wrong_views(store: CatalogStore) -> None:
     )
 
 
+def wrong_statistics(store: CatalogStore) -> None:
+    """As a compaction followed by a commit left them."""
+    with sqlite3.connect(local_places(store)[0]) as metadata:
+        metadata.execute(
+            "UPDATE ducklake_table_column_stats SET min_value = '11', max_value = '12' "
+            "WHERE min_value = '10'"  # sizes
+        )
+    metadata.close()
+
+
 def orphan(store: CatalogStore) -> None:
     (local_places(store)[1] / "main" / "files" / "orphan.parquet").write_bytes(b"PAR1")
 
@@ -99,6 +109,7 @@ def orphan(store: CatalogStore) -> None:
         (loose_rows, ["view", "row_without_file"],
          ["tags_late: 1 rows of files that are not catalogued", "c1:d1:gone"]),
         (wrong_views, ["view"], ["3 views", "t_front, t_ghost, t_rear"]),
+        (wrong_statistics, ["wrong_statistics"], ["columns have values that are less"]),
         (orphan, ["orphan_file"], ["1 files that belong to no commit", "orphan.parquet"]),
     ],
 )  # fmt: skip

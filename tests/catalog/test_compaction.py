@@ -3,15 +3,17 @@
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from catalog.check import check
 from catalog.compaction import Compaction, compact, outdated
 from catalog.errors import CatalogBusy, NotFound
 from catalog.frames import register
-from catalog.lake_functions import Commit
+from catalog.lake_functions import Commit, rewrite_deleted
 from catalog.store import CatalogStore
 from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, file, local_places, open_store, source_names
@@ -30,6 +32,58 @@ def add(store: CatalogStore, *keys: str) -> int:
     with store.writing("add") as connection:
         register(connection, source_names(), [file(key) for key in keys], [], 1)
     return store.snapshot()
+
+
+def test_what_columns_hold_is_known_afterwards(store: CatalogStore, folder: Path) -> None:
+    """Files of which one has nulls only: questions leave out none, nor cut numbers short."""
+    large = 2**40
+    one_with_nulls(store)
+    sized(store, a=large, b=5)
+    sized(store, a=large, d=large)
+    for change in (
+        lambda: compact(store, tuple, keep=AT_ONCE, in_use=AT_ONCE),
+        lambda: sized(store, b=10),
+        lambda: sized(open_store(folder), b=7),
+    ):
+        change()
+        for asked in (store, open_store(folder)):
+            with asked.reading() as cursor:
+                rows = cursor.execute("SELECT fkey, size FROM metaocean ORDER BY fkey").fetchall()
+                assert dict(rows)["c1:d1:a"] == dict(rows)["c1:d1:d"] == large
+                rows = cursor.execute("SELECT count(*) FROM metaocean WHERE size > 9999").fetchall()
+                assert rows == [(2,)]
+    assert "wrong_statistics" not in {found.kind for found in check(store, {})}
+
+
+def test_a_compaction_that_was_killed_before_they_were_known(
+    store: CatalogStore, folder: Path
+) -> None:
+    """The next commit, by whomever, computes them first."""
+    one_with_nulls(store)
+    sized(store, a=2**40, b=5)
+    sized(store, a=2**40, d=2**40)
+    with store.writing("the last thing it did") as connection:
+        assert rewrite_deleted(connection, "files", 0.2) > 0
+    sized(open_store(folder), b=10)
+    with store.reading() as cursor:
+        rows = cursor.execute("SELECT size FROM metaocean WHERE size > 9999").fetchall()
+    assert rows == [(2**40,)] * 2
+
+
+def one_with_nulls(store: CatalogStore) -> None:
+    """A data file without any size."""
+    with store.writing("nulls") as connection:
+        connection.execute(
+            "INSERT INTO files BY NAME SELECT 'c1:d1:n' || i AS fkey, 'c1' AS cluster, "
+            "'d1' AS datasource, 'n' || i AS filename FROM range(3) t(i)"
+        )
+
+
+def sized(store: CatalogStore, **sizes: int) -> None:
+    """Files of these sizes."""
+    with store.writing("sized") as connection:
+        files = [replace(file(key), size=size) for key, size in sizes.items()]
+        register(connection, source_names(), files, [], 1)
 
 
 @pytest.mark.parametrize("seed", range(3))

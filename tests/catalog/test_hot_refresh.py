@@ -11,11 +11,13 @@ import pyarrow as pa
 import pytest
 
 from catalog import families, hot_snapshot, tag_kinds, wide_refresh
+from catalog.class_matrix import ClassMatrix
 from catalog.compaction import compact
 from catalog.frames import register, remove
-from catalog.hot_snapshot import HotSnapshot
+from catalog.hot_keeper import HotSnapshots
+from catalog.hot_snapshot import HotSnapshot, Moved
 from catalog.location import CatalogLocation
-from catalog.store import CatalogStore
+from catalog.store import CatalogStore, snapshot_of
 from catalog.tag_rules import TagKind
 from catalog.tags import add_class_tags
 from catalog.wide_refresh import MustLoad
@@ -204,6 +206,46 @@ def test_readers_keep_what_they_read(store: CatalogStore) -> None:
             asked.append(cursor.execute(long).fetchall())
         assert all(rows == asked[0] for rows in asked)
     assert content(held) == content(loaded(store)) != before
+
+
+def test_what_has_moved_on_is_not_read(store: CatalogStore) -> None:
+    """Who begins to read after the tables were refreshed gets no later rows for earlier ones."""
+    held = loaded(store)
+    put(store, [KEYS[5]])
+    later = refreshed(held, store)
+    with pytest.raises(Moved), held.reading():
+        pass
+    kept = HotSnapshots(lambda: held.number, store.inspecting, 200, LIMITS)
+    kept._held = held  # as in the moment before the later one takes its place
+    store.hot = kept
+    for at in (held.number, None):
+        with store.reading(at) as cursor:
+            assert snapshot_of(cursor) == (at or later.number)
+            asked = cursor.execute("SELECT count(*) FROM t_car").fetchall()
+            assert asked == [(2 if at else 3,)]
+
+
+def test_a_reader_that_has_asked_nothing_yet(store: CatalogStore) -> None:
+    """It reads the snapshot that it was given."""
+    held = loaded(store)
+    with held.reading() as cursor:
+        put(store, [KEYS[5]])
+        refreshed(held, store)
+        assert cursor.execute("SELECT count(*) FROM t_car").fetchall() == [(2,)]
+        assert cursor.execute("SELECT id FROM lake.main.current_snapshot()").fetchall() == [
+            (held.number,)
+        ]
+
+
+def test_without_the_array_of_pixels(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it does not fit, the tables are refreshed all the same."""
+    monkeypatch.setattr(ClassMatrix, "bytes_for", lambda *_: 10**15)
+    held = loaded(store)
+    put(store, [KEYS[5]])
+    held = refreshed(held, store)
+    assert held.classes is None
+    with held.reading() as cursor:
+        assert cursor.execute("SELECT count(*) FROM t_car").fetchall() == [(3,)]
 
 
 def test_what_has_to_be_loaded(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,6 +216,24 @@ def test_nobody_waits_for_a_load(
     assert held(hot) == plain.snapshot()
 
 
+def test_a_thread_that_cannot_start(
+    stores: tuple[CatalogStore, CatalogStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog answers; a later question tries again."""
+    hot, plain = stores
+    put(plain, 2)
+
+    def cannot(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as without_threads:
+        without_threads.setattr(threading.Thread, "start", cannot)
+        assert rows(hot, "SELECT count(*) FROM t_car") == [(2,)]
+        assert held(hot) is None
+    assert hot.hot is not None
+    assert hot.hot.wait(300)
+
+
 def test_what_does_not_fit_stays_on_disk(
     stores: tuple[CatalogStore, CatalogStore], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -49,6 +49,18 @@ def test_the_others_of_its_family_stay(home: Home) -> None:
         tags.drop_tag(home.store, "gear")
 
 
+def test_the_columns_keep_their_order(home: Home) -> None:
+    """The view that is written is the one that a later reader would write."""
+    families.write(home.store, "light", {"light": "VARCHAR"})
+    families.write(home.store, "bus", {"brake": "DOUBLE"})
+    assert check(home.store, {}) == []
+    with home.store.reading() as cursor:
+        shown = [column[0] for column in cursor.execute(f"{WIDE} LIMIT 0").description or ()]
+    assert shown[-4:] == ["speed", "gear", "brake", "light"]
+    tags.drop_tag(home.store, "gear")
+    assert check(home.store, {}) == []
+
+
 def test_one_of_that_name_begins_anew(home: Home) -> None:
     """Of another type, without the values and the kind that the first had."""
     tags.set_kind(home.store, "gear", "Restricted", ["3", "4"])
