@@ -34,22 +34,20 @@ def may_be_unknown(connection: duckdb.DuckDBPyConnection) -> bool:
     return row is not None and "rewrite_delete" in str(row[0])
 
 
-def restore(connection: duckdb.DuckDBPyConnection) -> int:
-    """Compute those that leave out values of files that are there; how many columns these were.
+def restore(connection: duckdb.DuckDBPyConnection) -> None:
+    """Compute those that leave out values of files that are there.
 
     The connection is to be opened anew afterwards: it may have kept what it read before.
 
     Args:
         connection: A Lake's that may write, outside of a transaction and under the write lock.
     """
-    wrong = wrong_columns(connection)
-    for table, column, least, greatest in wrong:
+    for table, column, least, greatest in wrong_columns(connection):
         connection.execute(
             f"UPDATE {METADATA}.ducklake_table_column_stats SET min_value = ?, max_value = ? "
             "WHERE table_id = ? AND column_id = ?",
             [least, greatest, table, column],
         )
-    return len(wrong)
 
 
 def wrong_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, int, str, str]]:

@@ -77,16 +77,18 @@ class HotSnapshots:
         newest = self._newest()
         if held is not None and held.number == newest:
             return held
+        # A catalog that was put back has a newest that is older: what is held is of no use then.
+        behind = held is None or held.number < newest
         waits = held is not None and held.files >= _LARGE
         del held  # who waits must not keep it
         until = time.monotonic() + _PATIENCE_S
         with self._state:
-            self._begin(newest)
-            while waits and self._refreshing and self._state.wait(until - time.monotonic()):
-                if self._held is not None and self._held.number >= newest:
+            while True:
+                if behind and self._held is not None and self._held.number >= newest:
                     return self._held
                 self._begin(newest)
-        return None
+                if not (waits and self._refreshing and self._state.wait(until - time.monotonic())):
+                    return None
 
     def _begin(self, newest: int) -> None:
         """Begin to bring the newest snapshot into memory, if nothing speaks against it."""
