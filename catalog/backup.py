@@ -31,6 +31,7 @@ from catalog.location import CatalogLocation
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import Base
+from catalog.to_disk import to_disk, tree_to_disk
 
 FORMAT = 1
 
@@ -131,8 +132,10 @@ def restore(source: Path, home: Path) -> Backup:
         restored.close()
         if snapshot != header["snapshot"]:
             raise BadFile(f"holds snapshot {snapshot}, not {header['snapshot']}", str(source))
+        tree_to_disk(aside)  # a rename must not come before what it names
         for name in ("records", "catalog"):  # the catalog last: with it the home is whole
             (aside / name).rename(home / name)
+        to_disk(home)
     return _summary(header)
 
 

@@ -1,7 +1,6 @@
 """A backup's files: a folder, or a tar file where its name ends in ".tar"; hashed on the way."""
 
 import hashlib
-import os
 import shutil
 import tarfile
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from catalog.errors import BadFile, StorageError
+from catalog.to_disk import to_disk, tree_to_disk
 
 _CHUNK_BYTES = 2**20
 
@@ -53,7 +53,9 @@ def writing_backup(target: Path) -> Iterator[BackupWriter]:
         else:
             part.mkdir(parents=True)
             yield BackupWriter(part)
+        tree_to_disk(part)
         part.rename(target)
+        to_disk(target.parent)
 
 
 def unpack(source: Path, folder: Path) -> Digests:
@@ -123,7 +125,6 @@ def _write(content: _Hashed, path: Path) -> tuple[int, str]:
     with path.open("wb") as out:
         while chunk := content.read():
             out.write(chunk)
-        os.fsync(out.fileno())  # a rename must not come before what it names
     return content.size, content.digest.hexdigest()
 
 

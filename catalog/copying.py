@@ -27,6 +27,7 @@ from catalog.record_store import RecordStore
 from catalog.s3_prefix import S3Prefix
 from catalog.store import CatalogStore
 from catalog.tables import Base
+from catalog.to_disk import to_disk
 
 _AT_ONCE = 8
 _ROWS = 5_000
@@ -170,6 +171,10 @@ def _copy_files(
 
         for done, _ in enumerate(pool.map(copy, files), start=1):
             progress(done, len(files))
+    if isinstance(target.data, Path):
+        for folder in {folder for file in files for folder in (target.data / file.path).parents}:
+            if folder.is_relative_to(target.data):
+                to_disk(folder)
 
 
 def _put(path: Path, target: CatalogLocation, file: DataFile) -> None:
@@ -186,6 +191,7 @@ def _put(path: Path, target: CatalogLocation, file: DataFile) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
+        to_disk(place)
     except OSError as error:
         raise StorageError(
             f"{error.filename}: cannot be written: {error.strerror}; nothing was copied",

@@ -45,6 +45,7 @@ from catalog.lake_tables import (
 from catalog.location import WRITE_LOCK, CatalogLocation
 from catalog.newest import NewestSnapshot
 from catalog.select_only import SelectOnly
+from catalog.to_disk import NewDataFiles, to_disk
 
 __all__ = ["DISCOVER", "LAKE", "METADATA", "CatalogLocation", "CatalogStore", "snapshot_of"]
 
@@ -248,6 +249,7 @@ class CatalogStore:
                     lake = self._with_statistics(lake)
             connection = lake.connection
             try:
+                new_files = NewDataFiles(self.location.data)
                 with translated(self.location):
                     lake.sign_in()
                     connection.execute(f"USE {LAKE}.main")
@@ -256,6 +258,7 @@ class CatalogStore:
                     yield connection
                 with translated(self.location):
                     connection.execute(f"CALL {LAKE}.set_commit_message(?, ?)", [author, reason])
+                new_files.to_disk()  # a commit must not name what a power cut takes away
                 still_held()
                 with translated(self.location, committing=True):
                     connection.execute("COMMIT")
@@ -369,11 +372,12 @@ class CatalogStore:
             with translated(location):
                 lake = Lake(location, self._limits, read_only=False)
                 try:
-                    _create_tables(lake.connection)
+                    _create_tables(lake.connection, NewDataFiles(location.data))
                 finally:
                     lake.close()
             if part is not None and isinstance(self.location.metadata, Path):
                 part.rename(self.location.metadata)
+                to_disk(part.parent)
 
     def _check_format(self) -> None:
         with self.reading() as cursor, translated(self.location):
@@ -386,7 +390,7 @@ class CatalogStore:
             )
 
 
-def _create_tables(connection: duckdb.DuckDBPyConnection) -> None:
+def _create_tables(connection: duckdb.DuckDBPyConnection, new_files: NewDataFiles) -> None:
     """Commit the empty tables and their views."""
     connection.execute(f"USE {LAKE}.main")
     connection.execute("BEGIN TRANSACTION")
@@ -405,4 +409,5 @@ def _create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")
     discover_views.create(connection)
     connection.execute(f"CALL {LAKE}.set_commit_message('framesift', 'catalog created')")
+    new_files.to_disk()
     connection.execute("COMMIT")

@@ -1,5 +1,6 @@
 """Copying a plan's files into the cache."""
 
+import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -63,6 +64,8 @@ def _copy(item: CopyItem, part: Path) -> None:
             with open_beneath(item.root, item.key) as source, part.open("wb") as copy:
                 shutil.copyfileobj(source, copy, _CHUNK)
                 size = copy.tell()
+                copy.flush()
+                os.fsync(copy.fileno())  # a power cut must not leave a name without its bytes
             if size != item.size:
                 raise StorageError(
                     f"{item.source}: has {size:,} bytes, the catalog says {item.size:,}; "

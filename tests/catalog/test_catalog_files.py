@@ -2,8 +2,6 @@
 
 import os
 import random
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import Source
 from catalog.write_lock import write_lock
+from tests import disks
 from tests.catalog.some_rows import file, frame, local_places, open_store, source_names
 
 
@@ -152,21 +151,8 @@ def test_folders_that_cannot_be_made(tmp_path: Path) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of three megabytes."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = shutil.which("mount")
-    if os.getuid() != 0 or mount is None:
-        pytest.skip("only root can mount a small disk")
-    done = subprocess.run(
-        [mount, "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip(f"no small disk can be mounted: {done.stderr.strip()}")
-    yield disk
-    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+    with disks.small_disk(tmp_path / "disk", "size=3m") as disk:
+        yield disk
 
 
 def fill(disk: Path, leave: int) -> Path:

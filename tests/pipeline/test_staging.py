@@ -19,6 +19,7 @@ from catalog.tables import Dataset
 from pipeline.manifest import Manifest
 from pipeline.stage import newest_manifest, stage_dataset
 from pipeline.staging.plan import check_space, plan_staging
+from tests import disks
 from tests.api.servers import wait_until
 from tests.pipeline.homes import FRAMES, REPOSITORY
 from tests.pipeline.test_datasets import make
@@ -190,16 +191,20 @@ def test_a_disk_that_fills_up_on_the_way_is_one_line(
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if mounted.returncode:
-        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    with disks.small_disk(tmp_path / "small", "size=1m") as place:
+        yield place
+
+
+def test_what_was_staged_is_there_after_a_power_cut(workspace: Workspace, tmp_path: Path) -> None:
+    """Every copy has its bytes on the disk itself."""
+    dataset = make(workspace)
+    with disks.disk(tmp_path / "power") as powered:
+        stage_dataset(workspace.records, dataset, powered.folder / "cache")
+        written = {path.name: path.read_bytes() for path in copies(powered.folder / "cache")}
+        assert written
+        with powered.power_cut() as cut:
+            for path in copies(cut / "cache"):
+                assert path.read_bytes() == written[path.name]
 
 
 @needs_root
