@@ -161,7 +161,8 @@ class JobBody(BaseModel):
     finished: str | None = Field(examples=[None])
     seconds: float | None = Field(description="From start to end [s].", examples=[None])
     metrics: dict[str, Any] = Field(
-        description="Of a training or validation its metrics, else what the command said last.",
+        description="Of a training or validation its metrics; else what the command ended with, "
+        "lists left out, and until then how far it is.",
         examples=[{"step": 120, "max_steps": 300, "loss": 1.204}],
     )
     paths: dict[str, Any] = Field(examples=[{"folder": _FOLDER, "logs": f"{_FOLDER}/logs"}])

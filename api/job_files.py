@@ -13,7 +13,10 @@ from pipeline.jobs.request import JobPaths, read_json
 
 _CHUNK = 1 << 20
 
+_RESULT = {"result.json": "application/json"}
+
 _FILES = {
+    **dict.fromkeys(("scan", "stage", "extract", "policy"), _RESULT),
     "validate": {
         "report.html": "text/html; charset=utf-8",
         "report.json": "application/json",
@@ -58,7 +61,7 @@ def report_file(job: Job, name: str) -> JobFile:
     """
     known = _FILES.get(job.kind, {})
     paths = JobPaths(Path(job.paths["folder"]))
-    folder = paths.model if job.kind == "train" else paths.report
+    folder = {"train": paths.model, "validate": paths.report}.get(job.kind, paths.folder)
     if name not in known or not (folder / name).is_file():
         hint = f"a job of kind {job.kind} has {', '.join(known) or 'none'}"
         raise NotFound("file", name[:80], f"{hint}; {job.name} is {job.state}")

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,6 +18,13 @@ from rich.progress import (
 )
 from rich.table import Table
 from rich.text import Text
+
+from catalog.errors import StorageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.jobs.request import JobPaths
 
 _PLAIN: dict[str, Any] = {  # names are shown as they are: no [markup], no :emoji:
     "highlight": False,
@@ -36,9 +43,36 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document.
 _LINE_EVERY_S = 15.0
 
 
+_job: "JobPaths | None" = None
+
+
+def report_to(job: "JobPaths") -> None:
+    """Tell this process that it is the command of a job: its JSON goes to files there, too."""
+    global _job  # a process is the command of one job, and what it says is said in many places
+    _job = job
+
+
 def emit_json(data: object) -> None:
-    """Print one JSON document."""
+    """Print one JSON document, which is what the command ends with."""
+    if _job is not None:
+        _keep(_job.result, data)
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def emit_progress(data: object) -> None:
+    """Print a JSON line on the error output: how far the command is."""
+    if _job is not None:
+        _keep(_job.progress, data)
+    typer.echo(json.dumps(data, ensure_ascii=False), err=True)
+
+
+def _keep(path: "Path", data: object) -> None:
+    from pipeline.jobs.request import write_json
+
+    try:
+        write_json(path, data)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {error.strerror}", str(path)) from error
 
 
 def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:

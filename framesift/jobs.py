@@ -143,6 +143,14 @@ class Job(Record):
         asked = {} if command is None else {"command": command}
         return self._transport.send("GET", f"{self._path}/logs", params=asked).text
 
+    def result(self) -> Any:
+        """The JSON document that a scan, staging, extraction or run of a policy ended with.
+
+        Raises:
+            NotFound: It has none, or has not ended.
+        """
+        return json.loads(self.file("result.json"))
+
     def report(self) -> Mapping[str, Any]:
         """A validation's report: IoU, precision and recall of each class.
 

@@ -1,6 +1,5 @@
 """A job that is one of this program's own commands, such as a scan that a server was asked for."""
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,11 +7,10 @@ from typing import Any
 
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Job
-from pipeline.jobs.request import JobPaths, Stage
+from pipeline.jobs.request import JobPaths, Stage, read_json
 from pipeline.submit import Plan, Wanted, submit
 
 _COMMAND = "command"
-_LAST_BYTES = 1 << 18
 
 
 def submit_command(
@@ -29,8 +27,8 @@ def submit_command(
     """Start a command of ``framesift`` as a job; its record.
 
     The command runs in a process of its own, which outlives whoever started it and has that
-    one's variables besides ``environment``. What it prints is the job's log, and the JSON
-    document or line that it printed last are the job's metrics.
+    one's variables besides ``environment``. What it prints is the job's log. The JSON document that
+    it ends with is in the job's result.json, and in its metrics as far as it is no list.
 
     Args:
         records: The records.
@@ -47,30 +45,20 @@ def submit_command(
         AlreadyExists: A job has that name.
         StorageError: The job's folder cannot be written.
     """
-    # -P: a folder "api" where the user happens to stand is not ours.
-    command = (sys.executable, "-P", "-m", "api.command_line", *arguments)
-    plan = Plan((Stage(_COMMAND, (command,)),), environment=environment)
+
+    def plan(paths: JobPaths) -> Plan:
+        # -P: a folder "api" where the user happens to stand is not ours.
+        command = (sys.executable, "-P", "-m", "api.job_command", str(paths.folder), *arguments)
+        return Plan((Stage(_COMMAND, (command,)),), environment=environment)
+
     wanted = Wanted(kind, _fit_for_a_folder(base), name, dataset)
-    return submit(records, jobs_folder, wanted, lambda _: plan)
+    return submit(records, jobs_folder, wanted, plan)
 
 
-def last_words(paths: JobPaths) -> dict[str, Any]:
-    """The JSON object that a job's command printed last, lists left out; empty where none did."""
-    try:
-        with paths.log(_COMMAND, 0).open("rb") as log:
-            log.seek(0, 2)
-            log.seek(max(0, log.tell() - _LAST_BYTES))
-            lines = log.read().decode("utf-8", errors="replace").splitlines()
-    except OSError:
-        return {}
-    for start in range(len(lines) - 1, -1, -1):
-        if lines[start].startswith("{"):
-            try:
-                found, _ = json.JSONDecoder().raw_decode("\n".join(lines[start:]))
-            except ValueError:
-                continue  # still being written
-            return {key: value for key, value in found.items() if not isinstance(value, list)}
-    return {}
+def command_metrics(paths: JobPaths) -> dict[str, Any]:
+    """What a job's command ended with, lists left out; until then how far it is; empty before."""
+    found = read_json(paths.result) or read_json(paths.progress)
+    return {key: value for key, value in found.items() if not isinstance(value, list)}
 
 
 def _fit_for_a_folder(base: str) -> str:

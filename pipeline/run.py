@@ -13,7 +13,7 @@ from typing import Any
 from catalog.errors import InvalidInput, JobFailed, NotFound, UnknownName
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Job, now
-from pipeline.command_job import last_words
+from pipeline.command_job import command_metrics
 from pipeline.fan_out import validation_stages
 from pipeline.jobs.registry import backend
 from pipeline.jobs.request import JobPaths, Stage, read_json
@@ -199,7 +199,7 @@ def _metrics(kind: str, paths: JobPaths) -> dict[str, Any]:
         return read_json(paths.model / "metrics.json")
     if kind == "validate":
         return read_json(paths.report / "metrics.json")
-    return last_words(paths)
+    return command_metrics(paths)
 
 
 def _is_being_submitted(job: Job) -> bool:

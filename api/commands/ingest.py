@@ -1,6 +1,5 @@
 """framesift ingest, sample-data."""
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,16 @@ import typer
 from api.commands.common import open_workspace
 from api.places import chosen
 from api.places.long_work import listed_problems, scanned
-from api.terminal import JsonFlag, duration, emit_json, emit_table, progress_bar, size, stdout
+from api.terminal import (
+    JsonFlag,
+    duration,
+    emit_json,
+    emit_progress,
+    emit_table,
+    progress_bar,
+    size,
+    stdout,
+)
 from catalog.errors import InvalidInput, NotFound
 from catalog.records import Problem
 from ingest.partial import Part
@@ -221,7 +229,7 @@ def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
                 return
             last = time.monotonic()
             if as_json:
-                typer.echo(json.dumps(counts.to_json()), err=True)
+                emit_progress(counts.to_json())
                 return
             eta = counts.eta_s
             left = "" if eta is None else f", {duration(eta)} left"

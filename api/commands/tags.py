@@ -1,6 +1,5 @@
 """framesift tags list, add, set, extract, import, import-map, remove, families, drop."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from csv import reader as csv_lines
@@ -14,7 +13,7 @@ from api.commands.common import AtOption
 from api.places import tags as places
 from api.places.extractions import Wanted, extractions
 from api.places.tags import Map, NewTag, Table
-from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
+from api.terminal import JsonFlag, emit_json, emit_progress, emit_table, progress_bar, stdout
 from catalog.errors import StorageError
 from catalog.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES
 from ingest.import_options import LATITUDE, LONGITUDE, Key
@@ -129,7 +128,7 @@ def tags_extract(
         ends = counts.read == counts.to_read  # which is what a job's metrics show
         if as_json and (ends or time.monotonic() - told >= _JSON_EVERY_S):
             told = time.monotonic()
-            typer.echo(json.dumps({"family": family, **asdict(counts)}), err=True)
+            emit_progress({"family": family, **asdict(counts)})
 
     read, done = extractions().run(wanted, show), []
     while True:

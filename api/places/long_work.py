@@ -1,17 +1,12 @@
 """Long work of a server: jobs there, whose end is waited for here."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-
-from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client, Job
 
 Body = Mapping[str, Any]
-_COMMAND = "command-0"
 
 
 def staged(server: "Client", dataset: str, workers: int, show: Callable[[Body], None]) -> Body:
@@ -21,7 +16,7 @@ def staged(server: "Client", dataset: str, workers: int, show: Callable[[Body], 
         JobFailed: It could not be.
     """
     found = server.datasets.get(dataset)
-    return found.stage(workers=workers).wait(progress=show).metrics
+    return _document(found.stage(workers=workers), show)
 
 
 def scanned(server: "Client", source: str, full: bool, show: Callable[[Body], None]) -> Body:
@@ -30,7 +25,7 @@ def scanned(server: "Client", source: str, full: bool, show: Callable[[Body], No
     Raises:
         JobFailed: It could not be.
     """
-    return _printed(server.sources.get(source).scan(full=full).wait(progress=show))
+    return _document(server.sources.get(source).scan(full=full), show)
 
 
 def listed_problems(server: "Client", source: str) -> Body:
@@ -41,7 +36,7 @@ def listed_problems(server: "Client", source: str) -> Body:
     """
     wanted = {"source": source, "errors": True}
     begun = server.call("POST", "/v1/scans", wanted, creates=True)
-    return _printed(server.jobs.get(begun["name"]).wait(progress=False))
+    return _document(server.jobs.get(begun["name"]))
 
 
 def extracted(
@@ -53,7 +48,7 @@ def extracted(
         JobFailed: They could not be.
     """
     begun = server.call("POST", "/v1/extractions", wanted, creates=True)
-    found: list[Body] = _document(server.jobs.get(begun["name"]).wait(progress=show))
+    found: Sequence[Body] = _result(server.jobs.get(begun["name"]), show)
     return found
 
 
@@ -63,20 +58,13 @@ def policy_run(server: "Client", name: str) -> Body:
     Raises:
         JobFailed: The run failed.
     """
-    return _printed(server.policies.get(name).run().wait(progress=False))
+    return _document(server.policies.get(name).run())
 
 
-def _printed(job: "Job") -> Body:
-    found: dict[str, Any] = _document(job)
+def _document(job: "Job", show: Callable[[Body], None] | None = None) -> Body:
+    found: Body = _result(job, show)
     return found
 
 
-def _document(job: "Job") -> Any:
-    """The JSON document that the job's command printed; progress went before it."""
-    lines = job.logs(_COMMAND).splitlines()
-    # Inner lines of a document are indented.
-    for start in range(len(lines) - 1, -1, -1):
-        if lines[start].startswith(("{", "[")):
-            with suppress(ValueError):
-                return json.JSONDecoder().raw_decode("\n".join(lines[start:]))[0]
-    raise InvalidInput(f"job {job.name}: printed no JSON document; see its logs")
+def _result(job: "Job", show: Callable[[Body], None] | None = None) -> Any:
+    return job.wait(progress=show or False).result()

@@ -197,10 +197,15 @@ async def get_report(name: JobName, workspace: CurrentWorkspace) -> dict[str, An
 @router.get("/{name}/files/{path:path}", response_class=Response, responses=_FILE)
 async def get_file(
     name: JobName,
-    path: Annotated[str, InPath(description="Of the report.", examples=["report.html"])],
+    path: Annotated[str, InPath(description="Its name.", examples=["report.html"])],
     workspace: CurrentWorkspace,
 ) -> Response:
-    """A file of a validation's report: report.html, report.json, confusion_matrix.png."""
+    """A file that a job made.
+
+    Of a validation report.html, report.json, metrics.json, confusion_matrix.png and
+    frame_scores.parquet; of a training metrics.json and metrics.jsonl; of other jobs result.json,
+    the document that their command ended with.
+    """
     return await run_in_threadpool(lambda: report_file(_current(workspace, name), path).response())
 
 

@@ -68,6 +68,16 @@ class JobPaths:
         return self.folder / "status.json"
 
     @property
+    def result(self) -> Path:
+        """The JSON document that a command ended with (pipeline.command_job)."""
+        return self.folder / "result.json"
+
+    @property
+    def progress(self) -> Path:
+        """How far a command was when it last said so."""
+        return self.folder / "progress.json"
+
+    @property
     def cancel(self) -> Path:
         """There when somebody asked the job to end."""
         return self.folder / "cancel"

@@ -95,6 +95,8 @@ def test_a_scan_is_a_job_that_is_followed(served: tuple[httpx.Client, Workspace]
     seen = client.get(f"/v1/jobs/{job['name']}/events", headers={"Last-Event-ID": last_id})
     assert (seen.status_code, seen.content) == (204, b"")
     assert [id_ for id_, _ in events(client, job["name"], "another")] == [last_id]
+    result = client.get(f"/v1/jobs/{job['name']}/files/result.json").json()
+    assert result == last["metrics"] | {"problems": []}
     scan = client.get(f"/v1/scans/{last['metrics']['scan']}").json()
     assert (scan["source"], scan["state"], scan["counts"]["frames"]) == ("a2d2", "done", 24)
 

@@ -1,5 +1,6 @@
 """Commands of this program as jobs: real runners, real commands."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists
 from catalog.tables import Job
-from pipeline.command_job import last_words, submit_command
+from pipeline.command_job import command_metrics, submit_command
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.state import FINISHED
 from pipeline.run import cancel, refresh
@@ -32,7 +33,7 @@ def ended(workspace: Workspace, job: Job) -> Job:
     return refresh(workspace.records, job)
 
 
-def test_a_command_runs_as_a_job_and_its_last_document_is_kept(own_source: Workspace) -> None:
+def test_a_command_runs_as_a_job_and_what_it_ends_with_is_kept(own_source: Workspace) -> None:
     """A scan by another process: its counts are the metrics, its log has what it printed."""
     job = submitted(own_source, "scan", "scan-a2d2", "ingest", "a2d2", "--json")
     assert (job.kind, job.state, job.dataset_id) == ("scan", "pending", None)
@@ -72,22 +73,29 @@ def test_a_command_can_be_cancelled(workspace: Workspace, tmp_path: Path) -> Non
     assert ended(workspace, job).state == "cancelled"
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("", {}),
-        ('{"a": 1}\n{"a": 2}\n', {"a": 2}),
-        ('{"a": 1}\n{"a": ', {"a": 1}),
-        ('noise {\n{\n  "a": 1,\n  "b": [\n    {"c": 1}\n  ],\n  "d": {\n    "e": 2\n  }\n}\n',
-         {"a": 1, "d": {"e": 2}}),
-        ('{"a": 1}\nwarning: something\n', {"a": 1}),
-        ("[1]\n", {}),
-    ],
-)  # fmt: skip
-def test_last_words(tmp_path: Path, text: str, found: dict[str, object]) -> None:
-    """The last whole object, over one line or several, whatever stands around it."""
+def test_a_result_may_be_long(own_source: Workspace, tmp_path: Path) -> None:
+    """2,500 bad labels, more than any end of a log: metrics, and every problem in the result."""
+    scene = tmp_path / "source" / "camera_lidar_semantic" / "20260311_130314"
+    for kind in ("label", "camera"):
+        start = scene / kind / "cam_front_center" / f"20260311130314_{kind}_frontcenter_"
+        for number in range(2_500):
+            Path(f"{start}{900_000_000 + number}.png").write_bytes(b"no picture")
+    done = ended(own_source, submitted(own_source, "scan", "scan", "ingest", "a2d2", "--json"))
+    assert (done.state, done.error) == ("done", "")
+    assert done.metrics["scan"] == own_source.records.scans(limit=1)[0][0].id
+    assert done.metrics["bad_files"] == 2_500
+    result = json.loads(JobPaths(Path(done.paths["folder"])).result.read_text())
+    assert len(result.pop("problems")) >= 2_500
+    assert result == done.metrics
+
+
+def test_metrics_are_the_result_and_before_it_the_progress(tmp_path: Path) -> None:
+    """Lists are left out; a result that is a list leaves what was said last; half is nothing."""
     paths = JobPaths(tmp_path)
-    assert last_words(paths) == {}
-    paths.logs.mkdir()
-    paths.log("command", 0).write_text(text)
-    assert last_words(paths) == found
+    assert command_metrics(paths) == {}
+    paths.progress.write_text('{"read": 1}')
+    assert command_metrics(paths) == {"read": 1}
+    paths.result.write_text('[{"family": "bus"}]')
+    assert command_metrics(paths) == {"read": 1}
+    paths.result.write_text('{"scan": 3, "problems": [], "cut": {"a": 1}}')
+    assert command_metrics(paths) == {"scan": 3, "cut": {"a": 1}}
