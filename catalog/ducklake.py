@@ -114,6 +114,8 @@ class Lake:
             # A commit that another one got ahead of must fail: DuckLake would commit the same rows
             # once more, and an fkey that both replaced would be there twice.
             self.connection.execute("SET GLOBAL ducklake_max_retry_count = 0")
+            if isinstance(location.metadata, Path):
+                self._read_in_one_transaction()
             self._prepare_s3()
             self.sign_in()
             self._attach(read_only, at, attached_as)
@@ -149,6 +151,15 @@ class Lake:
     def close(self) -> None:
         """Close the connection; without COMMIT this rolls back."""
         close(self.connection)
+
+    def _read_in_one_transaction(self) -> None:
+        """Let scans of SQLite tables use the handle on which their transaction began.
+
+        With more threads than one each scan opens a handle of its own, which reads what is
+        committed by then and leaves rows beyond the transaction's last row id out. A reader beside
+        a commit so lost delete files, and replaced rows came back: docs/decisions/0022.
+        """
+        self.connection.execute("SET GLOBAL sqlite_disable_multithreaded_scans = true")
 
     def _prepare_s3(self) -> None:
         data = self.location.data

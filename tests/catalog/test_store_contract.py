@@ -4,7 +4,9 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from catalog import families
+from catalog.compaction import compact
 from catalog.ducklake import Lake
 from catalog.errors import (
     CatalogBusy,
@@ -30,6 +33,7 @@ from catalog.s3_prefix import S3Prefix
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tags import add_class_tags
 from tests.catalog.backends import BACKENDS, clone, new_location, open_at, variables
+from tests.catalog.replacing import FRAMES, fill, replace
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, file, frame, source_names
 from tests.ingest.s3_server import moto
 from tests.postgres_server import PASSWORD, postgres
@@ -91,6 +95,43 @@ def all_data(location: CatalogLocation) -> list[str]:
     if isinstance(location.data, S3Prefix):
         return sorted(key for key, _ in location.data.objects())
     return sorted(str(path) for path in location.data.rglob("*") if path.is_file())
+
+
+def test_a_reading_transaction_is_one_state(location: CatalogLocation) -> None:
+    """Commits that replace, delete and compact change no answer of a transaction that has begun.
+
+    With several threads: with one DuckDB reads SQLite's tables in another way.
+    """
+    counts = "SELECT count(*), count(DISTINCT fkey), sum(car) FROM lake.main.class_pixels"
+    fill(store := open_at(location))
+    replace(store, [1, 2])  # there is a delete file, which the next commits replace
+    reader = CatalogStore(location, threads=2)
+
+    def remove_some() -> None:
+        with store.writing("removed") as connection:
+            remove(connection, source_names(), ["f007", "f008"])
+
+    steps: list[Callable[[], object]] = [
+        partial(replace, store, [1, 3, 5]),
+        remove_some,
+        partial(replace, store, range(FRAMES)),
+        partial(compact, store, list, keep=timedelta(hours=1)),
+        partial(replace, store, [1, 3]),
+    ]
+    for step in steps:
+        with reader.reading() as cursor:
+            number = snapshot_of(cursor)
+            before = cursor.execute(counts).fetchone()
+            assert before is not None
+            step()
+            for _ in range(2):
+                assert cursor.execute(counts).fetchone() == before
+                files = cursor.execute("SELECT count(*) FROM metaocean").fetchone()
+                assert files == before[:1]
+                assert snapshot_of(cursor) == number
+        assert before[0] == before[1]
+    reader.close()
+    store.close()
 
 
 def test_made_once_and_opened_again(backend: str, tmp_path: Path) -> None:
