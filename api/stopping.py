@@ -1,6 +1,8 @@
 """Whether this server process is stopping, and until when it may finish what it accepted."""
 
+import signal
 import time
+from collections.abc import Sequence
 
 
 class Stopping:
@@ -24,3 +26,14 @@ class Stopping:
     def seconds_left(self) -> float:
         """How long what was accepted may still take [s]."""
         return max(0.0, self._by - time.monotonic())
+
+
+def end_of(signals: Sequence[int]) -> None:
+    """End the process as the first of these signals does; SIGTERM is an order that was carried out.
+
+    Docker, Kubernetes and systemd take another exit code than 0 after their SIGTERM for a failure.
+    """
+    for sig in signals[:1]:
+        if sig != signal.SIGTERM:
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)

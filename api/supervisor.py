@@ -17,6 +17,7 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 
 from api.log_setup import logging_to_stderr
+from api.stopping import end_of
 from api.worker import Beat, Serving, run_worker
 
 _LOG = logging.getLogger(__name__)
@@ -33,14 +34,13 @@ _START_S = 120.0
 
 
 def supervise(serving: Serving, listener: socket.socket) -> None:
-    """Have ``serving.workers`` processes serve on the socket until a signal ends this one."""
+    """Have ``serving.workers`` processes serve on the socket until a signal; ends as `end_of`."""
     with (
         tempfile.TemporaryDirectory(prefix="framesift-metrics-") as folder,
         logging_to_stderr(serving.log_format, serving.log_level),
     ):
         sig = _Workers(replace(serving, folder=folder), listener).run()
-    signal.signal(sig, signal.SIG_DFL)
-    signal.raise_signal(sig)
+    end_of([sig])
 
 
 @dataclass

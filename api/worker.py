@@ -20,7 +20,7 @@ from api.log_setup import LogFormat, LogLevel, logging_to_stderr
 from api.metrics_folder import count_together
 from api.settings import Settings
 from api.shared import Changes
-from api.stopping import Stopping
+from api.stopping import Stopping, end_of
 
 _HEAD_BYTES = 64 << 10
 """Of a request's head: a cursor of a page may have 20,000 characters."""
@@ -105,7 +105,7 @@ def _end_with(parent: BaseProcess) -> None:
 
 
 def serve_on(serving: Serving, listener: socket.socket, beat: Beat | None = None) -> None:
-    """Serve until a signal ends it, and the process with it.
+    """Serve until a signal ends it, and the process where that is not SIGTERM.
 
     Args:
         serving: What, and how.
@@ -148,7 +148,8 @@ def serve_on(serving: Serving, listener: socket.socket, beat: Beat | None = None
             ended_by.append(sig)
             # What is cut is cancelled, but for what writes: that is committed whole or not at all,
             # so it may be cut short.
-            _after(serving.drain_s + serving.shutdown_s + _GRACE_S, lambda: os._exit(128 + sig))
+            longest_s = serving.drain_s + serving.shutdown_s + _GRACE_S
+            _after(longest_s, lambda: os._exit(0 if sig == signal.SIGTERM else 128 + sig))
             if serving.drain_s:
                 _after(serving.drain_s, self._stop)
             else:
@@ -159,9 +160,7 @@ def serve_on(serving: Serving, listener: socket.socket, beat: Beat | None = None
 
     with logging_to_stderr(serving.log_format, serving.log_level):
         Server(config_of(serving, app, protocol_of(serving.settings))).run(sockets=[listener])
-    for sig in ended_by:
-        signal.signal(sig, signal.SIG_DFL)
-        signal.raise_signal(sig)
+    end_of(ended_by)
 
 
 def _limit_tls(loop: asyncio.AbstractEventLoop, handshake_s: float) -> None:

@@ -1,22 +1,43 @@
 """Where DuckDB puts what does not fit into memory: a folder per connection, closed to others.
 
 DuckDB's own choice is .tmp in the current folder, which need not be writable, and whose files have
-the same names in every process.
+the same names in every process. What a killed process spilled is cleared by the next one.
 """
 
+import atexit
 import os
 import tempfile
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from uuid import uuid4
 
+from catalog.own_folder import own_folder
+
 
 def new_spill_folder() -> str:
     """A folder that is not there yet: DuckDB makes it when needed, and removes it when closed."""
-    return str(_of_user() / uuid4().hex)
+    return str(_of_process(os.getpid()) / uuid4().hex)
 
 
 @cache
+def _of_process(pid: int) -> Path:
+    """This process's folder, gone at its end; one that is forked has one of its own."""
+    folder = _of_user() / "spilled"
+    kept = ExitStack()
+    try:
+        own = kept.enter_context(own_folder(folder))
+    except OSError:  # the disk is full: DuckDB says so when it spills
+        return folder
+
+    def end() -> None:
+        if os.getpid() == pid:  # a forked process ends without its parent's folder
+            kept.close()
+
+    atexit.register(end)
+    return own
+
+
 def _of_user() -> Path:
     """The user's folder in the system's temporary one, which nobody else can look into."""
     folder = Path(tempfile.gettempdir(), f"framesift-{os.getuid()}")

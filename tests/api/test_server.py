@@ -283,6 +283,7 @@ def test_sigterm_ends_an_idle_server_at_once(home: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=300)
         assert err == ""
+        assert process.returncode == 0
 
 
 def test_a_server_that_holds_the_snapshot_in_memory(home: Path, server: str) -> None:

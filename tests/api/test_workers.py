@@ -234,7 +234,7 @@ def test_sigterm_lets_a_running_query_finish(home: Path, workers: str) -> None:
         assert answers[0].status_code == 200, answers[0].text
         assert [list(row.values()) for row in answers[0].json()] == [[75**5 * 3]]
         process.wait(120)
-        assert process.returncode == -signal.SIGTERM
+        assert process.returncode == 0
 
 
 def refused(url: str) -> bool:
@@ -265,6 +265,7 @@ def test_a_query_that_does_not_finish_is_cut_at_the_limit(home: Path, workers: s
         assert asking.is_alive()
         process.send_signal(signal.SIGTERM)
         process.wait(300)
+        assert process.returncode == 0
         asking.join(300)
         assert not asking.is_alive()
 

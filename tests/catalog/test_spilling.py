@@ -40,7 +40,7 @@ def test_two_processes_spill_at_once(tmp_path: Path, folder: Path) -> None:
     assert list(here.iterdir()) == []
     (of_user,) = (tmp_path / "temporary").iterdir()
     assert of_user.stat().st_mode & 0o777 == 0o700
-    assert list(of_user.iterdir()) == []
+    assert [path.name for path in of_user.rglob("*")] == ["spilled", "lock"]
 
 
 def test_a_name_that_somebody_took(tmp_path: Path) -> None:
@@ -62,10 +62,47 @@ def test_a_name_that_somebody_took(tmp_path: Path) -> None:
             cwd=REPOSITORY, env={**os.environ, "TMPDIR": str(place)},
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        parent = Path(run.stdout.strip()).parent
+        parent = Path(run.stdout.strip()).parents[2]
         assert parent != name
         assert parent.parent == place
         assert parent.stat().st_mode & 0o777 == 0o700
+
+
+_HOLDS = """
+import sys
+from pathlib import Path
+from catalog.spill_folder import new_spill_folder
+folder = Path(new_spill_folder())
+folder.mkdir()
+(folder / "spilled").touch()
+print(folder, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_spilled_is_cleared_by_the_next(tmp_path: Path) -> None:
+    """What a running one spilled stays, and nothing is left of one that ends."""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", _HOLDS],
+            cwd=REPOSITORY, env={**os.environ, "TMPDIR": str(tmp_path)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    killed, running = started
+    places = [Path(process.stdout.readline().strip()) for process in started if process.stdout]
+    killed.kill()
+    killed.communicate()
+    assert [(place / "spilled").exists() for place in places] == [True, True]
+    subprocess.run(
+        [sys.executable, "-c", _HOLDS],
+        cwd=REPOSITORY, env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    assert [(place / "spilled").exists() for place in places] == [False, True]
+    running.communicate()
+    assert [path.name for path in tmp_path.rglob("*")][1:] == ["spilled", "lock"]
 
 
 _TOO_LITTLE = """
