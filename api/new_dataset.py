@@ -15,6 +15,7 @@ from pipeline.manifest import Manifest
 from pipeline.naming import naming
 from pipeline.split import parse_split
 from query.describe import Description, describe
+from query.file_versions import with_versions
 from query.select_frames import select_frames
 from query.selection import Question, Selection
 from query.sets.apart import DRIVE, KeepAway
@@ -146,6 +147,7 @@ def save_selection(
     division = _division(wanted)
     with catalog.reading(selection.snapshot) as cursor:
         selection = with_columns(cursor, selection, _columns(division))
+        selection = with_versions(cursor, selection, workspace.settings.query_timeout_s)
     origin = origin or Origin(seed=wanted.seed)
     with naming(catalog, selection.snapshot, wanted.name):
         made = create_dataset(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.errors import InvalidInput, StorageError
@@ -34,9 +35,10 @@ def export_table(manifest: Manifest, tags: Sequence[str]) -> pa.Table:
             for name in _COLUMNS
         }
     )  # fmt: skip
-    flat = manifest.frames["class_pixels"].combine_chunks().flatten()
+    pixels = manifest.frames["class_pixels"].combine_chunks()
     for place, tag in enumerate(tags):
-        table = table.append_column(tag, flat[place :: len(tags)] if len(flat) else flat)
+        of_class = pc.list_element(pixels, place) if len(pixels) > pixels.null_count else None
+        table = table.append_column(tag, of_class or pa.nulls(len(pixels), pa.int32()))
     return table
 
 
@@ -63,7 +65,7 @@ def export_text(
         part = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
         if format_ == "files":
             paths = zip(part.image_paths(), part.label_paths(), strict=True)
-            lines = ("\t".join(pair) if with_labels else pair[0] for pair in paths)
+            lines = (f"{image}\t{label or ''}" if with_labels else image for image, label in paths)
             yield "".join(f"{line}\n" for line in lines)
             continue
         rows = export_table(part, tags).to_pylist()
@@ -144,12 +146,16 @@ def fiftyone_samples(manifest: Manifest, tags: Sequence[str]) -> Iterator[dict[s
             yield {
                 "filepath": row["image"],
                 "tags": [row["split"]],
-                "ground_truth": {"_cls": "Segmentation", "tags": [], "mask_path": row["label"]},
+                **({"ground_truth": _segmentation(row["label"])} if row["label"] else {}),
                 "fkey": row["fkey"],
                 "scene": row["scene"],
                 "camera": row["camera"],
                 **{tag: row[tag] for tag in tags},
             }
+
+
+def _segmentation(label: str) -> dict[str, Any]:
+    return {"_cls": "Segmentation", "tags": [], "mask_path": label}
 
 
 def _write_fiftyone(manifest: Manifest, tags: Sequence[str], folder: Path) -> None:

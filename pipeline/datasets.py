@@ -5,9 +5,8 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -22,7 +21,9 @@ from catalog.errors import InvalidInput, NotFound
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Source
 from pipeline.division import Division, divide
-from pipeline.manifest import FRAMES_SCHEMA, Manifest, ManifestHeader
+from pipeline.manifest import Manifest, ManifestHeader
+from pipeline.manifest_rows import FRAMES_SCHEMA
+from query.file_versions import IMAGE_VERSION, LABEL_VERSION
 from query.sampling import hashes_of
 from query.selection import Selection
 from query.sets.strata import Codes
@@ -56,15 +57,36 @@ class Places:
 
     Attributes:
         roots: Folder or URI of each.
+        datasources: "cluster:datasource" of each.
         within: Folder that it must lie below, as pipeline.manifest.ManifestHeader has it.
     """
 
     roots: Mapping[str, str]
+    datasources: Mapping[str, str]
     within: Mapping[str, str]
+
+    @classmethod
+    def of(cls, sources: Iterable[Source]) -> "Places":
+        """Those of recorded sources, as they lie now."""
+        found = list(sources)
+        return cls(
+            {source.name: _root(source) for source in found},
+            {source.name: f"{source.cluster}:{source.datasource}" for source in found},
+            {source.name: str(source.options.get("within", "")) for source in found},
+        )
+
+    @classmethod
+    def in_header(cls, header: ManifestHeader) -> "Places":
+        """Those that a manifest names."""
+        return cls(header.roots, header.datasources, header.within)
 
     def and_of(self, later: "Places") -> "Places":
         """Those of both; where both have a source, as it lies later."""
-        return Places({**self.roots, **later.roots}, {**self.within, **later.within})
+        return Places(
+            {**self.roots, **later.roots},
+            {**self.datasources, **later.datasources},
+            {**self.within, **later.within},
+        )
 
 
 @dataclass(frozen=True)
@@ -106,7 +128,7 @@ def create_dataset(
         records: The records.
         folder: Where manifests lie; the dataset's is ``folder/name/vN``.
         name: Letters, digits, dots, dashes and underscores; see `name_of_new`.
-        selection: The frames, with the division's columns.
+        selection: The frames, with the division's columns and their files' versions.
         division: How to divide them; one split "all" when None.
         origin: How they were come by, where it was not the question alone.
 
@@ -161,10 +183,7 @@ def rows_of(
     _refuse_labels_alone(name, selection)
     sources = _sources_of(selection, records)
     class_list, classes = _classes(sources, selection, records)
-    places = Places(
-        {source.name: _root(source) for source in sources.values()},
-        {source.name: str(source.options.get("within", "")) for source in sources.values()},
-    )
+    places = Places.of(sources.values())
     return _rows(selection, splits, sources), class_list, classes, places
 
 
@@ -199,13 +218,13 @@ def save_content(
         StorageError: The manifest cannot be written.
     """
     rows = content.rows
-    content_id = _content_id(content.question, content.snapshot, rows)
+    own_id = content_id(content.question, content.snapshot, rows)
     parents = [{"name": f"{p.name}@{p.version}", "id": p.content_id} for p in origin.parents]
     matrix = class_matrix(rows, len(content.tags))
     with records.session() as session:
         newest = session.scalar(select(func.max(Dataset.version)).where(Dataset.name == name)) or 0
         same = session.scalar(
-            select(Dataset).where(Dataset.name == name, Dataset.content_id == content_id)
+            select(Dataset).where(Dataset.name == name, Dataset.content_id == own_id)
         )
         if same is not None:
             return same
@@ -214,13 +233,14 @@ def save_content(
         header = ManifestHeader(
             name=name,
             version=newest + 1,
-            id=content_id,
+            id=own_id,
             question=content.question,
             snapshot=content.snapshot,
             class_list=content.class_list,
             classes=content.classes,
             splits={split: held[split] for split in content.splits},
             roots=content.places.roots,
+            datasources=content.places.datasources,
             within=content.places.within,
             seed=origin.seed,
             parents=tuple(parents),
@@ -232,7 +252,7 @@ def save_content(
         dataset = Dataset(
             name=name,
             version=newest + 1,
-            content_id=content_id,
+            content_id=own_id,
             question=content.question,
             snapshot=content.snapshot,
             frames=rows.num_rows,
@@ -250,9 +270,11 @@ def save_content(
 
 
 def class_matrix(rows: pa.Table, classes: int) -> npt.NDArray[np.int64]:
-    """Pixels of each class (columns) in each of a manifest's rows."""
-    flat = rows["class_pixels"].combine_chunks().flatten()
-    return np.asarray(flat).astype(np.int64).reshape(rows.num_rows, classes)
+    """Pixels of each class (columns) in each of a manifest's rows, 0 where it has no label."""
+    pixels = rows["class_pixels"].combine_chunks()
+    found = np.zeros((rows.num_rows, classes), np.int64)
+    found[np.asarray(pixels.is_valid())] = np.asarray(pixels.flatten()).reshape(-1, classes)
+    return found
 
 
 def _sides(selection: Selection, division: Division) -> tuple[Codes, dict[str, Any]]:
@@ -293,18 +315,27 @@ def _rows(
     pixels = [np.asarray(frames[tag].fill_null(0)).astype(np.int32) for tag in selection.classes]
     ends = np.arange(len(selection) + 1, dtype=np.int32) * len(pixels)
     per_frame = np.array(pixels, np.int32).reshape(len(pixels), -1).T.ravel()
+    of_each = pa.ListArray.from_arrays(pa.array(ends), pa.array(per_frame))
+    names = pa.array([sources[pair].name for pair in pairs])
+    labelled = frames["label_file"].is_valid().combine_chunks()
+    none = pa.nulls(len(selection), pa.string())
     return pa.table(
         {
             "fkey": frames["fkey"],
             "split": splits,
             "scene": frames["scene"],
             "camera": frames["camera"],
-            "source": [sources[pair].name for pair in pairs],
+            "image_source": names,
             "image": frames["image_file"],
-            "label": frames["label_file"],
             "image_size": frames["image_size"],
+            IMAGE_VERSION: frames[IMAGE_VERSION],
+            "image_digest": none,
+            "label_source": pc.if_else(labelled, names, None),
+            "label": frames["label_file"],
             "label_size": frames["label_size"],
-            "class_pixels": pa.ListArray.from_arrays(pa.array(ends), pa.array(per_frame)),
+            LABEL_VERSION: frames[LABEL_VERSION],
+            "label_digest": none,
+            "class_pixels": pc.if_else(labelled, of_each, None),
         },
         schema=FRAMES_SCHEMA,
     )
@@ -331,11 +362,13 @@ def _root(source: Source) -> str:
     return unquote(parts.path) if parts.scheme == "file" else source.uri
 
 
-def _content_id(question: Mapping[str, object], snapshot: int, rows: pa.Table) -> str:
-    """Hash of what the dataset is: the question, the snapshot, the program, the frames."""
+def content_id(question: Mapping[str, object], snapshot: int, rows: pa.Table) -> str:
+    """Hash of what a dataset is: the question, the snapshot, the frames, their files' versions."""
     digest = hashlib.sha256()
-    program = installed_version("framesift")
-    digest.update(json.dumps([question, snapshot, program], sort_keys=True).encode())
-    for fkey, split in zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True):
-        digest.update(f"\n{split} {fkey}".encode())
+    digest.update(json.dumps([question, snapshot], sort_keys=True).encode())
+    for values in zip(*(rows[name].to_pylist() for name in _IDENTIFYING), strict=True):
+        digest.update(json.dumps(values).encode())
     return digest.hexdigest()
+
+
+_IDENTIFYING = ("split", "fkey", "image_version", "label", "label_version")

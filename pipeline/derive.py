@@ -17,9 +17,11 @@ from catalog.tables import Dataset
 from pipeline.datasets import Content, Origin, Places, class_matrix, rows_of, save_content
 from pipeline.division import Division, divide, leakage
 from pipeline.keep_away import frame_numbers, keep_away_from_rows
-from pipeline.manifest import FRAMES_SCHEMA, Manifest, ManifestHeader
+from pipeline.manifest import Manifest
+from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.naming import naming
 from query.candidates import Candidates, columns_of
+from query.file_versions import with_versions
 from query.frames_relation import FKEY_HASH, FramesRelation, frames_relation
 from query.sampling import Hashes, hashes_of
 from query.select_frames import frames_of
@@ -77,7 +79,7 @@ def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: s
         tags=tags,
         classes=manifest.header.classes,
         class_list=manifest.header.class_list,
-        places=_places(manifest.header),
+        places=Places.in_header(manifest.header),
     )
     # How the frames were chosen stays true; how they were divided does not.
     chosen = {k: v for k, v in dataset.report.items() if k not in ("leakage", "split_strata")}
@@ -205,7 +207,8 @@ def extend_dataset(
         rows, classes = frames_of(
             cursor, hashes[free][found.positions], stores.class_names, stores.timeout_s
         )
-    added = Selection(Question(snapshot=snapshot), snapshot, rows, classes)
+        chosen = Selection(Question(snapshot=snapshot), snapshot, rows, classes)
+        added = with_versions(cursor, chosen, stores.timeout_s)
     content = _grown_content(stores, dataset, manifest, added, split, gap)
     splits = np.asarray(content.rows["split"].dictionary_encode().combine_chunks().indices)
     times = content.rows.append_column("frame_number", frame_numbers(content.rows))
@@ -327,12 +330,8 @@ def _grown_content(
         tags=added.classes,
         classes=classes,
         class_list=class_list,
-        places=_places(header).and_of(places),
+        places=Places.in_header(header).and_of(places),
     )
-
-
-def _places(header: ManifestHeader) -> Places:
-    return Places(header.roots, header.within)
 
 
 def _with_classes(rows: pa.Table, old: Sequence[str], new: Sequence[str]) -> pa.Table:
@@ -346,5 +345,7 @@ def _with_classes(rows: pa.Table, old: Sequence[str], new: Sequence[str]) -> pa.
             made[:, list(new).index(tag)] = matrix[:, place]
     ends = np.arange(rows.num_rows + 1, dtype=np.int32) * len(new)
     pixels = pa.ListArray.from_arrays(pa.array(ends), pa.array(made.ravel()))
+    labelled = rows["class_pixels"].is_valid().combine_chunks()
     place = rows.column_names.index("class_pixels")
-    return rows.set_column(place, "class_pixels", pixels).cast(FRAMES_SCHEMA)
+    made_of = pc.if_else(labelled, pixels, None)
+    return rows.set_column(place, "class_pixels", made_of).cast(FRAMES_SCHEMA)

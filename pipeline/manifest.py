@@ -5,16 +5,17 @@ A manifest is a folder with two files:
     manifest.json     the header: what the dataset is, its classes, where its sources lie
     frames.parquet    one row per frame, in the dataset's order (schema: FRAMES_SCHEMA)
 
-Staging changes where the files lie, not which they are: a staged manifest has the same Parquet
-file beside a header whose ``roots`` name the cache. This module is a leaf: a training node needs
-pyarrow for it and nothing else of Framesift.
+Staging changes where the files lie, not which they are: a staged manifest has the same rows beside
+a header whose ``roots`` name the cache. A root that is a relative path is relative to the
+manifest's folder, so that a cache may be moved, or mounted elsewhere, as a whole. This module is a
+leaf: a training node needs pyarrow for it and nothing else of Framesift.
 """
 
 import hashlib
 import json
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,29 +25,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
+from pipeline.file_version import kept_key
+from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA, datasources_of, of_today
 
 HEADER_FILE = "manifest.json"
 FRAMES_FILE = "frames.parquet"
-FORMAT = 3
-"""2 has seed, parents and report, which 1 lacks; 3 has within."""
 
-FRAMES_SCHEMA = pa.schema(
-    [
-        pa.field("fkey", pa.string(), nullable=False),
-        pa.field("split", pa.string(), nullable=False),
-        pa.field("scene", pa.string(), nullable=False),
-        pa.field("camera", pa.string(), nullable=False),
-        # Name of the source, a key of the header's roots; the keys below are relative to it.
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("image", pa.string(), nullable=False),
-        pa.field("label", pa.string(), nullable=False),
-        # Sizes [bytes] as catalogued, so that a copy can be checked.
-        pa.field("image_size", pa.int64(), nullable=False),
-        pa.field("label_size", pa.int64(), nullable=False),
-        # Pixels per class, in the header's class order.
-        pa.field("class_pixels", pa.list_(pa.int32()), nullable=False),
-    ]
-)
+SAYS_VERSIONS = 4
+"""The first format that says which version of a file is meant."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +48,8 @@ class ManifestHeader:
         class_list: The sources' class list, "#rrggbb" -> name.
         classes: Class names; a class id is a position in this list.
         splits: Frames per split, in the dataset's order of splits.
-        roots: Folder (or URI) of each source.
+        roots: Folder (or URI) of each source; a relative one is relative to the manifest's folder.
+        datasources: "cluster:datasource" of each, which begins the fkeys of its files.
         within: Folder that each of those must lie below, links followed; empty or missing for
             anywhere. What may be read in its place is nobody's choice who can put a link there.
         frames_sha256: Digest of frames.parquet, which belongs to this header.
@@ -70,6 +57,7 @@ class ManifestHeader:
         seed: Decided between frames that fitted equally.
         parents: The datasets that it was made from, "name@version" and id of each.
         report: What was achieved of what was wanted, and how the splits are kept apart.
+        format: Of the files that it was read from.
     """
 
     name: str
@@ -81,6 +69,7 @@ class ManifestHeader:
     classes: tuple[str, ...]
     splits: Mapping[str, int]
     roots: Mapping[str, str]
+    datasources: Mapping[str, str] = field(default_factory=dict)
     within: Mapping[str, str] = field(default_factory=dict)
     frames_sha256: str = ""
     staged: bool = False
@@ -88,6 +77,36 @@ class ManifestHeader:
     parents: tuple[Mapping[str, str], ...] = ()
     report: Mapping[str, Any] = field(default_factory=dict)
     format: int = field(default=FORMAT)
+
+
+_DETAILS = ("size", "version", "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameFile:
+    """One file of a frame, and where it lies.
+
+    Attributes:
+        source: Name of its source.
+        root: Folder or URI of that source, or its folder in a cache.
+        key: Its path below it.
+        size: As catalogued [bytes].
+        version: Which version it must be (pipeline.file_version); None where that is not known, or
+            where its name in a cache says it.
+        digest: Of its content, "sha256:<hex>"; None where it is not known.
+    """
+
+    source: str
+    root: str
+    key: str
+    size: int
+    version: str | None
+    digest: str | None
+
+    @property
+    def path(self) -> str:
+        """Where it lies."""
+        return f"{self.root}/{self.key}"
 
 
 @dataclass(frozen=True)
@@ -131,22 +150,55 @@ class Manifest:
         rows = pa.array(range(index, len(self), of), type=pa.int64())
         return replace(self, frames=self.frames.take(rows))
 
+    def unlabelled(self) -> int:
+        """How many of the frames have no label."""
+        return int(self.frames["label"].null_count)
+
+    def need_labels(self) -> "Manifest":
+        """Itself, where every frame has a label, as training and validation need.
+
+        Raises:
+            InvalidInput: Some have none.
+        """
+        if without := self.unlabelled():
+            splits = ", ".join(pc.unique(self.frames["split"]).to_pylist())
+            raise InvalidInput(
+                f"dataset {self.header.name}@{self.header.version}: {without:,} of the "
+                f"{len(self):,} frames of {splits} have no label, which training and validation "
+                "need; make a dataset of labelled frames: framesift dataset create NAME "
+                '--where "label_file IS NOT NULL"'
+            )
+        return self
+
     def image_paths(self) -> list[str]:
         """Path of each frame's camera image, in order."""
-        return self._paths("image")
+        return [file.path for file in self.images()]
 
-    def label_paths(self) -> list[str]:
-        """Path of each frame's label image, in order."""
-        return self._paths("label")
+    def label_paths(self) -> list[str | None]:
+        """Path of each frame's label image, in order; None where it has none."""
+        return [file.path if file else None for file in self.labels()]
 
-    def places(self, kind: str) -> list[tuple[str, str]]:
-        """Of each frame's ``image`` or ``label``, in order: its source's root, and its key."""
-        roots = self.header.roots
-        keys, sources = self.frames[kind].to_pylist(), self.frames["source"].to_pylist()
-        return [(roots[source], key) for source, key in zip(sources, keys, strict=True)]
+    def images(self) -> list[FrameFile]:
+        """Each frame's camera image, in order."""
+        return [file for file in self._files("image") if file]
 
-    def _paths(self, column: str) -> list[str]:
-        return [f"{root}/{key}" for root, key in self.places(column)]
+    def labels(self) -> list[FrameFile | None]:
+        """Each frame's label image, in order; None where it has none."""
+        return list(self._files("label"))
+
+    def _files(self, kind: str) -> Iterator[FrameFile | None]:
+        header, columns = self.header, (f"{kind}_source", kind, *(f"{kind}_{n}" for n in _DETAILS))
+        of_frames = zip(*(self.frames[name].to_pylist() for name in columns), strict=True)
+        for source, key, size, version, digest in of_frames:
+            if key is None:
+                yield None
+                continue
+            # Staged by an earlier release, no copy says which version it is of.
+            kept = header.staged and version is not None
+            place = kept_key(key, size, version) if kept else key
+            yield FrameFile(
+                source, header.roots[source], place, size, None if kept else version, digest
+            )
 
     def write(self, folder: Path) -> "Manifest":
         """Write both files into ``folder``, the header last, each aside and then renamed.
@@ -202,8 +254,11 @@ class Manifest:
             header = ManifestHeader(**(data | tuples))
             if _sha256(frames_file) != header.frames_sha256:
                 raise BadFile("does not belong to the manifest.json beside it", str(frames_file))
-            table = pq.read_table(frames_file).cast(FRAMES_SCHEMA)
+            table = of_today(pq.read_table(frames_file), header.format)
             _check_together(header, table, folder)
+            roots = {name: _root(place, folder) for name, place in header.roots.items()}
+            datasources = header.datasources or datasources_of(table)
+            header = replace(header, roots=roots, datasources=datasources)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise BadFile(
                 "no such file; expected a manifest folder as 'framesift dataset create' "
@@ -224,10 +279,21 @@ class Manifest:
 
 def _check_together(header: ManifestHeader, table: pa.Table, folder: Path) -> None:
     """Refuse a header that does not know its rows' sources or splits."""
-    for column, known in (("source", header.roots), ("split", header.splits)):
+    for column, kind, known in (
+        ("image_source", "source", header.roots),
+        ("label_source", "source", header.roots),
+        ("split", "split", header.splits),
+    ):
         for name in pc.unique(table[column]).to_pylist():
-            if name not in known:
-                raise BadFile(f"manifest is damaged: it has no {column} '{name}'", str(folder))
+            if name is not None and name not in known:
+                raise BadFile(f"manifest is damaged: it has no {kind} '{name}'", str(folder))
+
+
+def _root(place: str, folder: Path) -> str:
+    """A source's folder or URI; a relative path is one beside the manifest."""
+    if "://" in place or Path(place).is_absolute():
+        return place
+    return os.path.normpath(folder.absolute() / place)
 
 
 def _to_disk(path: Path) -> None:

@@ -48,7 +48,7 @@ def submit_training(
     _need("tensorflow", *(["horovod"] if settings.workers > 1 else []))
     _check_settings(settings)
     manifest = newest_manifest(records, dataset)
-    Manifest.read(manifest).split(settings.split)
+    Manifest.read(manifest).split(settings.split).need_labels()
 
     def plan(paths: JobPaths) -> Plan:
         shown = {"model_dir": str(paths.model), "manifest": str(manifest)}
@@ -111,7 +111,7 @@ def submit_validation(
         raise InvalidInput("workers and batch size must each be at least 1")
     model_dir = _model_dir(records, model)
     manifest = newest_manifest(records, dataset)
-    Manifest.read(manifest).split(split)
+    Manifest.read(manifest).split(split).need_labels()
     evaluate = [*_training_program(), "--manifest", str(manifest), "--model_dir", str(model_dir)]
     evaluate += ["--exec_mode", "evaluate", "--split", split, "--batch_size", str(batch_size)]
     evaluate += ["--threads", "1", "--results_dir"]

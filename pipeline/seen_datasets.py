@@ -128,17 +128,18 @@ class SeenDatasets:
             whole = Manifest.read(Path(dataset.manifest))
         except (BadFile, StorageError) as error:
             raise _Unreadable(str(error)) from error
-        rows = self._seen_rows(whole.frames, snapshot)
+        rows = self._seen_rows(whole.frames, whole.header.datasources, snapshot)
         if not rows.num_rows:
             return None
         self._forget_old()
         # Another process may write the same at the same time.
         return _described(_part(whole, rows).write(place), tags)
 
-    def _seen_rows(self, rows: pa.Table, snapshot: int) -> pa.Table:
-        images, labels = rows["fkey"], _label_fkeys(rows)
-        seen = self._seen_files(pa.chunked_array([*images.chunks, labels]), snapshot)
-        both = pc.and_(pc.is_in(images, value_set=seen), pc.is_in(labels, value_set=seen))
+    def _seen_rows(self, rows: pa.Table, datasources: Mapping[str, str], snapshot: int) -> pa.Table:
+        images, labels = rows["fkey"], _label_fkeys(rows, datasources)
+        seen = self._seen_files(pa.chunked_array([*images.chunks, labels.drop_null()]), snapshot)
+        label_is_seen = pc.or_(labels.is_null(), pc.is_in(labels, value_set=seen))
+        both = pc.and_(pc.is_in(images, value_set=seen), label_is_seen)
         return rows.filter(both)
 
     def _seen_files(self, wanted: pa.ChunkedArray, at: int) -> pa.ChunkedArray:
@@ -159,11 +160,11 @@ class SeenDatasets:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _label_fkeys(rows: pa.Table) -> pa.Array:
-    """The fkey of each frame's label, which lies in the same source as its image."""
-    columns = (rows[name].to_pylist() for name in ("fkey", "image", "label"))
+def _label_fkeys(rows: pa.Table, datasources: Mapping[str, str]) -> pa.Array:
+    """The fkey of each frame's label; null where it has none."""
+    pairs = zip(rows["label_source"].to_pylist(), rows["label"].to_pylist(), strict=True)
     return pa.array(
-        [fkey.removesuffix(image) + label for fkey, image, label in zip(*columns, strict=True)],
+        [None if label is None else f"{datasources[source]}:{label}" for source, label in pairs],
         pa.string(),
     )
 
@@ -172,7 +173,11 @@ def _part(whole: Manifest, rows: pa.Table) -> Manifest:
     """A manifest of some of the frames, which tells of no other, nor of how they were chosen."""
     header = whole.header
     held = Counter(rows["split"].to_pylist())
-    sources = set(pc.unique(rows["source"]).to_pylist())
+    sources = {
+        name
+        for kind in ("image", "label")
+        for name in pc.unique(rows[f"{kind}_source"]).to_pylist()
+    }
     digest = hashlib.sha256(f"{header.name}@{header.version} {header.snapshot}".encode())
     for fkey, split in zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True):
         digest.update(f"\n{split} {fkey}".encode())
@@ -182,6 +187,7 @@ def _part(whole: Manifest, rows: pa.Table) -> Manifest:
         question={},
         splits={split: held[split] for split in header.splits if held[split]},
         roots={name: root for name, root in header.roots.items() if name in sources},
+        datasources={n: names for n, names in header.datasources.items() if n in sources},
         within={name: place for name, place in header.within.items() if name in sources},
         seed=0,
         parents=(),

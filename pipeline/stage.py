@@ -1,5 +1,6 @@
 """Stage a dataset: plan, copy, write the staged manifest, keep the record."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from sqlalchemy import select
 from catalog.errors import FramesiftError
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Staging
-from pipeline.manifest import Manifest
+from pipeline.manifest import SAYS_VERSIONS, Manifest
 from pipeline.staging.copy import Progress, copy_files
 from pipeline.staging.plan import check_space, plan_staging
 
@@ -36,11 +37,12 @@ def stage_dataset(
     plan = plan_staging(manifest, cache, {**manifest.header.within, **within})
     check_space(plan, cache)
     copy_files(plan, cache, workers, progress)
-    staged = replace(manifest.header, roots=plan.roots, within={}, staged=True)
     # The id as well: two homes may share a cache, each with a dataset of that name.
     name = f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
     place = cache / ".manifests" / name
-    Manifest(staged, manifest.frames).write(place)
+    roots = {source: os.path.relpath(root, place) for source, root in plan.roots.items()}
+    staged = replace(manifest.header, roots=roots, within={}, staged=True)
+    Manifest(staged, plan.rows).write(place)
     staging = Staging(
         dataset_id=dataset.id,
         state="done",
@@ -72,6 +74,8 @@ def newest_manifest(records: RecordStore, dataset: Dataset) -> Path:
 
 def _is_of(manifest: Path, dataset: Dataset) -> bool:
     try:
-        return Manifest.read(manifest).header.id == dataset.content_id
+        header = Manifest.read(manifest).header
     except FramesiftError:
         return False
+    # What an earlier release staged may be of another version than the dataset's.
+    return header.id == dataset.content_id and header.format >= SAYS_VERSIONS

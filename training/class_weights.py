@@ -12,7 +12,7 @@ WEIGHT_RANGE = (0.25, 8.0)
 def catalogued_pixels(frames: Manifest) -> npt.NDArray[np.int64]:
     """(n_classes,) int64 pixels per class over all frames, as the manifest counts them."""
     total = np.zeros(len(frames.header.classes), dtype=np.int64)
-    for counts in frames.frames["class_pixels"].to_pylist():
+    for counts in frames.frames["class_pixels"].drop_null().to_pylist():
         total[: len(counts)] += np.asarray(counts[: len(total)], dtype=np.int64)
     return total
 

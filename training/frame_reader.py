@@ -1,5 +1,6 @@
 """Frames of a manifest as small arrays, each PNG decoded once while memory lasts."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from catalog.beneath import open_beneath, real_place
 from catalog.errors import BadFile, FramesiftError
 from ingest.label_image import decode_label, open_png
 from ingest.palette import Palette
-from pipeline.manifest import Manifest
+from pipeline.file_version import fits, shown, version_of
+from pipeline.manifest import FrameFile, Manifest
 
 UInt8 = npt.NDArray[np.uint8]
 
@@ -55,11 +57,11 @@ class FrameReader:
         within = frames.header.within
         # Asked once, and every file that is opened is held to it.
         self._real = {
-            root: real_place(Path(root), within.get(source, ""))
+            source: real_place(Path(root), within.get(source, ""))
             for source, root in frames.header.roots.items()
         }
-        self._images = frames.places("image")
-        self._labels = frames.places("label")
+        self._images = frames.images()
+        self._labels = frames.labels()
         self._palette = palette
         self._size = (height_px, width_px)
         self._kept: dict[int, tuple[UInt8, UInt8]] = {}
@@ -71,11 +73,11 @@ class FrameReader:
         Raises:
             BadFile: It is missing, or cannot be decoded.
         """
-        place = self._images[row]
+        file = self._images[row]
         try:
-            picture = open_png(self._read(*place))
+            picture = open_png(self._read(file))
         except BadFile as error:
-            raise _naming(error, *place) from error
+            raise _naming(error, file) from error
         height_px, width_px = self._size
         small = picture.resize((width_px, height_px), Image.Resampling.BOX)
         return np.asarray(small), (picture.height, picture.width)
@@ -84,19 +86,22 @@ class FrameReader:
         """A frame with its label at full size.
 
         Raises:
-            BadFile: A file is missing or cannot be decoded, or image and label differ in size.
+            BadFile: A file is missing or cannot be decoded, image and label differ in size, or the
+                frame has no label.
         """
         image, (height_px, width_px) = self.image(row)
-        place = self._labels[row]
+        file = self._labels[row]
+        if file is None:
+            raise BadFile("the frame has no label", self._images[row].path)
         try:
-            label = decode_label(self._read(*place), self._palette)
+            label = decode_label(self._read(file), self._palette)
         except BadFile as error:
-            raise _naming(error, *place) from error
+            raise _naming(error, file) from error
         if label.shape != (height_px, width_px):
             raise BadFile(
                 f"label has {label.shape[1]}x{label.shape[0]} pixels, but its image "
-                f"{'/'.join(self._images[row])} has {width_px}x{height_px}",
-                "/".join(place),
+                f"{self._images[row].path} has {width_px}x{height_px}",
+                file.path,
             )
         return Frame(image, label)
 
@@ -125,13 +130,22 @@ class FrameReader:
             self._kept[row] = pair
         return pair
 
-    def _read(self, root: str, key: str) -> bytes:
+    def _read(self, file: FrameFile) -> bytes:
         try:
-            with open_beneath(self._real[root], key) as file:
-                return file.read()
+            with open_beneath(self._real[file.source], file.key) as opened:
+                status = os.fstat(opened.fileno())
+                if file.version is not None and not fits(status, file.size, file.version):
+                    raise BadFile(
+                        "has changed since the dataset was made: it has "
+                        f"{shown(status.st_size, version_of(status))}; the dataset's has "
+                        f"{shown(file.size, file.version)}. Put that one back, or make a dataset "
+                        "of what is there now: framesift ingest, then framesift dataset create",
+                        file.path,
+                    )
+                return opened.read()
         except OSError as error:
             reason = error.strerror or "cannot be read"
-            raise BadFile(f"{reason}; stage the dataset again", f"{root}/{key}") from error
+            raise BadFile(f"{reason}; stage the dataset again", file.path) from error
 
 
 def nearest(label: UInt8, height_px: int, width_px: int) -> UInt8:
@@ -141,5 +155,5 @@ def nearest(label: UInt8, height_px: int, width_px: int) -> UInt8:
     return np.ascontiguousarray(label[rows[:, None], columns])
 
 
-def _naming(error: BadFile, root: str, key: str) -> BadFile:
-    return error if error.file else BadFile(error.reason, f"{root}/{key}")
+def _naming(error: BadFile, file: FrameFile) -> BadFile:
+    return error if error.file else BadFile(error.reason, file.path)

@@ -19,7 +19,7 @@ def predict(settings: RunSettings) -> None:
     """Write a prediction for each frame of one shard to ``results_dir``.
 
     The PNG has the image's size, the class list's colours and, below ``results_dir``, the label's
-    path, so that it can be laid over the label or read as one.
+    path, so that it can be laid over the label or read as one; the image's where there is no label.
 
     Raises:
         NotFound: There is no finished model.
@@ -35,10 +35,12 @@ def predict(settings: RunSettings) -> None:
     frames = split.shard(settings.shard, settings.shards)
     reader = FrameReader(frames, palette, about.height_px, about.width_px, 0)
     predictor = Predictor(model)
-    for row, label in enumerate(frames.frames["label"].to_pylist()):
+    keys = (frames.frames[name].to_pylist() for name in ("label", "image"))
+    for row, (label, image_key) in enumerate(zip(*keys, strict=True)):
+        name = label or image_key
         image, (height_px, width_px) = reader.image(row)
         ids = predictor.predict(image).class_ids(height_px, width_px)
         picture = Image.fromarray(palette.class_colours[ids])
-        inside = [part for part in PurePosixPath(label).parts if part not in ("/", "..")]
+        inside = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
         write_aside(settings.results_dir.joinpath(*inside), partial(picture.save, format="PNG"))
-        say(f"frame {row + 1}/{len(frames)} {label}")
+        say(f"frame {row + 1}/{len(frames)} {name}")

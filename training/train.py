@@ -51,6 +51,7 @@ def train(settings: RunSettings) -> None:
         StorageError: The disk refuses.
     """
     frames, palette = open_split(settings.manifest, settings.split)
+    frames.need_labels()
     workers = join_workers(settings.num_workers)
     tf.keras.utils.set_random_seed(settings.seed)
     model = build_model(settings.height_px, settings.width_px, len(palette))

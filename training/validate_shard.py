@@ -36,7 +36,7 @@ def validate_shard(settings: RunSettings) -> None:
     Raises:
         NotFound: There is no finished model.
         BadFile: The manifest, the model, an image or a label cannot be used.
-        InvalidInput: Model and dataset have different classes.
+        InvalidInput: Model and dataset have different classes, or frames have no label.
         StorageError: The disk refuses.
     """
     if settings.results_dir is None:
@@ -44,7 +44,7 @@ def validate_shard(settings: RunSettings) -> None:
     split, palette = open_split(settings.manifest, settings.split)
     model, about_model = read_model(settings.model_dir)
     about_model.check_classes(split.header.classes, split.header.name)
-    frames = split.shard(settings.shard, settings.shards)
+    frames = split.need_labels().shard(settings.shard, settings.shards)
     reader = FrameReader(frames, palette, about_model.height_px, about_model.width_px, 0)
     sums = _validate(frames, reader, Predictor(model), settings)
     about = _about(split, about_model, settings)

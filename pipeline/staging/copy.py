@@ -1,5 +1,6 @@
 """Copying a plan's files into the cache."""
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from catalog.beneath import open_beneath
 from catalog.errors import StorageError
+from pipeline.file_version import fits, shown, version_of
 from pipeline.staging.parts import part_folder
 from pipeline.staging.plan import CopyItem, StagingPlan
 
@@ -62,14 +64,23 @@ def _copy(item: CopyItem, part: Path) -> None:
         item.target.parent.mkdir(parents=True, exist_ok=True)
         try:
             with open_beneath(item.root, item.key) as source, part.open("wb") as copy:
+                before = os.fstat(source.fileno())
                 shutil.copyfileobj(source, copy, _CHUNK)
-                size = copy.tell()
+                after = os.fstat(source.fileno())
                 copy.flush()
                 os.fsync(copy.fileno())  # a power cut must not leave a name without its bytes
-            if size != item.size:
+            if version_of(after) != version_of(before):
                 raise StorageError(
-                    f"{item.source}: has {size:,} bytes, the catalog says {item.size:,}; "
-                    "ingest the source again",
+                    f"{item.source}: was written while it was copied; stage again when whoever "
+                    "writes it has ended",
+                    item.source,
+                )
+            if not fits(after, item.size, item.version) and not _is_same(part, item):
+                raise StorageError(
+                    f"{item.source}: has changed since the dataset was made: it has "
+                    f"{shown(after.st_size, version_of(after))}; the dataset's has "
+                    f"{shown(item.size, item.version)}. Put that one back, or make a dataset of "
+                    "what is there now: framesift ingest, then framesift dataset create",
                     item.source,
                 )
             part.replace(item.target)
@@ -79,9 +90,18 @@ def _copy(item: CopyItem, part: Path) -> None:
         if error.filename == item.source:
             raise StorageError(
                 f"{item.source}: {error.strerror}; is the source mounted? If the file is gone, "
-                "ingest the source again and make the dataset anew",
+                "make a dataset of what is there now: framesift ingest, then framesift dataset "
+                "create",
                 item.source,
             ) from error
         raise StorageError(
             f"{item.target}: {error.strerror} (copying {item.source})", str(item.target)
         ) from error
+
+
+def _is_same(part: Path, item: CopyItem) -> bool:
+    """Whether a copy has the content that is wanted, whatever the file's time says."""
+    if item.digest is None:
+        return False
+    with part.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}" == item.digest

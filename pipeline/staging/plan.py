@@ -2,14 +2,17 @@
 
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from catalog.beneath import real_place
+import pyarrow as pa
+
+from catalog.beneath import real_place, status_beneath
 from catalog.errors import BadFile, InvalidInput, StorageError
-from pipeline.manifest import Manifest
+from pipeline.file_version import kept_key, version_of
+from pipeline.manifest import FrameFile, Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +22,18 @@ class CopyItem:
     Attributes:
         root: Folder of its source, no link on its way.
         key: Where it lies below it.
-        target: Where it goes.
+        target: Where it goes; the name says the version.
         size: Its size as catalogued [bytes].
+        version: Which version of it is wanted (pipeline.file_version).
+        digest: Of its content, "sha256:<hex>"; None where it is not known.
     """
 
     root: str
     key: str
     target: Path
     size: int
+    version: str
+    digest: str | None = None
 
     @property
     def source(self) -> str:
@@ -43,12 +50,14 @@ class StagingPlan:
         files: Files of the manifest, those already in the cache included.
         bytes: Their size [bytes].
         roots: Folder of each source in the cache.
+        rows: The manifest's rows, each file with its version.
     """
 
     missing: tuple[CopyItem, ...]
     files: int
     bytes: int
     roots: dict[str, str]
+    rows: pa.Table
 
     @property
     def missing_bytes(self) -> int:
@@ -61,22 +70,43 @@ def plan_staging(
 ) -> StagingPlan:
     """What must be copied so that every file of the manifest lies in the cache.
 
-    A file in the cache with the catalogued size is complete: copies are written aside and renamed.
+    A file in the cache whose name says the wanted version, and which has the catalogued size, is
+    complete: copies are written aside and renamed.
 
     Args:
-        manifest: The files.
+        manifest: The files, not staged.
         cache: Where they go.
         within: Folder that each source must lie below, by name; empty or missing for anywhere.
 
     Raises:
         BadFile: The manifest names a file outside its source.
         InvalidInput: A source is no folder.
-        StorageError: One lies elsewhere by now.
+        StorageError: One lies elsewhere by now, or a file whose version the manifest does not say
+            is not there.
     """
-    roots = {name: str(cache / folder) for name, folder in _folders(manifest).items()}
-    items = list(_items(manifest, roots, within or {}))
-    missing = tuple(item for item in items if not _is_there(item))
-    return StagingPlan(missing, len(items), sum(item.size for item in items), roots)
+    header = manifest.header
+    roots = {
+        name: str(cache / quote(names, safe=":@+ ")) for name, names in header.datasources.items()
+    }
+    real = {
+        name: real_place(Path(root), (within or {}).get(name, ""))
+        for name, root in header.roots.items()
+        if "://" not in root
+    }
+    rows = manifest.frames
+    items: dict[Path, CopyItem] = {}
+    for kind, files in (("image", manifest.images()), ("label", manifest.labels())):
+        versions = []
+        for file in files:
+            item = _item(file, real, roots) if file else None
+            versions.append(item.version if item else None)
+            if item:
+                items[item.target] = item
+        place = rows.column_names.index(f"{kind}_version")
+        rows = rows.set_column(place, rows.schema.field(place), pa.array(versions, pa.string()))
+    missing = tuple(item for item in items.values() if not _is_there(item))
+    total = sum(item.size for item in items.values())
+    return StagingPlan(missing, len(items), total, roots, rows)
 
 
 def check_space(plan: StagingPlan, cache: Path) -> None:
@@ -104,39 +134,30 @@ def check_space(plan: StagingPlan, cache: Path) -> None:
         )
 
 
-def _folders(manifest: Manifest) -> dict[str, str]:
-    """Folder name of each source: its cluster and datasource, which are unique."""
-    folders: dict[str, str] = {}
-    frames = manifest.frames
-    for name, fkey, image in zip(
-        frames["source"].to_pylist(),
-        frames["fkey"].to_pylist(),
-        frames["image"].to_pylist(),
-        strict=True,
-    ):
-        if name not in folders:
-            folders[name] = quote(fkey.removesuffix(image).removesuffix(":"), safe=":@+ ")
-    return folders
+def _item(file: FrameFile, real: Mapping[str, str], roots: Mapping[str, str]) -> CopyItem:
+    if file.key.startswith("/") or ".." in file.key.split("/"):
+        raise BadFile("the manifest names a file outside its source's root", file.key)
+    if file.source not in real:
+        raise InvalidInput(
+            f"source {file.source}: {file.root} is not a folder; it cannot be staged"
+        )
+    root = real[file.source]
+    version = file.version or _version_now(root, file)
+    target = Path(roots[file.source], kept_key(file.key, file.size, version))
+    return CopyItem(root, file.key, target, file.size, version, file.digest)
 
 
-def _items(
-    manifest: Manifest, roots: dict[str, str], within: Mapping[str, str]
-) -> Iterator[CopyItem]:
-    frames = manifest.frames
-    sources = frames["source"].to_pylist()
-    real = {
-        name: real_place(Path(root), within.get(name, ""))
-        for name, root in manifest.header.roots.items()
-    }
-    for kind in ("image", "label"):
-        keys, sizes = frames[kind].to_pylist(), frames[f"{kind}_size"].to_pylist()
-        for source, key, size in zip(sources, keys, sizes, strict=True):
-            if key.startswith("/") or ".." in key.split("/"):
-                raise BadFile("the manifest names a file outside its source's root", key)
-            root = manifest.header.roots[source]
-            if "://" in root:
-                raise InvalidInput(f"source {source}: {root} is not a folder; it cannot be staged")
-            yield CopyItem(real[source], key, Path(roots[source], key), size)
+def _version_now(root: str, file: FrameFile) -> str:
+    """The version that lies in the source, where an earlier format says none."""
+    path = f"{root}/{file.key}"
+    try:
+        return version_of(status_beneath(root, file.key))
+    except OSError as error:
+        raise StorageError(
+            f"{path}: {error.strerror}; the dataset was made by an earlier release, which did not "
+            "keep the versions of files, so its source is needed: is it mounted?",
+            path,
+        ) from error
 
 
 def _is_there(item: CopyItem) -> bool:

@@ -65,8 +65,7 @@ def test_staging_and_training(catalogued: Path, tmp_path: Path) -> None:
     workspace = open_home(copy_home(catalogued, tmp_path, with_source=True))
     dataset = make(workspace)
     manifest = Manifest.read(Path(dataset.manifest))
-    root, key = manifest.places("image")[0]
-    file, outside = Path(root, key), tmp_path / "outside.png"
+    file, outside = Path(manifest.image_paths()[0]), tmp_path / "outside.png"
     file.rename(outside)
     file.symlink_to(outside)
     with pytest.raises(StorageError, match="leads out of the source"):

@@ -18,7 +18,8 @@ from catalog.frames import info
 from catalog.location import CatalogLocation
 from catalog.record_store import NEWEST, RecordStore
 from catalog.store import CatalogStore
-from pipeline.manifest import FORMAT, Manifest
+from pipeline.manifest import Manifest
+from pipeline.manifest_rows import FORMAT
 from tests.api.servers import framesift
 
 FIXTURE = Path(__file__).parent / "fixtures" / "home_1.tar.xz"

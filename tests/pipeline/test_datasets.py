@@ -60,7 +60,7 @@ def test_a_dataset_lies_on_disk_as_its_record_says(workspace: Workspace) -> None
         (manifest.image_paths(), "image_size"),
         (manifest.label_paths(), "label_size"),
     ):
-        assert [Path(p).stat().st_size for p in paths] == manifest.frames[column].to_pylist()
+        assert [Path(str(p)).stat().st_size for p in paths] == manifest.frames[column].to_pylist()
 
 
 def test_scenes_stay_on_one_side(workspace: Workspace) -> None:
@@ -181,7 +181,8 @@ def test_two_sources_with_one_class_list_make_one_dataset(
     manifest = Manifest.read(Path(dataset.manifest))
     assert dataset.frames == 2 * FRAMES
     assert set(manifest.header.roots) == {"a2d2", "second"}
-    assert all(Path(path).is_file() for path in manifest.image_paths() + manifest.label_paths())
+    paths = [*manifest.image_paths(), *manifest.label_paths()]
+    assert all(Path(str(path)).is_file() for path in paths)
 
 
 def test_sources_with_different_class_lists_are_refused(

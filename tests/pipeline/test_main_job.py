@@ -79,7 +79,7 @@ def test_from_source_to_report(home: Path) -> None:
     assert matrix.shape == (len(classes), len(classes))
     truth = np.array(validation.frames["class_pixels"].to_pylist()).sum(axis=0)
     assert matrix.sum(axis=1).tolist() == truth.tolist()  # rows are the truth
-    pixels = sum(int(np.prod(Image.open(path).size)) for path in validation.label_paths())
+    pixels = sum(int(np.prod(Image.open(str(path)).size)) for path in validation.label_paths())
     assert int(matrix.sum()) + report.get("ignored_pixels", 0) == pixels
     assert report["frames"] == len(validation)
     assert 0 <= report["miou"] <= 1

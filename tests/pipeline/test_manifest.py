@@ -1,5 +1,6 @@
 """A dataset as files on disk."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -12,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
+from pipeline.datasets import class_matrix
 from pipeline.manifest import (
-    FORMAT,
     FRAMES_FILE,
-    FRAMES_SCHEMA,
     HEADER_FILE,
     Manifest,
     ManifestHeader,
 )
+from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA
 from tests.pipeline.homes import REPOSITORY
 
 
@@ -32,11 +33,16 @@ def manifest(frames: int = 10, **changes: object) -> Manifest:
             "split": splits,
             "scene": ["scene"] * frames,
             "camera": ["front_center"] * frames,
-            "source": ["a2d2"] * frames,
+            "image_source": ["a2d2"] * frames,
             "image": [f"image-{n}.png" for n in range(frames)],
-            "label": [f"label-{n}.png" for n in range(frames)],
             "image_size": [100 + n for n in range(frames)],
+            "image_version": [f"mtime:{n}" for n in range(frames)],
+            "image_digest": pa.nulls(frames, pa.string()),
+            "label_source": ["a2d2"] * frames,
+            "label": [f"label-{n}.png" for n in range(frames)],
             "label_size": [10 + n for n in range(frames)],
+            "label_version": [f"mtime:{n}" for n in range(frames)],
+            "label_digest": pa.nulls(frames, pa.string()),
             "class_pixels": [[n, 0] for n in range(frames)],
         },
         schema=FRAMES_SCHEMA,
@@ -51,6 +57,7 @@ def manifest(frames: int = 10, **changes: object) -> Manifest:
         "classes": ("Car", "Bicycle"),
         "splits": {"train": splits.count("train"), "validation": splits.count("validation")},
         "roots": {"a2d2": "/data/a2d2"},
+        "datasources": {"a2d2": "local:a2d2"},
     }
     return Manifest(ManifestHeader(**(header | changes)), rows)  # type: ignore[arg-type]
 
@@ -176,8 +183,6 @@ def _odd_key(folder: Path) -> None:
 def _other_columns(folder: Path) -> None:
     path = folder / FRAMES_FILE
     pq.write_table(pa.table({"x": [1]}), path)
-    import hashlib
-
     _change_header(folder, frames_sha256=hashlib.sha256(path.read_bytes()).hexdigest())
 
 
@@ -223,3 +228,64 @@ def test_the_module_is_a_leaf() -> None:
     )
     for heavy in ("duckdb", "sqlalchemy", "fastapi", "pydantic", "sqlglot", "typer", "httpx"):
         assert f"'{heavy}'" not in run.stdout
+
+
+def _as_format(folder: Path, format_: int) -> None:
+    """What an earlier release wrote in place of the manifest of ``manifest()``."""
+    rows = pq.read_table(folder / FRAMES_FILE)
+    kept = [name for name in rows.column_names if not name.endswith(("version", "digest"))]
+    rows = rows.select(kept).rename_columns(
+        ["source" if name == "image_source" else name for name in kept]
+    )
+    pq.write_table(rows.drop_columns(["label_source"]), folder / FRAMES_FILE)
+    header = json.loads((folder / HEADER_FILE).read_text())
+    later = {1: ("seed", "parents", "report", "within"), 2: ("within",), 3: ()}[format_]
+    for name in ("datasources", *later):
+        header.pop(name)
+    sha256 = hashlib.sha256((folder / FRAMES_FILE).read_bytes()).hexdigest()
+    written = header | {"format": format_, "frames_sha256": sha256}
+    (folder / HEADER_FILE).write_text(json.dumps(written))
+
+
+@pytest.mark.parametrize("format_", [1, 2, 3])
+def test_earlier_formats_are_read(tmp_path: Path, format_: int) -> None:
+    """Formats 1 to 3: the same files and pixels, sources as the fkeys name them, no versions."""
+    written = manifest().write(tmp_path)
+    _as_format(tmp_path, format_)
+    found = Manifest.read(tmp_path)
+    assert found.header.format == format_
+    assert found.header.datasources == {"a2d2": "local:a2d2"}
+    assert (found.image_paths(), found.label_paths()) == (
+        written.image_paths(),
+        written.label_paths(),
+    )
+    assert found.frames["class_pixels"].equals(written.frames["class_pixels"])
+    assert {file.version for file in [*found.images(), *found.labels()] if file} == {None}
+
+
+def test_a_relative_root_lies_beside_the_manifest(tmp_path: Path) -> None:
+    """A staged manifest finds its files wherever its cache is mounted or moved to."""
+    manifest(roots={"a2d2": "../../local:a2d2"}, staged=True).write(tmp_path / "a/.manifests/d")
+    (tmp_path / "a").rename(tmp_path / "b")
+    found = Manifest.read(tmp_path / "b/.manifests/d")
+    assert found.header.roots == {"a2d2": str(tmp_path / "b" / "local:a2d2")}
+    assert all(path.startswith(f"{tmp_path}/b/local:a2d2/image-") for path in found.image_paths())
+
+
+def test_frames_without_a_label_are_counted_and_refused_by_name() -> None:
+    """What needs labels says how many are missing, of what, and how to leave them out."""
+    whole = manifest()
+    rows = whole.frames.to_pylist()
+    for row in rows[:4]:
+        row.update(dict.fromkeys((*(n for n in row if n.startswith("label")), "class_pixels")))
+    part = Manifest(whole.header, pa.Table.from_pylist(rows, FRAMES_SCHEMA))
+    assert part.unlabelled() == 4
+    assert part.label_paths()[3:5] == [None, "/data/a2d2/label-4.png"]
+    assert part.labels()[0] is None
+    assert len(part.images()) == 10
+    with pytest.raises(
+        InvalidInput, match=r"made-up@1: 3 of the 7 frames of train have no label.*NOT NULL"
+    ):
+        part.split("train").need_labels()
+    assert class_matrix(part.frames, 2)[:5].tolist() == [[0, 0]] * 4 + [[4, 0]]
+    assert len(whole.need_labels()) == 10

@@ -16,6 +16,7 @@ import pytest
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, StorageError
 from catalog.tables import Dataset
+from ingest.scan import scan_source
 from pipeline.manifest import Manifest
 from pipeline.stage import newest_manifest, stage_dataset
 from pipeline.staging.plan import check_space, plan_staging
@@ -52,12 +53,12 @@ def test_everything_is_copied_and_the_staged_manifest_finds_it(
     assert staged.header.id == own.header.id == dataset.content_id
     assert staged.frames.equals(own.frames)
     for here, there in zip(
-        own.image_paths() + own.label_paths(),
-        staged.image_paths() + staged.label_paths(),
+        [*own.image_paths(), *own.label_paths()],
+        [*staged.image_paths(), *staged.label_paths()],
         strict=True,
     ):
-        assert there.startswith(str(tmp_path / "cache"))
-        assert Path(there).read_bytes() == Path(here).read_bytes()
+        assert str(there).startswith(str(tmp_path / "cache"))
+        assert Path(str(there)).read_bytes() == Path(str(here)).read_bytes()
     assert len(copies(tmp_path / "cache")) == 2 * FRAMES
     assert newest_manifest(workspace.records, dataset) == Path(staging.manifest)
 
@@ -84,6 +85,41 @@ def test_a_cut_copy_is_made_again(workspace: Workspace, tmp_path: Path) -> None:
     assert victim.read_bytes() == whole
 
 
+def test_a_label_rewritten_with_as_many_bytes_is_copied_again(
+    own_source: Workspace, tmp_path: Path
+) -> None:
+    """The dataset made after the change has the new label; the earlier one keeps its own."""
+    first = make(own_source)
+    staged = Manifest.read(
+        Path(stage_dataset(own_source.records, first, tmp_path / "cache").manifest)
+    )
+    label = Path(str(Manifest.read(Path(first.manifest)).label_paths()[5]))
+    old = label.read_bytes()
+    other = Path(str(Manifest.read(Path(first.manifest)).label_paths()[6]))
+    png = other.read_bytes()
+    png, old_size = png + bytes(max(0, len(old) - len(png))), len(old)
+    label.write_bytes(old + bytes(max(0, len(png) - old_size)))  # both of one size
+    source = own_source.records.source("a2d2")
+    scan_source(own_source.catalog, own_source.records, source)
+    second = make(own_source)
+    stage_dataset(own_source.records, second, tmp_path / "cache")
+    before = label.stat().st_mtime_ns
+    while label.stat().st_mtime_ns // 1000 == before // 1000:
+        label.write_bytes(png)
+    scan_source(own_source.catalog, own_source.records, source)
+    third = make(own_source)
+    assert len({first.content_id, second.content_id, third.content_id}) == 3
+    staging = stage_dataset(own_source.records, third, tmp_path / "cache")
+    assert staging.files_copied == 1
+    now = Manifest.read(Path(staging.manifest))
+    assert Path(str(now.label_paths()[5])).read_bytes() == png
+    assert Path(str(staged.label_paths()[5])).read_bytes() == old
+    # What is in the cache is not asked of the source, which has another label by now.
+    assert stage_dataset(own_source.records, first, tmp_path / "cache").files_copied == 0
+    with pytest.raises(StorageError, match=r"has changed since the dataset was made"):
+        stage_dataset(own_source.records, second, tmp_path / "elsewhere")
+
+
 def test_progress_is_told(workspace: Workspace, tmp_path: Path) -> None:
     """Files and bytes rise to the plan's."""
     told: list[tuple[int, int]] = []
@@ -102,9 +138,11 @@ def test_a_source_file_that_changed_is_refused(own_source: Workspace, tmp_path: 
     dataset = make(own_source)
     image = Path(Manifest.read(Path(dataset.manifest)).image_paths()[5])
     image.write_bytes(image.read_bytes() + b"more")
-    with pytest.raises(StorageError, match=r"the catalog says .* ingest the source again"):
+    with pytest.raises(
+        StorageError, match=r"has changed since the dataset was made.*framesift ingest, then"
+    ):
         stage_dataset(own_source.records, dataset, tmp_path / "cache")
-    assert not [path for path in copies(tmp_path / "cache") if path.name == image.name]
+    assert not [path for path in copies(tmp_path / "cache") if path.name.startswith(image.stem)]
     assert newest_manifest(own_source.records, dataset) == Path(dataset.manifest)
 
 
@@ -118,7 +156,7 @@ def test_a_source_file_that_vanished_is_named(own_source: Workspace, tmp_path: P
     assert caught.value.path == str(image)
     assert not list((tmp_path / "cache").rglob("*.part"))
     image.write_bytes(b"")
-    with pytest.raises(StorageError, match="has 0 bytes"):
+    with pytest.raises(StorageError, match=r"it has 0 bytes"):
         stage_dataset(own_source.records, dataset, tmp_path / "cache")
 
 
@@ -149,14 +187,8 @@ def test_sources_whose_names_look_alike_do_not_share_a_folder(
     manifest = Manifest.read(Path(make(workspace).manifest))
     folders = set()
     for datasource in ("a/b", "a_b", "a:b", "..", "a%2Fb"):
-        images = manifest.frames["image"].to_pylist()
-        column = manifest.frames.schema.get_field_index("fkey")
-        renamed = manifest.frames.set_column(
-            column,
-            manifest.frames.schema.field(column),
-            pa.array([f"local:{datasource}:{image}" for image in images]),
-        )
-        plan = plan_staging(replace(manifest, frames=renamed), tmp_path)
+        header = replace(manifest.header, datasources={"a2d2": f"local:{datasource}"})
+        plan = plan_staging(replace(manifest, header=header), tmp_path)
         folder = Path(plan.roots["a2d2"])
         assert folder.parent == tmp_path
         folders.add(folder)
@@ -323,7 +355,8 @@ def test_stagings_of_one_dataset_at_once_agree(workspace: Workspace, tmp_path: P
         manifests = set(pool.map(stage, range(3)))
     assert len(manifests) == 1
     staged = Manifest.read(Path(manifests.pop()))
-    assert all(Path(path).is_file() for path in staged.image_paths() + staged.label_paths())
+    paths = [*staged.image_paths(), *staged.label_paths()]
+    assert all(Path(str(path)).is_file() for path in paths)
     assert len(copies(tmp_path / "cache")) == 2 * FRAMES
     assert not list((tmp_path / "cache").rglob("*.part"))
 

@@ -11,7 +11,8 @@ from PIL import Image
 
 from ingest.label_image import decode_label
 from ingest.palette import UNKNOWN_CLASS, Palette
-from pipeline.manifest import FRAMES_SCHEMA, Manifest, ManifestHeader
+from pipeline.manifest import Manifest, ManifestHeader
+from pipeline.manifest_rows import FRAMES_SCHEMA
 
 CLASS_LIST = {
     "#87ceff": "Sky",
@@ -89,7 +90,8 @@ def write_manifest(
                     "split": split,
                     "scene": frame.scene,
                     "camera": "front_center",
-                    "source": "drawn",
+                    "image_source": "drawn",
+                    "label_source": "drawn",
                     "image": frame.image,
                     "label": frame.label,
                     "image_size": (root / frame.image).stat().st_size,
@@ -107,6 +109,7 @@ def write_manifest(
         classes=palette.classes,
         splits={split: len(files) for split, files in splits.items()},
         roots={"drawn": str(root)},
+        datasources={"drawn": "local:drawn"},
     )
     return Manifest(header, pa.Table.from_pylist(rows, FRAMES_SCHEMA)).write(folder)
 

@@ -1,14 +1,19 @@
 """Reading frames, and what is said of bad ones."""
 
+import os
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
 from catalog.errors import BadFile
 from ingest.label_image import decode_label
 from ingest.palette import UNKNOWN_CLASS, Palette
+from pipeline.file_version import version_of
+from pipeline.manifest import Manifest
+from pipeline.manifest_rows import FRAMES_SCHEMA
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
 from training.class_weights import WEIGHT_RANGE, catalogued_pixels, class_weights
 from training.frame_reader import FrameReader, nearest
@@ -73,6 +78,23 @@ def test_damaged_png_is_named(tmp_path: Path, kind: str) -> None:
     path.write_bytes(path.read_bytes()[:90])
     with pytest.raises(BadFile, match=rf"{kind}/000\.png: .*truncated"):
         frames.frame(0)
+
+
+def test_a_file_that_changed_after_the_dataset_was_made_is_refused(tmp_path: Path) -> None:
+    """Proves that another label of as many bytes is not read for the one that was catalogued."""
+    files = draw_frames(tmp_path, 3)
+    label = tmp_path / "scene/label/001.png"
+    manifest = write_manifest(tmp_path / "manifest", tmp_path, {"train": files})
+    rows = manifest.frames.to_pylist()
+    for row in rows:
+        row["label_version"] = version_of((tmp_path / row["label"]).stat())
+    versioned = Manifest(manifest.header, pa.Table.from_pylist(rows, FRAMES_SCHEMA))
+    frames = FrameReader(versioned, PALETTE, 32, 48, 0)
+    frames.frame(1)
+    os.utime(label, ns=(0, label.stat().st_mtime_ns + 1_000_000_000))
+    with pytest.raises(BadFile, match=r"label/001\.png: has changed since the dataset was made"):
+        frames.frame(1)
+    frames.frame(0)
 
 
 def test_class_weights_come_from_the_manifest(tmp_path: Path) -> None:
