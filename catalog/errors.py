@@ -8,6 +8,7 @@
     ├── NotFound                 no source, dataset, job... of that name
     ├── AlreadyExists            the name is taken
     ├── InUse                    it cannot be removed, for something else needs it
+    ├── RemovalRefused           so many of a source's files are gone that its disk may be away
     ├── NotAuthenticated         nobody that the server knows is asking
     ├── NotAllowed               who asks is known, and may not
     ├── LoginThrottled           too many logins have failed
@@ -140,6 +141,25 @@ class InUse(FramesiftError):
         self.kind = kind
         self.name = name
         super().__init__(f"{kind} '{name}' cannot be removed: {why}")
+
+
+class RemovalRefused(FramesiftError):
+    """So many of a source's files are gone that nothing was removed: its disk may be away.
+
+    Attributes:
+        source: The source's name.
+        gone: Files that the catalog has and the source lacks.
+        catalogued: Files of the source that the catalog has.
+    """
+
+    def __init__(self, source: str, gone: int, catalogued: int, share: float) -> None:
+        self.source, self.gone, self.catalogued = source, gone, catalogued
+        super().__init__(
+            f"source {source}: {gone:,} of its {catalogued:,} catalogued files are gone, more than "
+            f"{100 * share:.3g}% of them, and none was removed: where a disk or mount is away, "
+            f"scan again when it is back; where they are gone for good: framesift ingest {source} "
+            "--max-removed 1"
+        )
 
 
 class NotAuthenticated(FramesiftError):

@@ -258,6 +258,14 @@ def is_extracted(cursor: duckdb.DuckDBPyConnection, family: str) -> bool:
     return bool(row and row[0])
 
 
+def extracted_families(cursor: duckdb.DuckDBPyConnection) -> set[str]:
+    """The tag families that extractors have written, as the cursor's snapshot has them."""
+    if not _has_table(cursor):
+        return set()
+    rows = cursor.execute(f"SELECT DISTINCT family FROM {LAKE}.main.{TABLE}").fetchall()
+    return {str(row[0]) for row in rows}
+
+
 def _done_table(extraction: Extraction, done: Sequence[Extracted]) -> pa.Table:
     frames = [item.frame for item in done]
     return pa.table(

@@ -12,7 +12,7 @@ from functools import cache
 import duckdb
 import pyarrow as pa
 
-from catalog import discover_views, tag_kinds
+from catalog import discover_views, kept_tags, tag_kinds
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake_tables import CLASS_PIXELS_COLUMNS, FILES, FILES_COLUMNS, FRAME_TAGS, VIEW_COLUMNS
 from catalog.store import DISCOVER, LAKE, CatalogStore
@@ -293,6 +293,7 @@ def drop(store: CatalogStore, family: str) -> int:
             connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
         connection.execute(f"DROP TABLE {LAKE}.main.{table}")
         tag_kinds.forget(connection, columns)
+        kept_tags.forget(connection, columns)
         discover_views.create(connection)
         return int(row[0]) if row else 0
 

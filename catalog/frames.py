@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,9 +10,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from catalog import kept_tags
 from catalog.class_matrix import ClassMeasures
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput
+from catalog.extractions import extracted_families
+from catalog.families import family_of, put_rows
 from catalog.lake_tables import (
     CLASS_PIXELS,
     FILES,
@@ -22,6 +26,7 @@ from catalog.lake_tables import (
     POSITION_TAGS,
     UNKNOWN_PIXELS,
 )
+from catalog.quoting import quoted
 from catalog.records import (
     FKEY_CHARACTERS,
     OBJECT_PLATFORMS,
@@ -30,6 +35,7 @@ from catalog.records import (
     File,
     Frame,
     KnownFile,
+    TagColumn,
     make_fkey,
 )
 from catalog.select_only import class_matrix, kept
@@ -100,6 +106,7 @@ def register(
         # Tags go too: a frame whose label became unreadable must not keep its old counts.
         connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM new_files)")
     connection.execute(f"INSERT INTO {FILES} BY NAME SELECT * FROM new_files")
+    _give_back(connection, "SELECT fkey FROM new_files")
     connection.unregister("new_files")
     if not frames:
         return
@@ -155,12 +162,14 @@ def known_files(
 def remove(connection: duckdb.DuckDBPyConnection, source: SourceNames, keys: Sequence[str]) -> None:
     """Remove files with the tags of every family, inside the caller's transaction.
 
-    They leave the current snapshot and stay in older ones.
+    They leave the current snapshot and stay in older ones. Tags that people gave are kept, and
+    return with the file; see kept_tags.
     """
     if not keys:
         return
     fkeys = [make_fkey(source.cluster, source.datasource, key) for key in keys]
     connection.register("gone_files", pa.table({"fkey": pa.array(fkeys, pa.string())}))
+    kept_tags.keep(connection, peoples_tags(connection), "SELECT fkey FROM gone_files")
     for table in _tables_of_tags(connection):
         connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM gone_files)")
     connection.unregister("gone_files")
@@ -168,12 +177,69 @@ def remove(connection: duckdb.DuckDBPyConnection, source: SourceNames, keys: Seq
 
 def remove_source_files(connection: duckdb.DuckDBPyConnection, source: SourceNames) -> int:
     """Remove every file of a source as `remove` does; how many there were."""
-    of_source = f"SELECT fkey FROM {FILES} WHERE cluster = ? AND datasource = ?"
-    values = [source.cluster, source.datasource]
-    row = connection.execute(f"SELECT count(*) FROM ({of_source})", values).fetchone()
+    of_source = _fkeys_of(source)
+    row = connection.execute(f"SELECT count(*) FROM ({of_source})").fetchone()
+    kept_tags.keep(connection, peoples_tags(connection), of_source)
     for table in _tables_of_tags(connection):
-        connection.execute(f"DELETE FROM {table} WHERE fkey IN ({of_source})", values)
+        connection.execute(f"DELETE FROM {table} WHERE fkey IN ({of_source})")
     return int(row[0]) if row else 0
+
+
+def source_contents(
+    cursor: duckdb.DuckDBPyConnection, source: SourceNames
+) -> tuple[int, int, dict[str, int]]:
+    """What the cursor's snapshot has of a source.
+
+    Returns:
+        Its files, its labelled frames, and of each family of tags that people gave (that no scan
+        and no extractor gives again) how many of its files have some.
+    """
+    of_source = _fkeys_of(source)
+
+    def count(table: str) -> int:
+        row = cursor.execute(
+            f'SELECT count(*) FROM {LAKE}.main."{table}" WHERE fkey IN ({of_source})'
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    tables = dict.fromkeys(column.table for column in peoples_tags(cursor))
+    counted = {family_of(table): count(table) for table in tables}
+    given = {family: files for family, files in counted.items() if files}
+    return count(FILES), count(CLASS_PIXELS), given
+
+
+def peoples_tags(cursor: duckdb.DuckDBPyConnection) -> list[TagColumn]:
+    """The tags that no scan and no extractor gives again."""
+    read = extracted_families(cursor)
+    return [
+        column
+        for column in tag_columns(cursor)
+        if column.table not in (CLASS_PIXELS, FRAME_TAGS) and family_of(column.table) not in read
+    ]
+
+
+def _give_back(connection: duckdb.DuckDBPyConnection, files: str) -> None:
+    """Give files that have returned the tags that people had given them.
+
+    A value that its tag no longer takes stays where it is kept.
+    """
+    kept = kept_tags.tags_kept_of(connection, files)
+    for column in tag_columns(connection) if kept else ():
+        if column.tag not in kept:
+            continue
+        rows = connection.execute(kept_tags.values_of([column.tag], files)).to_arrow_table()
+        with suppress(InvalidInput):
+            put_rows(connection, family_of(column.table), rows)
+            kept_tags.forget(connection, [column.tag], files)
+
+
+def _fkeys_of(source: SourceNames) -> str:
+    """The statement for the fkeys of a source's files."""
+    cluster, datasource = (quoted(text) for text in (source.cluster, source.datasource))
+    return (
+        f"SELECT fkey FROM {LAKE}.main.{FILES} "
+        f"WHERE cluster = '{cluster}' AND datasource = '{datasource}'"
+    )
 
 
 def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:

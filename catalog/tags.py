@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import duckdb
 
-from catalog import discover_views, tag_kinds
+from catalog import discover_views, kept_tags, tag_kinds
 from catalog.errors import AlreadyExists, InUse, InvalidInput, NotFound, nearest_names
 from catalog.extractions import is_extracted
 from catalog.families import define, family_of
@@ -94,6 +94,7 @@ def drop_tag(store: CatalogStore, tag: str) -> int:
         else:
             connection.execute(f"DROP TABLE {table}")
         tag_kinds.forget(connection, [tag])
+        kept_tags.forget(connection, [tag])
         discover_views.create(connection, before=before)
         return int(row[0]) if row else 0
 

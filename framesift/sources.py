@@ -18,16 +18,21 @@ class Source(Record):
         """Its name."""
         return str(self["name"])
 
-    def scan(self, *, full: bool = False) -> Job:
+    def scan(self, *, full: bool = False, max_removed: float | None = None) -> Job:
         """Catalog what is new or has changed; the job.
 
         Args:
             full: Count every label again, changed or not.
+            max_removed: Share of the source's catalogued files that may be removed at once (0 to
+                1); where more are gone, none is, and the job fails. The server's default when None.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        return start(self._transport, "/v1/scans", {"source": self.name, "full": full})
+        wanted: dict[str, Any] = {"source": self.name, "full": full}
+        if max_removed is not None:
+            wanted["max_removed"] = max_removed
+        return start(self._transport, "/v1/scans", wanted)
 
     def scans(self) -> Iterator[Mapping[str, Any]]:
         """Its scans, newest first, fetched as they are wanted.

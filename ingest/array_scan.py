@@ -1,8 +1,9 @@
 """The two ends of a scan that a job array counts: units written, counts collected."""
 
+import shutil
 from pathlib import Path
 
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, RemovalRefused
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import Scan as ScanRow
@@ -29,13 +30,19 @@ def write_units(
 
     Raises:
         AlreadyExists: The folder is there.
+        RemovalRefused: More files are gone than may be removed; no units are written.
         FramesiftError: As scan_source.
     """
     number = scan_record.begin(records, source)
     with Scan.begun(store, records, source, options, number) as scan:
-        with scan.portions(unit_frames, ("",), progress) as portions:
-            header = {"scan": number, "source": source.name, "class_list": scan.class_list}
-            units = UnitFolder(folder).write(scan.task(), portions, scan.counts, header)
+        try:
+            with scan.portions(unit_frames, ("",), progress) as portions:
+                header = {"scan": number, "source": source.name, "class_list": scan.class_list}
+                units = UnitFolder(folder).write(scan.task(), portions, scan.counts, header)
+        except RemovalRefused as error:
+            shutil.rmtree(folder)
+            scan_record.finish(records, number, "failed", scan.counts, str(error))
+            raise
         scan_record.update(records, number, scan.counts)
     return units
 

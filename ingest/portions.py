@@ -5,6 +5,9 @@
 A portion stands by itself: which of its frames were counted where and when makes no difference to
 what is committed. They must be committed in their order, because a gone file leaves the catalog no
 earlier than what has become of its frame is written.
+
+What follows from files that are gone comes last: only then is it known whether so many are gone
+that the source's disk is more likely away than emptied (ingest.removal_guard).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +18,7 @@ from catalog.records import FKEY_CHARACTERS, File, Problem, make_fkey
 from ingest.frame_name import FrameId, parse
 from ingest.listing_diff import Compared
 from ingest.pair_frames import FrameFiles, SceneFiles, pair_frames
+from ingest.removal_guard import RemovalGuard
 from ingest.scan_counts import ScanCounts
 
 _BAD = ("bad_file", "unreadable")
@@ -79,6 +83,7 @@ class Portions:
         told: Callable[[], None] = lambda: None,
         standing: Iterable[Problem] = (),
         full: bool = False,
+        guard: RemovalGuard | None = None,
     ) -> None:
         """Prepare to cut.
 
@@ -90,9 +95,10 @@ class Portions:
             standing: What was wrong with the source's files before this scan. What could not be
                 read last time is read again: it may be readable now, though nothing shows it.
             full: Read everything again.
+            guard: Says whether files that are gone may leave the catalog; all may when None.
         """
         self.counts, self.frames_each, self.files_each = counts, frames_each, files_each
-        self._told = told
+        self._told, self._guard = told, guard or RemovalGuard()
         self.full = full
         self.bad, self.unreadable = set[str](), set[str]()
         self._orphans: dict[str, str] = {}
@@ -106,19 +112,23 @@ class Portions:
             elif problem.kind == "orphan":
                 self._orphans[problem.key] = problem.reason
         self.listing_problems: list[Problem] = []
-        # Of the scene that is being listed: keys that are new, changed or gone, and the frames that
-        # lost a file.
+        # Of the scene that is being listed: keys that are new or changed, and the frames that lost
+        # a file.
         self._fresh: set[str] = set()
-        self._missed: list[str] = []
         self._bereft: set[FrameId] = set()
         self._carrying: set[str] = set()
         self._portion = Portion()
+        self._last = Portion()  # what follows from files that are gone
 
     def cut(self, compared: Iterable[Compared]) -> Iterator[Portion]:
         """The portions, each as soon as it is full; at least one."""
         for scene in pair_frames(self._noted(compared)):
             yield from self._of_scene(scene)
-        self._portion.gone += self._missed
+        if self._guard.refuses:
+            self.counts.removed = 0
+            self._unseen.clear()  # nobody knows what has become of these files
+        else:
+            yield from self._follow_gone()
         # A scan that was broken off noted them, and they went before another saw them.
         self._unseen.difference_update(problem.key for problem in self.listing_problems)
         self._portion.examined += self._unseen
@@ -130,7 +140,11 @@ class Portions:
         for found in compared:
             if found.file is None:
                 counts.removed += 1
-                self._missed.append(found.key)
+                self._guard.count()
+                if self._guard.refuses:
+                    self._last = Portion()
+                else:
+                    self._last.gone.append(found.key)
                 parsed = parse(found.key)
                 if parsed is not None:
                     self._bereft.add(parsed.frame)
@@ -147,57 +161,94 @@ class Portions:
             self._told()
             yield found.file
 
+    def _follow_gone(self) -> Iterator[Portion]:
+        """What follows from files that are gone, and last these themselves.
+
+        Only as long as they are in the catalog does a scan see that they are gone.
+        """
+        last, self._last = self._last, Portion()
+        self._portion.examined += last.examined
+        self._portion.problems += last.problems
+        for file in last.files:
+            self._portion.files.append(file)
+            yield from self._if_full()
+        for frame in last.frames:
+            yield from self._with_frame(frame)
+        for key in last.gone:
+            self._portion.gone.append(key)
+            yield from self._if_full()
+
     def _of_scene(self, scene: SceneFiles) -> Iterator[Portion]:
         touched = self._touched_frames(scene)
-        due = [frame for frame in scene.frames if frame.id in touched]
+        bereft = self._bereft_frames(scene)
+        due = [frame for frame in scene.frames if frame.id in touched or frame.id in bereft]
         with_tags = {file.key for frame in due for file in frame.files}
         others = [
             file
             for file in scene.files
-            if (file.key in self._fresh or _frame_of(file) in touched) and file.key not in with_tags
+            if (file.key in self._fresh or _frame_of(file) in touched | bereft)
+            and file.key not in with_tags
         ]
+        free = [file for file in others if _frame_of(file) not in bereft]
+        last = [file for file in others if _frame_of(file) in bereft]
         # All of it here: were a file examined by a later portion, that would void what is noted.
-        self._portion.examined += [file.key for file in others]
-        self._note_problems(scene, bool(touched))
-        for file in others:
+        self._portion.examined += [file.key for file in free]
+        self._last.examined += [file.key for file in last]
+        self._note_problems(scene, bereft, changed=bool(touched or bereft))
+        self._last.files += last
+        for file in free:
             self._portion.files.append(file)
             yield from self._if_full()
         for frame in due:
-            # One portion for all of a frame: were a part of it committed before, it would not be
-            # new to the next scan, and the frame not due.
-            self._portion.frames.append(frame)
-            self._portion.examined += [file.key for file in frame.files]
-            yield from self._if_full()
+            if frame.id in bereft:
+                self._last.frames.append(frame)
+            else:
+                yield from self._with_frame(frame)
         for keys in (self._fresh, self._carrying):
             keys.difference_update(file.key for file in scene.files)
-        if scene.scene:
-            self._leave(scene)
+        if self._guard.refuses:
+            self._last = Portion()
+        if scene.scene:  # scenes come in order
+            self._bereft = {found for found in self._bereft if found.folder > scene.scene}
 
-    def _note_problems(self, scene: SceneFiles, touched: bool) -> None:
+    def _with_frame(self, frame: FrameFiles) -> Iterator[Portion]:
+        # One portion for all of a frame: were a part of it committed before, it would not be new
+        # to the next scan, and the frame not due.
+        self._portion.frames.append(frame)
+        self._portion.examined += [file.key for file in frame.files]
+        yield from self._if_full()
+
+    def _note_problems(
+        self, scene: SceneFiles, bereft: set[FrameId | None], *, changed: bool
+    ) -> None:
         found = {problem.key for problem in scene.problems}
         # Partners may have come and gone while a scan was broken off: nothing of that is fresh.
-        self._portion.examined += [
-            file.key for file in scene.files if file.key in self._orphans and file.key not in found
-        ]
-        if touched or any(
+        for file in scene.files:
+            if file.key in self._orphans and file.key not in found:
+                self._portion_of(file.key, bereft).examined.append(file.key)
+        if changed or any(
             p.key in self._fresh or (p.kind == "orphan" and self._orphans.get(p.key) != p.reason)
             for p in scene.problems
         ):
-            self._portion.problems += scene.problems
+            for problem in scene.problems:
+                self._portion_of(problem.key, bereft).problems.append(problem)
 
-    def _leave(self, scene: SceneFiles) -> None:
-        """Scenes come in order: what was lost up to this one has been dealt with."""
-        self._bereft = {found for found in self._bereft if found.folder > scene.scene}
-        # Gone files leave the catalog no earlier than their frames are dealt with: only as long as
-        # they are there does a scan see that they are gone.
-        end = max(scene.scene + "/\U0010ffff", scene.files[-1].key)
-        self._portion.gone += [key for key in self._missed if key <= end]
-        self._missed = [key for key in self._missed if key > end]
+    def _portion_of(self, key: str, bereft: set[FrameId | None]) -> Portion:
+        parsed = parse(key)
+        return self._portion if parsed is None or parsed.frame not in bereft else self._last
+
+    def _bereft_frames(self, scene: SceneFiles) -> set[FrameId | None]:
+        """Frames of the scene that lost a file, and labels that are frames only because of that."""
+        bereft: set[FrameId | None] = {
+            found for found in self._bereft if found.folder == scene.scene
+        }
+        if bereft and not scene.images:
+            bereft |= {frame.id for frame in scene.alone}
+        return bereft
 
     def _touched_frames(self, scene: SceneFiles) -> set[FrameId | None]:
-        """Frames of the scene with a file that is new, changed or gone."""
+        """Frames of the scene with a file that is new or has changed."""
         touched = {_frame_of(file) for file in scene.files if file.key in self._fresh}
-        touched |= self._bereft
         touched.discard(None)
         # Labels alone are frames where a scene has no camera images, and orphans where it has: this
         # may change for labels that have not changed themselves.

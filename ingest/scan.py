@@ -25,6 +25,7 @@ from ingest.listing_diff import Compared, compare
 from ingest.palette import Palette
 from ingest.partial import Part
 from ingest.portions import Portion, Portions, usable
+from ingest.removal_guard import MOST_REMOVED, RemovalGuard
 from ingest.scan_commits import ScanCommits
 from ingest.scan_counts import Progress, ScanCounts
 from ingest.scan_lock import scan_lock
@@ -60,6 +61,8 @@ class ScanOptions:
             are opened.
         index_folder: Where the indexes of tar archives are kept; None keeps none.
         part: Look at this part of the source only, unless its class list has changed.
+        max_removed: Share of the source's catalogued files that may leave the catalog (0 to 1);
+            where more are gone none does. Up to ALWAYS_REMOVED files may go in any case.
     """
 
     class_list: Path | None = None
@@ -67,6 +70,7 @@ class ScanOptions:
     check_images: bool = True
     index_folder: Path | None = None
     part: Part | None = None
+    max_removed: float = MOST_REMOVED
 
 
 def scan_source(
@@ -99,6 +103,7 @@ def scan_source(
         CatalogBusy: Another process scans this source.
         StorageError: The source cannot be listed, or the catalog cannot be written.
         EngineFailed: The engine's workers failed.
+        RemovalRefused: More files are gone than may be removed; what is new is catalogued.
     """
     options = options or ScanOptions()
     with Scan.begun(store, records, source, options) as scan:
@@ -238,9 +243,14 @@ class Scan:
         progress: Progress | None,
         skip: Callable[[str], bool] = _skip_none,
     ) -> Iterator[Iterator[Portion]]:
-        """What there is to do, for the block; see run."""
+        """What there is to do, for the block; see run.
+
+        Raises:
+            RemovalRefused: At the end: more files are gone than may be removed.
+        """
         folders = ("",) if self.other_classes else tuple(folders)
         below = folders if len(folders) <= _FEW_FOLDERS else ("",)
+        guard = RemovalGuard(self.options.max_removed, self._catalogued, self.source.name)
         portions = Portions(
             self.counts,
             frames_each=frames_each,
@@ -253,6 +263,7 @@ class Scan:
                 and not skip(problem.key)
             ],
             full=self.options.full,
+            guard=guard,
         )
         with ExitStack() as stack:
             cursor = stack.enter_context(self.store.reading())
@@ -270,6 +281,11 @@ class Scan:
                 )
 
             yield portions.cut(chain.from_iterable(map(compared, folders)))
+        guard.check()
+
+    def _catalogued(self) -> int:
+        with self.store.reading() as cursor:
+            return catalog_frames.count_files(cursor, self.names)
 
     @contextmanager
     def _expecting(self, catalogued: int) -> Iterator[None]:

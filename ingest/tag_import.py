@@ -98,6 +98,7 @@ class _Given:
     """A file's rows: line, key and text or typed columns; and the rows that had no place."""
 
     table: pa.Table
+    key: Key
     tags: dict[str, str]
     ignored: tuple[str, ...]
     broken: list[tuple[int, str]]
@@ -108,7 +109,7 @@ def import_tags(
     file: Path,
     family: str,
     *,
-    key: Key = "filename",
+    key: Key | None = None,
     key_column: str | None = None,
     types: Mapping[str, str] | None = None,
     prefix: str = "",
@@ -126,7 +127,8 @@ def import_tags(
         file: CSV (comma, semicolon or tab; UTF-8; a line of names first) or Parquet (.parquet).
         family: Family to write, made where there is none.
         key: What names a file: "filename" (base name, or the end of its path after a slash),
-            "path" (path and file name, in one column or in columns path and filename) or "fkey".
+            "path" (path and file name, in one column or in columns path and filename) or "fkey";
+            when None, "fkey" where the file has a column of that name, else "filename".
         key_column: Column of the key; the one named like ``key``, else the first, when None.
         types: Type of a tag, by name; others have the family's, the file's, or the narrowest of
             BOOLEAN, INTEGER, BIGINT, DOUBLE, TIMESTAMP and VARCHAR that fits all of its values.
@@ -143,6 +145,7 @@ def import_tags(
     """
     table_of(family)
     given = _read(file, key, key_column, prefix, most_bytes)
+    key = given.key
     with store.reading() as cursor:
         held = family_columns(cursor, family)
     wanted = {**{tag: kind for tag, kind in held.items() if tag in given.tags}, **(types or {})}
@@ -202,7 +205,7 @@ def _result(
 
 
 def _read(
-    file: Path, key: Key, key_column: str | None, prefix: str, most_bytes: int | None
+    file: Path, key: Key | None, key_column: str | None, prefix: str, most_bytes: int | None
 ) -> _Given:
     broken: list[tuple[int, str]] = []
     try:
@@ -223,6 +226,8 @@ def _read(
         if names.count(name) > 1:
             raise InvalidInput(f"{file}: column '{name}' is there {names.count(name)} times")
     table = table.rename_columns(names)
+    if key is None:
+        key = "fkey" if "fkey" in names and key_column in (None, "fkey") else "filename"
     keys = _key_columns(file, names, key, key_column)
     ignored = tuple(
         name
@@ -238,6 +243,7 @@ def _read(
     arranged = pa.table({_LINE: lines, **{tag: _text(table[name]) for tag, name in tags.items()}})
     return _Given(
         arranged.append_column(_KEY, _key_texts([table[name] for name in keys])),
+        key,
         {tag: str(table.schema.field(name).type) for tag, name in tags.items()},
         ignored,
         broken,

@@ -25,6 +25,7 @@ from api.terminal import (
 from catalog.errors import InvalidInput, NotFound
 from catalog.records import Problem
 from ingest.partial import Part
+from ingest.removal_guard import MOST_REMOVED
 from ingest.scan_counts import Progress, ScanCounts
 
 if TYPE_CHECKING:
@@ -33,6 +34,17 @@ if TYPE_CHECKING:
 _SHOWN_PROBLEMS = 10
 _SHOWN_EVERY_S = 0.2
 _JSON_EVERY_S = 2.0
+
+
+MaxRemovedOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Share of the source's catalogued files that may be removed at once; where more are "
+        "gone, none is. With 1 all may.",
+    ),
+]
 
 
 def ingest(
@@ -84,6 +96,7 @@ def ingest(
         list[str] | None,
         typer.Option("--flat-folder", help="The same, without the folders in it."),
     ] = None,
+    max_removed: MaxRemovedOption = MOST_REMOVED,
     errors: Annotated[
         bool, typer.Option("--errors", help="List what is wrong with its files, and scan nothing.")
     ] = False,
@@ -97,7 +110,7 @@ def ingest(
     """
     if chosen.server() is not None:
         _need_of_server(context)
-        _of_server(source, full, errors, as_json)
+        _of_server(source, full, max_removed, errors, as_json)
         return
     # A server is asked without them.
     from ingest import array_scan
@@ -116,6 +129,7 @@ def ingest(
         check_images=check_images,
         index_folder=workspace.indexes,
         part=Part.of(folders or (), flat_folders or ()) if folders or flat_folders else None,
+        max_removed=max_removed,
     )
     if options.part is not None and (write_units or collect_units):
         raise InvalidInput("--folder and --flat-folder exclude --write-units and --collect-units")
@@ -151,7 +165,7 @@ def ingest(
         _show_result(source, result.counts, problems)
 
 
-_AT_SERVER = frozenset({"source", "full", "errors", "as_json"})
+_AT_SERVER = frozenset({"source", "full", "max_removed", "errors", "as_json"})
 
 
 def _need_of_server(context: typer.Context) -> None:
@@ -160,11 +174,11 @@ def _need_of_server(context: typer.Context) -> None:
         if given is not None and given.name != "DEFAULT":
             raise InvalidInput(
                 f"--{name.replace('_', '-')}: a server scans by its own settings: with --server "
-                "only --full and --errors are taken"
+                "only --full, --max-removed and --errors are taken"
             )
 
 
-def _of_server(source: str, full: bool, errors: bool, as_json: bool) -> None:
+def _of_server(source: str, full: bool, max_removed: float, errors: bool, as_json: bool) -> None:
     """The same at the chosen server: a job there, which goes on where this is interrupted."""
     server = chosen.client()
     if errors:
@@ -172,7 +186,9 @@ def _of_server(source: str, full: bool, errors: bool, as_json: bool) -> None:
         _emit_problems(found["scan"], [Problem(**one) for one in found["problems"]], as_json)
         return
     with progress_bar(f"ingest {source}", quiet=as_json) as bar:
-        done = scanned(server, source, full, lambda job: bar.show(0, None, str(job["state"])))
+        done = scanned(
+            server, source, full, max_removed, lambda job: bar.show(0, None, str(job["state"]))
+        )
     if as_json:
         emit_json(done)
         return

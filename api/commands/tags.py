@@ -168,9 +168,12 @@ def tags_import(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet; its columns become tags.")],
     family: Annotated[str, typer.Option(help="Tag family to write.")],
     key: Annotated[
-        Key,
-        typer.Option(help="What names a file: its name, its path with name, or its fkey."),
-    ] = "filename",
+        Key | None,
+        typer.Option(
+            help="What names a file: its name, its path with name, or its fkey; its fkey where "
+            "the table has that column, else its name."
+        ),
+    ] = None,
     key_column: Annotated[
         str | None, typer.Option(help="Column of the key; else one of the key's name, or the first")
     ] = None,

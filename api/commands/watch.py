@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.commands.common import open_workspace
+from api.commands.ingest import MaxRemovedOption
 from api.terminal import stderr, stdout
 from catalog.errors import InvalidInput
+from ingest.removal_guard import MOST_REMOVED
 
 if TYPE_CHECKING:
     from api.workspace import Workspace
@@ -53,6 +55,7 @@ def watch(
         int | None,
         typer.Option(min=1, help="Labels counted at once; as many as cores by default."),
     ] = None,
+    max_removed: MaxRemovedOption = MOST_REMOVED,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document a line, for each batch.")
     ] = False,
@@ -74,7 +77,12 @@ def watch(
     _note_readable(events_config)
     stop = _stop_on_signals()
     choice = EventChoice(events, events_config, _group(workspace, source), workspace.indexes)
-    scan = ScanOptions(class_list, False, check_images, workspace.indexes)
+    scan = ScanOptions(
+        class_list,
+        check_images=check_images,
+        index_folder=workspace.indexes,
+        max_removed=max_removed,
+    )
     with open_engine(EngineChoice(workers=workers)) as engine:
         Watcher(
             workspace.catalog,

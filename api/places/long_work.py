@@ -19,13 +19,15 @@ def staged(server: "Client", dataset: str, workers: int, show: Callable[[Body], 
     return _document(found.stage(workers=workers), show)
 
 
-def scanned(server: "Client", source: str, full: bool, show: Callable[[Body], None]) -> Body:
+def scanned(
+    server: "Client", source: str, full: bool, max_removed: float, show: Callable[[Body], None]
+) -> Body:
     """Have a source scanned: what `framesift ingest --json` prints there.
 
     Raises:
         JobFailed: It could not be.
     """
-    return _document(server.sources.get(source).scan(full=full), show)
+    return _document(server.sources.get(source).scan(full=full, max_removed=max_removed), show)
 
 
 def listed_problems(server: "Client", source: str) -> Body:

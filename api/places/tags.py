@@ -36,7 +36,7 @@ class Table:
 
     file: Path
     family: str
-    key: Key
+    key: Key | None
     key_column: str | None
     types: Sequence[str]
     prefix: str

@@ -12,6 +12,7 @@ from api.pages import CurrentPage
 from api.routes.jobs import BEGUN, job_begun
 from api.workspace import Workspace
 from catalog.tables import Job
+from ingest.removal_guard import MOST_REMOVED
 from pipeline.command_job import submit_command
 
 router = APIRouter(prefix="/v1/scans", tags=["scans"])
@@ -27,6 +28,14 @@ class NewScan(BaseModel):
 
     source: str = Field(description="The source.", examples=["a2d2"])
     full: bool = Field(default=False, description="Count every label again, changed or not.")
+    max_removed: float = Field(
+        default=MOST_REMOVED,
+        ge=0,
+        le=1,
+        description="Share of the source's catalogued files that may be removed at once; where "
+        "more are gone, none is, and the job fails. With 1 all may.",
+        examples=[0.05],
+    )
     errors: bool = Field(
         default=False, description="List what is wrong with its files, and scan nothing."
     )
@@ -89,6 +98,7 @@ async def get_problems(
 def _submitted(workspace: Workspace, wanted: NewScan) -> Job:
     source = workspace.records.source(wanted.source)
     options = [*(["--full"] if wanted.full else []), *(["--errors"] if wanted.errors else [])]
+    options += ["--max-removed", str(wanted.max_removed)]
     return submit_command(
         workspace.records,
         workspace.jobs,

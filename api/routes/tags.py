@@ -134,8 +134,12 @@ async def post_values(
     workspace: CurrentWorkspace,
     family: Annotated[str, Query(description="Tag family to write.", examples=["weather"])],
     key: Annotated[
-        Key, Query(description="What names a file: its name, its path with name, or its fkey.")
-    ] = "filename",
+        Key | None,
+        Query(
+            description="What names a file: its name, its path with name, or its fkey; its fkey "
+            "where the table has that column, else its name."
+        ),
+    ] = None,
     key_column: Annotated[
         str | None, Query(description="Column of the key; else of the key's name, or the first.")
     ] = None,

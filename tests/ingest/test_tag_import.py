@@ -15,6 +15,8 @@ from catalog import families
 from catalog.errors import InvalidInput, StorageError
 from catalog.records import make_fkey
 from ingest.tag_import import TagImport, import_tags, parse_types
+from query.result_format import encoded
+from query.run_sql import run_sql
 from tests.ingest.scene_folders import SCENE, Home, frame_key, make_tree
 
 
@@ -41,6 +43,21 @@ def _csv(folder: Path, *lines: str, end: str = "\r\n") -> Path:
 
 def _problems(result: TagImport) -> list[tuple[int, str]]:
     return [(row["line"], row["kind"]) for row in result.problems.to_pylist()]
+
+
+def test_what_sql_wrote_is_taken(cars: Home, tmp_path: Path) -> None:
+    """`sql ... --format csv-named` names files by FKEY: no --key, no --key-column is needed."""
+    rows = pa.table({"fkey": [_fkey(1), _fkey(2)], "weather": ["rain, then snow", 'a "b"']})
+    families.write(cars.store, "sky", {"weather": "VARCHAR"}, rows)
+    before = cars.rows("SELECT fkey, value FROM t_weather ORDER BY fkey")
+    statement = "SELECT fkey, weather FROM metaocean_view WHERE weather IS NOT NULL"
+    file = tmp_path / "tags.csv"
+    found = run_sql(cars.store, statement).rows
+    file.write_bytes(b"".join(encoded("csv-named", found.schema, found.to_batches())))
+    families.drop(cars.store, "sky")
+    result = import_tags(cars.store, file, "sky")
+    assert (result.imported, result.unmatched, result.ignored) == (2, 0, ())
+    assert cars.rows("SELECT fkey, value FROM t_weather ORDER BY fkey") == before
 
 
 def test_a_labels_csv_as_the_proof_of_concept_wrote_it(cars: Home, tmp_path: Path) -> None:
