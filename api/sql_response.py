@@ -107,6 +107,7 @@ class SqlResponse(Response):
             # At once: the server calls the end of an answer a departure, too.
             watching.cancel()
             if self._task is None:
+                # Where this answer is cancelled, as at the end of a server, its statement is not.
                 self._cancellation.cancel()
                 turn.withdraw()
 

@@ -22,7 +22,9 @@ class Palette:
     """Colours and classes of a label data set.
 
     Several colours may name one class: A2D2 numbers touching instances ("Car 1" to "Car 4"),
-    55 colours for 38 classes. The numbers count no objects and are dropped.
+    55 colours for 38 classes. The numbers count no objects and are dropped. They have one digit: a
+    longer number ("Zone 10") belongs to the name, for classes once merged cannot be told apart,
+    while those that were kept apart can be added up.
 
     Attributes:
         colours: 24-bit colours 0xRRGGBB in file order.

@@ -57,6 +57,9 @@ _CURRENT: dict[type[exp.Expr], Db2Type] = {
 }
 
 _Columns = dict[tuple[str, str], Db2Type]
+_ARGUMENT = "argument"
+"""Key of the meta data of an aggregate over a window: the type of what it is over."""
+
 _Outputs = list[tuple[str, Db2Type]]
 _TypeOf = Callable[[object], Db2Type]
 
@@ -473,6 +476,7 @@ def _aggregate(node: exp.Expr, of: _TypeOf) -> Typed:
     else:
         result = db2_types.of_average(argument)
     if isinstance(node.parent, exp.Window):
+        node.meta[_ARGUMENT] = argument
         return node, result  # the whole window is converted
     if isinstance(node, exp.Avg) and result is not DOUBLE:
         total, count = exp.Sum(this=node.this.copy()), exp.Count(this=node.this.copy())
@@ -490,6 +494,12 @@ def _window(node: exp.Expr, of: _TypeOf) -> Typed:
     result = of(node.this)
     if not isinstance(node.this, exp.Count | exp.Sum | exp.Avg) or result is DOUBLE:
         return node, result
+    if isinstance(node.this, exp.Avg):
+        total, count = node.copy(), node.copy()
+        total.set("this", exp.Sum(this=node.this.this.copy()))
+        count.set("this", exp.Count(this=node.this.this.copy()))
+        mean = db2_templates.average(total, count, node.this.meta[_ARGUMENT], result)
+        return _replace(node, mean), result
     return _replace(node, _in_type(node, result)), result
 
 

@@ -17,12 +17,14 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 from starlette.websockets import WebSocketDisconnect
 
+from api import gate
 from api.app import create_app
 from api.callers import OPEN, need_of
 from api.settings import Settings
 from catalog import audit_log, row_collections, tokens, users
 from catalog.record_store import RecordStore
-from catalog.user_tables import LoginFailure
+from catalog.tables import now
+from catalog.user_tables import LoginFailure, Token
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home
 
@@ -318,6 +320,31 @@ def test_reading_by_post_changes_nothing() -> None:
     assert need_of("GET", "/v1/users/x").level == need_of("PATCH", "/v1/users").level == "admin"
     assert all(need_of(m, "/v1/whatever").all_rows for m in ("GET", "POST", "DELETE"))
     assert need_of("GET", "/v1/classes/").all_rows
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired", "disabled"])
+def test_a_known_caller_is_asked_for_again(
+    house: House, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """A token that ends behind the server's back, as by the command, counts for moments only."""
+    monkeypatch.setattr(gate, "_TRUSTED_S", 0.1)
+    users.add(house.records, end, ["datauser"], None)
+    made, secret = tokens.create(house.records, end, "one", "read", timedelta(days=1))
+
+    def status() -> int:
+        return house.client.get(
+            "/auth/v1/roles", headers={"Authorization": f"Bearer {secret}"}
+        ).status_code
+
+    assert status() == 200
+    if end == "revoked":
+        tokens.revoke(house.records, made.id)
+    elif end == "disabled":
+        users.set_disabled(house.records, end, True)
+    else:
+        with house.records.session() as session:
+            session.execute(update(Token).where(Token.id == made.id).values(expires=now()))
+    wait_until(lambda: status() == 401, 60)
 
 
 def test_name_and_password_on_spectrum_discover_s_routes_only(house: House) -> None:

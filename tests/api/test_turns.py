@@ -1,13 +1,21 @@
 """Places of one kind of work, and who gets the next one."""
 
+import asyncio
 import random
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
+from api.passage import Passage
+from api.sql_response import SqlResponse
 from api.turns import Turn, Turns
-from catalog.errors import ServerBusy
+from catalog.errors import FramesiftError, ServerBusy
+from tests.pipeline.homes import copy_home, open_home
 
 
 def test_one_caller_leaves_places_for_others() -> None:
@@ -106,3 +114,39 @@ def test_no_place_is_lost_or_made_by_threads() -> None:
     assert most[0] <= 4
     assert (turns.running, turns.waiting) == (0, 0)
     assert not turns._held
+
+
+def test_an_answer_that_is_cancelled_leaves_the_queue(catalogued: Path, tmp_path: Path) -> None:
+    """A server that stops, say, cancels it: its statement waits no longer, and never runs."""
+    workspace = open_home(copy_home(catalogued, tmp_path))
+    app = FastAPI()
+    turns = app.state.statements = Turns(1, 8)
+    scope: dict[str, Any] = {"type": "http", "app": app, "headers": [], "client": ("192.0.2.1", 1)}
+    scope["state"] = {"passage": Passage(scope)}
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def send(message: object) -> None:
+        pytest.fail(f"{message} was sent")
+
+    def refusal(error: FramesiftError) -> Any:
+        pytest.fail(f"{error} was answered")
+
+    async def cancelled() -> None:
+        answer = SqlResponse(workspace, "select fkey from metaocean", "csv", refusal)
+        answering = asyncio.create_task(answer(scope, receive, send))
+        while not turns.waiting:
+            await asyncio.sleep(0.01)
+        answering.cancel()
+        with suppress(asyncio.CancelledError):
+            await answering
+        assert (turns.running, turns.waiting) == (1, 0)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.wait_for(asyncio.gather(*others, return_exceptions=True), 120)
+
+    first = turns.enter("another")
+    asyncio.run(cancelled())
+    first.end()
+    assert (turns.running, turns.waiting) == (0, 0)

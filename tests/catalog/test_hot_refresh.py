@@ -288,6 +288,24 @@ def test_changes_add_up(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) ->
         refreshed(held, store)
 
 
+@pytest.mark.parametrize("table", ["class_pixels", "tags_weather", "files"])
+def test_a_row_too_many_is_noticed(
+    store: CatalogStore, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    """In memory a row stayed that the catalog has no longer: of a family, or of a file."""
+    rows = {"fkey": [f"c1:d1:{KEYS[0]}"], "weather": ["rain"], "wet": [0.5]}
+    families.write(store, "weather", {"weather": "VARCHAR", "wet": "DOUBLE"}, pa.table(rows))
+    held = loaded(store)
+    put(store, [KEYS[4]], scene="new")
+    with store.writing("take out") as connection:
+        connection.execute(f"DELETE FROM lake.main.{table} WHERE fkey = ?", [f"c1:d1:{KEYS[0]}"])
+    # The file that lost its row is not seen among the changed ones.
+    changed = f"SELECT 'c1:d1:{KEYS[4]}' AS fkey".replace("it's", "it''s")
+    monkeypatch.setattr(wide_refresh, "changed_fkeys", lambda *_: changed)
+    with pytest.raises(MustLoad, match="where the catalog has"):
+        refreshed(held, store)
+
+
 def test_a_refresh_that_fails_is_undone(
     store: CatalogStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,9 +19,10 @@ from catalog.errors import (
     NotFound,
     UnknownName,
 )
+from catalog.policy_tables import Policy
 from catalog.postgres import Postgres
 from catalog.record_store import RecordStore
-from catalog.tables import now
+from catalog.tables import Base, Dataset, Job, now
 from catalog.user_tables import AuditEntry, LoginFailure, Token, User
 from tests.pipeline.homes import REPOSITORY
 from tests.postgres_server import postgres
@@ -158,6 +159,39 @@ def test_a_token_counts_until_it_does_not(records: RecordStore) -> None:
     users.remove(records, "otto")
     assert tokens.holder(records, other_secret) is None
     assert tokens.listed(records) == []
+
+
+def test_a_later_user_of_the_name_is_no_heir(records: RecordStore) -> None:
+    """What a removed user made is nobody's, also when the name is given again; others keep theirs.
+
+    A dataset, a job and a policy, which all have an owner.
+    """
+    users.add(records, "root", ["admin"], None)
+    for name in ("anna", "otto"):
+        users.add(records, name, ["dataadmin"], None)
+        with records.session() as session:
+            session.add_all(
+                [
+                    Dataset(name=name, version=1, content_id="x", question={}, snapshot=1,
+                            frames=0, splits={}, class_pixels={}, manifest="m", owner=name),
+                    Job(name=name, kind="run", backend="local", state="done", request={},
+                        owner=name),
+                    Policy(name=name, action="AUTOTAG", parameters={}, condition="",
+                           schedule="NOW", state="active", owner=name, updated_by=name),
+                ]
+            )  # fmt: skip
+    users.remove(records, "anna")
+    users.add(records, "anna", ["dataadmin"], None)
+    with records.reading() as session:
+        for kind in (Dataset, Job, Policy):
+            found = session.execute(select(kind.name, kind.owner).order_by(kind.name)).all()
+            assert list(map(tuple, found)) == [("anna", ""), ("otto", "otto")]
+
+
+def test_every_table_with_an_owner_is_known() -> None:
+    """What gets an owner some day has to lose it with its user, too."""
+    owned = {table.name for table in Base.metadata.tables.values() if "owner" in table.columns}
+    assert owned == {kind.__tablename__ for kind in (Dataset, Job, Policy)}
 
 
 def test_tokens_are_checked(records: RecordStore) -> None:

@@ -100,6 +100,15 @@ def test_an_unreadable_note_is_no_obstacle(tmp_path: Path, note: bytes) -> None:
             pass
 
 
+def test_a_longer_note_of_an_earlier_holder_is_gone(tmp_path: Path) -> None:
+    """The message names the holder, whatever length of note was there before."""
+    lock = tmp_path / "lock"
+    lock.write_text("x" * 1000)
+    busy = pytest.raises(CatalogBusy, match=f"process {os.getpid()} on")
+    with write_lock(lock, 0), busy, write_lock(lock, 0):
+        pass
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     """A lock file that cannot be opened is StorageError with its path."""
     with pytest.raises(StorageError) as error, write_lock(tmp_path / "gone" / "lock", 0):

@@ -139,8 +139,9 @@ def test_bad_streams(palette: Palette) -> None:
 
 def test_palette_images_that_lack_colours(palette: Palette) -> None:
     """No palette, or an index beyond it: the colour is not known, so the label is bad."""
-    indexed = Picture([[(0,), (3,)]], 3, 8, palette=((255, 0, 0), (0, 0, 255)))
-    assert "uses colour 3 of a palette of 2" in refused(encode(indexed), palette)
+    for beyond in (2, 3):
+        indexed = Picture([[(0,), (beyond,)]], 3, 8, palette=((255, 0, 0), (0, 0, 255)))
+        assert f"uses colour {beyond} of a palette of 2" in refused(encode(indexed), palette)
     assert "no palette" in refused(encode(Picture([[(0,), (1,)]], 3, 8)), palette)
 
 

@@ -66,12 +66,25 @@ def test_a_listing_out_of_order_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("etag", "mtime_differs", "change"),
-    [("e1", True, "unchanged"), ("e2", False, "changed"), ("", True, "changed")],
+    ("known", "etag", "mtime_differs", "change"),
+    [
+        ("e1", "e1", True, "unchanged"),
+        ("e1", "e2", False, "changed"),
+        ("", "", True, "changed"),
+        ("", "", False, "unchanged"),
+        ("", "e1", False, "changed"),
+        ("e1", "", False, "unchanged"),
+        ("e1", "", True, "changed"),
+    ],
 )
-def test_an_etag_is_believed_before_a_time(etag: str, mtime_differs: bool, change: str) -> None:
-    """A copied object has a new time and the same content; a file system has no etag."""
-    before = KnownFile("a", 1, NOW, "e1" if etag else "")
+def test_an_etag_is_believed_before_a_time(
+    known: str, etag: str, mtime_differs: bool, change: str
+) -> None:
+    """A copied object has a new time and the same content; a file system has no etag.
+
+    What was listed without an etag and now has one is read again: its content was never named.
+    """
+    before = KnownFile("a", 1, NOW, known)
     listed = File("a", 1, NOW.replace(year=2000) if mtime_differs else NOW, etag=etag)
     assert [found.change for found in compare([listed], [before])] == [change]
 

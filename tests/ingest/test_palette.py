@@ -56,6 +56,15 @@ def test_classes_keep_the_order_of_the_list() -> None:
     assert palette.class_colours.tolist() == [[0, 0, 255], [0, 255, 0]]
 
 
+def test_one_digit_numbers_instances_and_a_longer_number_is_a_name() -> None:
+    """A2D2 numbers instances 1 to 4; classes called "Zone 10" and "Zone 11" are not merged."""
+    names = ("Car 1", "Car 2", "Zone 10", "Zone 11", "Zone10", "Zone 1")
+    listed = {f"#{number:06x}": name for number, name in enumerate(names)}
+    palette = Palette.from_class_list(listed)
+    assert palette.classes == ("Car", "Zone 10", "Zone 11", "Zone10", "Zone")
+    assert palette.class_ids == (0, 0, 1, 2, 3, 4)
+
+
 def test_lookup_table_knows_every_colour_and_no_other(palette: Palette) -> None:
     """The look-up table and class_of_colour are the same mapping, 255 elsewhere."""
     known = np.flatnonzero(palette.lookup_table != UNKNOWN_CLASS)

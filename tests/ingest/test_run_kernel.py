@@ -1,4 +1,6 @@
-"""Counting by runs, at every place where a run may begin, end or cross a block."""
+"""Counting by runs, at every place where a run may begin, end or cross a block; undoing filters."""
+
+from itertools import product
 
 import numpy as np
 from hypothesis import given, settings
@@ -6,7 +8,8 @@ from hypothesis import strategies as st
 
 from ingest.palette import UNKNOWN_CLASS, Palette
 from ingest.pixel_count import count_pixels
-from tests.ingest.png_writer import Picture, encode
+from ingest.run_kernel import unfilter
+from tests.ingest.png_writer import Picture, encode, raw_rows
 
 COLOURS = (0xFF0000, 0x87CEFF, 0xFF00FF, 0x123456)
 
@@ -43,3 +46,15 @@ def test_runs_of_any_length_are_counted(
     counted = count_pixels(png, palette)
     assert counted.counts.tolist() == wanted[: len(palette)].tolist()
     assert counted.unknown == wanted[UNKNOWN_CLASS]
+
+
+def test_every_tie_of_the_paeth_filter() -> None:
+    """Left, above and corner on a grid that has every tie: what was filtered comes back."""
+    triples = list(product(range(0, 256, 15), repeat=3))
+    above = [(sample,) for corner, above, _ in triples for sample in (corner, above)]
+    below = [(sample,) for _, _, left in triples for sample in (left, 77)]
+    raw = np.frombuffer(raw_rows(Picture([above, below], 0, filters=(0, 4))), np.uint8).copy()
+    assert unfilter(raw, 2, len(above), 1) == 2
+    assert raw.reshape(2, -1)[:, 1:].tolist() == [
+        [sample for (sample,) in row] for row in (above, below)
+    ]

@@ -125,13 +125,14 @@ def test_another_seed_divides_otherwise() -> None:
         assert len(found) > 1
 
 
-def test_whole_groups_and_strata_at_once() -> None:
+@pytest.mark.parametrize("kinds", [2, 4])
+def test_whole_groups_and_strata_at_once(kinds: int) -> None:
     """200 scenes of one kind of weather mostly: whole scenes, and every stratum near its share."""
     random = np.random.default_rng(4)
     groups = np.repeat(np.arange(200), random.integers(20, 80, 200))
-    mostly = random.integers(0, 4, 200)
+    mostly = random.integers(0, kinds, 200)
     strata = np.where(
-        random.random(len(groups)) < 0.8, mostly[groups], random.integers(0, 4, len(groups))
+        random.random(len(groups)) < 0.8, mostly[groups], random.integers(0, kinds, len(groups))
     )
     hashes = random.integers(0, 2**64, len(groups), dtype=np.uint64)
     wanted = {"train": Fraction(7, 10), "validation": Fraction(2, 10), "test": Fraction(1, 10)}
@@ -141,6 +142,40 @@ def test_whole_groups_and_strata_at_once() -> None:
     assert of_one <= 20
     blind = assign_splits(hashes, groups, one_stratum(len(groups)), wanted, 0)
     assert of_one < off(blind, strata, wanted)[1] / 3
+
+
+def test_no_single_step_would_bring_the_splits_nearer() -> None:
+    """Two strata: neither moving a group nor exchanging two lowers the sum of squares."""
+    random = np.random.default_rng(7)
+    groups = np.repeat(np.arange(12), random.integers(1, 30, 12))
+    strata = random.integers(0, 2, len(groups))
+    hashes = random.integers(0, 2**64, len(groups), dtype=np.uint64)
+    wanted = {"train": Fraction(3, 5), "validation": Fraction(2, 5)}
+    sides = assign_splits(hashes, groups, strata, wanted, 0)
+    of_group = np.array([sides[groups == group][0] for group in range(12)])
+
+    def missed(by_group: Codes) -> float:
+        """Squares of what the splits have too many or too few, as the docstring weighs them."""
+        frames = by_group[groups]
+        squares = 0.0
+        for share, side in zip(wanted.values(), range(2), strict=True):
+            of_side = frames == side
+            squares += 2 * ((of_side.sum() - float(share) * len(groups)) / len(groups)) ** 2
+            for stratum in range(2):
+                held = (of_side & (strata == stratum)).sum()
+                size = (strata == stratum).sum()
+                squares += ((held - float(share) * size) / size) ** 2
+        return squares
+
+    best = missed(of_group)
+    for one in range(12):
+        for other in range(12):
+            changed = of_group.copy()
+            changed[one], changed[other] = changed[other], changed[one]
+            assert missed(changed) >= best - 1e-9
+        moved = of_group.copy()
+        moved[one] = 1 - moved[one]
+        assert missed(moved) >= best - 1e-9 or len(set(moved.tolist())) == 1
 
 
 def test_fewer_groups_than_splits_is_refused() -> None:

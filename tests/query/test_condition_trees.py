@@ -219,6 +219,15 @@ def check(store: CatalogStore, question: Question) -> None:
     assert again == selection.question
 
 
+@pytest.mark.parametrize("which", ["start", "end", "both"])
+def test_the_ends_of_a_time_belong_to_it(store: CatalogStore, which: str) -> None:
+    """A scene that begins in the very second of an end is within."""
+    for scene in held("scene"):
+        second = datetime.strptime(scene, "%Y%m%d_%H%M%S").isoformat()  # noqa: DTZ007
+        times = {end: second for end in ("start", "end") if which in (end, "both")}
+        check(store, Question(condition=TimeRange(kind="time", **times)))
+
+
 @FEW
 @given(question=questions())
 def test_generated_questions(store: CatalogStore, question: Question) -> None:

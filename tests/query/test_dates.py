@@ -191,20 +191,28 @@ def test_the_types_of_results(store: CatalogStore) -> None:
     assert kinds == ["date32[day]", "timestamp[us]", "date32[day]"]
 
 
+def week_by_hand(day: date) -> int:
+    """Db2's SQL reference, "WEEK": weeks begin on Sunday, 1 January is always in the first."""
+    sundays = [date(day.year, 1, 1) + timedelta(days=n) for n in range(1, day.timetuple().tm_yday)]
+    return 1 + sum(found.isoweekday() == 7 for found in sundays)
+
+
 @QUICK
 @given(day=st.dates(date(1, 1, 2), date(9998, 1, 1)), days=st.integers(-1000, 1000))
+@example(day=date(2021, 1, 2), days=0)
+@example(day=date(2023, 1, 1), days=0)
 def test_days_and_dates(store: CatalogStore, day: date, days: int) -> None:
     """DAYS is Python's ordinal, DATE its inverse, and durations of days are differences of it."""
     shifted = max(1, day.toordinal() + days) - day.toordinal()
     found = rows(
         store,
         f"values (days('{day}'), date({day.toordinal()}), date('{day}') + {shifted} days,"
-        f" dayofweek('{day}'), week_iso('{day}'), dayofyear('{day}'))",
+        f" dayofweek('{day}'), week_iso('{day}'), dayofyear('{day}'), week('{day}'))",
     )
     assert found == [
         (
             day.toordinal(), day, day + timedelta(days=shifted), day.isoweekday() % 7 + 1,
-            day.isocalendar().week, day.timetuple().tm_yday,
+            day.isocalendar().week, day.timetuple().tm_yday, week_by_hand(day),
         )
     ]  # fmt: skip
 

@@ -264,6 +264,34 @@ def test_sums_over_a_window(store: CatalogStore, frames: list[DrawnFrame]) -> No
 
 
 @pytest.mark.parametrize(
+    ("values", "mean"),
+    [
+        (("1", "2"), 1),
+        (("-1", "-2"), -1),
+        (("bigint('9223372036854775807')", "bigint('9223372036854775806')"), 2**63 - 2),
+        (("2.0", "1.0", "2.0"), Decimal("1." + 30 * "6")),
+        (("1.0", "1.0", "2.0"), Decimal("1." + 30 * "3")),
+        (("decimal('2.0', 31, 1)", "decimal('1.0', 31, 1)", "2.0"), Decimal("1.6")),
+        (("1e0", "2e0"), 1.5),
+        (("int(null)", "7"), 7),
+        (("int(null)",), None),
+    ],
+)
+def test_means_over_a_window(
+    store: CatalogStore, values: tuple[str, ...], mean: int | Decimal | float | None
+) -> None:
+    """AVG with OVER is the AVG without: integers and decimals truncate, no digit is lost."""
+    sides = " union all ".join(
+        f"(select {value} as v, fkey from t_car order by fkey fetch first 1 row only)"
+        for value in values
+    )
+    assert rows(store, f"select avg(v) from ({sides}) x") == [(mean,)]
+    over = ("", "partition by fkey", "order by fkey")
+    columns = ", ".join(f"avg(v) over ({spec})" for spec in over)
+    assert rows(store, f"select {columns} from ({sides}) x") == [(mean,) * 3] * len(values)
+
+
+@pytest.mark.parametrize(
     "condition",
     [
         "value >= 10000 and value <= 20000",

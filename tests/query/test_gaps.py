@@ -2,6 +2,7 @@
 
 import shlex
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -138,6 +139,26 @@ def test_names_that_a_shell_would_take_apart(tmp_path: Path) -> None:
     found = find_gaps(store, CLASSES, content([], []), kinds=["camera"]).gaps
     commands = [shlex.split(gap.command or "") for gap in found]
     assert "it's; rm -rf $HOME" in [words[3] for words in commands]
+
+
+def test_what_only_the_dataset_has(spread_out: CatalogStore) -> None:
+    """A camera and a scene that the catalog lost are gaps too, where more frames are wanted."""
+    given = content(FRAMES[:3], [])
+    counts = dict(given.counts)
+    counts["camera"] = {**counts["camera"], "nose": 2}
+    counts["scene"] = {**counts["scene"], "lost": 2}
+    given = replace(given, counts=counts)
+    report = find_gaps(spread_out, CLASSES, given, at_least=3, kinds=KINDS)
+    lost = [gap for gap in report.gaps if gap.value in ("nose", "lost")]
+    assert [(gap.kind, gap.frames, gap.catalog_frames, gap.question) for gap in lost] == [
+        ("camera", 2, 0, None),
+        ("scene", 2, 0, None),
+    ]
+    assert lost[0].sentence == (
+        "camera nose in 2 of 3 frames of split validation of city@1, wanted 3; the catalog has none"
+    )
+    kept = find_gaps(spread_out, CLASSES, given, at_least=2, kinds=KINDS)
+    assert not {"nose", "lost"} & {gap.value for gap in kept.gaps}
 
 
 def test_an_old_snapshot(tmp_path: Path) -> None:

@@ -169,14 +169,20 @@ def statements(draw: st.DrawFn) -> str:
         where.append(f"not ({condition})" if draw(st.integers(0, 4)) == 0 else condition)
     if draw(st.integers(0, 3)) == 0:
         tag, alias = draw(st.sampled_from(TAGS)), aliases[draw(places)]
-        inner = draw(conditions("b", f"t_{tag}"))
+        # A query inside may call its tables as the one around it does.
+        b, m = draw(st.permutations(["b", "m", *aliases]))[:2]
+        inner = draw(conditions(b, f"t_{tag}"))
         where.append(
             draw(
                 st.sampled_from(
-                    [f"exists (select 1 from t_{tag} b where b.fkey = {alias}.fkey and {inner})",
-                     f"{alias}.fkey in (select b.fkey from t_{tag} b where {inner})",
-                     (f"{alias}.fkey not in (select b.fkey from metaocean m, t_{tag} b"
-                     f" where m.fkey = b.fkey and {inner})")]
+                    [(f"exists (select 1 from t_{tag} {b} where {b}.fkey = {alias}.fkey"
+                     f" and {inner})"),
+                     f"{alias}.fkey in (select {b}.fkey from t_{tag} {b} where {inner})",
+                     (f"{alias}.fkey not in (select {b}.fkey from metaocean {m}, t_{tag} {b}"
+                     f" where {m}.fkey = {b}.fkey and {inner})"),
+                     f"{alias}.fkey in (select {m}.fkey from metaocean {m} where {m}.size > 1000)",
+                     (f"{alias}.fkey in (select {m}.fkey from metaocean {m} right join t_{tag} {b}"
+                     f" on {m}.fkey = {b}.fkey where {inner})")]
                 )
             )
         )  # fmt: skip
@@ -261,6 +267,14 @@ def assert_same_rows(
         "select count(*) from t_car a, (select fkey from t_speed) b where a.fkey = b.fkey",
         "select value, count(*) from t_car group by value order by int(value) desc",
         "select distinct nodename, front from metaocean_view order by front",
+        (
+            "select count(*) from t_car a, metaocean c where c.fkey = a.fkey and c.fkey in"
+            " (select a.fkey from metaocean a right join t_sky s on a.fkey = s.fkey)"
+        ),
+        (
+            "select count(*) from t_car a where a.fkey in"
+            " (select a.fkey from metaocean a where a.size > 1000)"
+        ),
         (
             "select a.fkey from t_car a union select a.fkey from metaocean a, t_speed b"
             " where a.fkey = b.fkey"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from query.sets.apart import KeepAway, Seconds, chains, frame_times, held_together, smallest_gap_s
@@ -72,3 +72,22 @@ def test_keep_away() -> None:
     names = np.array([7, 1, 2, 3, 4, 5], np.uint64)
     times = np.array([500.0, np.nan, np.nan, 109.9, np.nan, 110.0])
     assert away.near(names, scenes, drives, times).tolist() == [True] * 4 + [False] * 2
+
+
+_MOMENTS = st.lists(st.none() | st.integers(0, 60), max_size=12)
+
+
+@given(_MOMENTS, _MOMENTS, st.integers(0, 9))
+@example([5, 105], [100, 0], 10)
+def test_keep_away_looks_to_both_sides_in_time(
+    seconds: list[int | None], kept: list[int | None], gap: int
+) -> None:
+    """Near is what lies nearer than the gap to any kept frame, before it or after it."""
+    times, held = (
+        np.array([np.nan if second is None else second for second in found], float)
+        for found in (seconds, kept)
+    )
+    away = KeepAway(np.array([], np.uint64), frozenset(), frozenset(), held, gap)
+    scenes = pa.chunked_array([pa.nulls(len(times), pa.string())])
+    near = away.near(np.arange(len(times), dtype=np.uint64), scenes, None, times)
+    assert near.tolist() == [any(abs(one - other) < gap for other in held) for one in times]

@@ -4,7 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog.store import CatalogStore
+from query.frames_relation import frames_relation
+from query.sampling import hashes_of
+from query.selection import Question
+from query.sets.draw import Frames, draw_set
+from query.sets.methods import Uncertain
 from query.sets.uncertain import most_uncertain, spread_out, standardised
+from tests.query.catalogs import DrawnFrame, class_names
 from tests.query.sets.test_stratified import hashes
 
 
@@ -61,6 +68,24 @@ def test_twins_and_limits() -> None:
     scenes = np.array([0, 0, 0, 1, 1, 1])
     found = spread_out(np.random.default_rng(0).random((6, 2)), scenes, 6, 2)
     assert np.bincount(scenes[found]).tolist() == [2, 2]
+
+
+def test_frames_are_spread_out_by_their_own_classes(
+    store: CatalogStore, frames: list[DrawnFrame]
+) -> None:
+    """The set is what the definition gives of the frames' files: pool, class shares, k-center."""
+    wanted = sorted(frames, key=lambda frame: frame.fkey)
+    scores = np.array([frame.tags["sky"] for frame in wanted], float)
+    pixels = np.array([[frame.tags[tag] for tag in class_names()] for frame in wanted], float)
+    names = hashes_of(frame.fkey for frame in wanted)
+    scenes = np.zeros(len(wanted), np.int64)
+    pool = most_uncertain(scores, scenes, names, 18, None, 0)
+    shares = pixels[pool] / pixels[pool].sum(axis=1, keepdims=True)
+    chosen = pool[spread_out(standardised(shares), scenes[pool], 6, None)]
+    with store.reading() as cursor:
+        asked = Frames(cursor, frames_relation(cursor), Question(), class_names())
+        drawn = draw_set(asked, Uncertain(tag="sky", frames=6, pool=3), 0)
+    assert drawn.hashes.tolist() == sorted(names[chosen].tolist())
 
 
 def test_standardised() -> None:

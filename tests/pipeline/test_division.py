@@ -1,0 +1,47 @@
+"""What a division holds together, and what it does not."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pipeline.division import Division, divide
+from query.sampling import hashes_of
+
+HALVES = {"train": Fraction(1, 2), "validation": Fraction(1, 2)}
+
+
+def scenes_of(drives: list[str | None], frames: int = 5) -> pa.Table:
+    """One scene for each drive, an hour apart, none after midnight."""
+    rows = [
+        {"scene": f"20200101_{hour:02d}0000", "frame_number": number, "drive": drive}
+        for hour, drive in enumerate(drives)
+        for number in range(frames)
+    ]
+    return pa.Table.from_pylist(
+        rows,
+        pa.schema({"scene": pa.string(), "frame_number": pa.int32(), "drive": pa.string()}),
+    )
+
+
+@pytest.mark.parametrize("by", ["scene", "drive"])
+def test_scenes_without_a_drive_are_no_drive(by: str) -> None:
+    """Half of the scenes lack the tag: each is divided by itself, the named drives stay whole."""
+    frames = scenes_of(["a", None, "a", None, "b", None, "b", None])
+    hashes = hashes_of(str(n) for n in range(frames.num_rows))
+    sides, report = divide(frames, hashes, Division(HALVES, by=by), {})
+    assert report["leakage"]["groups"] == 2 + 4
+    assert np.bincount(sides).tolist() == [20, 20]
+    assert (report["leakage"]["shared_drives"], report["leakage"]["shared_scenes"]) == (0, 0)
+
+
+def test_frames_without_a_scene_are_no_scene() -> None:
+    """Without scene, time and drive nothing holds frames together."""
+    frames = scenes_of([None] * 2)
+    frames = frames.set_column(0, "scene", pa.nulls(frames.num_rows, pa.string()))
+    hashes = hashes_of(str(n) for n in range(frames.num_rows))
+    sides, report = divide(frames, hashes, Division(HALVES), {})
+    assert report["leakage"]["groups"] == frames.num_rows
+    assert report["leakage"]["frames_without_time"] == frames.num_rows
+    assert np.bincount(sides).tolist() == [5, 5]
