@@ -205,7 +205,7 @@ def _for_sqlite(value: object) -> object:
 
 def _copy_records(records: RecordStore, path: Path) -> None:
     copy = RecordStore(path)
-    with records.session() as session, copy.session() as copied:
+    with records.reading() as session, copy.session() as copied:
         for table in Base.metadata.sorted_tables:
             rows = session.execute(select(table)).mappings()
             while some := rows.fetchmany(_ROWS):

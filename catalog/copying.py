@@ -126,7 +126,7 @@ def _refuse_what_is_there(
             "catalog data", str(target.data), "choose a place that is empty, or empty this one"
         )
     if records is not None:
-        with records[1].session() as session:
+        with records[1].reading() as session:
             for table in Base.metadata.sorted_tables:
                 if session.execute(select(table).limit(1)).first() is not None:
                     raise AlreadyExists(
@@ -296,7 +296,7 @@ def _digest(cursor: duckdb.DuckDBPyConnection, table: str) -> tuple[int, str]:
 def _copy_records(source: RecordStore, target: RecordStore) -> dict[str, int]:
     """Every record with its number, in one transaction; rows of each table."""
     copied = {}
-    with source.session() as session, target.session() as new:
+    with source.reading() as session, target.session() as new:
         for table in Base.metadata.sorted_tables:
             rows = session.execute(select(table)).mappings()
             while some := rows.fetchmany(_ROWS):

@@ -49,8 +49,10 @@ NEWEST = "0009"
 
 _KEYS_PER_STATEMENT = 500
 _BUSY_S = 30
-_ONLY_READS = "framesift_only_reads"
-"""Execution option of a connection whose transactions write nothing."""
+_KIND = "framesift_transaction"
+"""Execution option of a connection: what its transactions are begun as, one of the next."""
+
+_READS, _WRITES, _WRITES_AT_ONCE = "reads", "writes", "writes at once"
 
 _TRANSACTION_LOCK = 0x6672616D65  # any number that no other program of the database takes
 
@@ -96,16 +98,25 @@ class RecordStore:
             self._migrate(lock_wait_s)
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
-        """One transaction: committed at the end of the block, undone when it raises."""
-        new_session = Session(self.engine, expire_on_commit=False)
+    def session(self, *, waits: bool = True) -> Iterator[Session]:
+        """One transaction that writes: committed at the end of the block, undone when it raises.
+
+        Args:
+            waits: For another transaction that writes, _BUSY_S at most.
+
+        Raises:
+            CatalogBusy: Another transaction writes, and did not end in time.
+        """
+        kind = _WRITES if waits else _WRITES_AT_ONCE
+        engine = self.engine.execution_options(**{_KIND: kind})
+        new_session = Session(engine, expire_on_commit=False)
         with _translated(self.place), new_session as session, session.begin():
             yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """One transaction that only reads, and waits for no other."""
-        engine = self.engine.execution_options(**{_ONLY_READS: True})
+        """One transaction that only reads, of one state, and waits for no other."""
+        engine = self.engine.execution_options(**{_KIND: _READS})
         with _translated(self.place), Session(engine, expire_on_commit=False) as session:
             yield session
 
@@ -138,7 +149,8 @@ class RecordStore:
                 ) from error
 
     def _revision(self) -> str | None:
-        with self.engine.connect() as connection:
+        reads = self.engine.execution_options(**{_KIND: _READS})
+        with reads.connect() as connection:
             if not inspect(connection).has_table("alembic_version"):
                 return None
             revision: str | None = connection.scalar(
@@ -183,7 +195,7 @@ class RecordStore:
         Raises:
             NotFound: There is none.
         """
-        with self.session() as session:
+        with self.reading() as session:
             source = session.scalar(select(Source).where(Source.name == name))
             if source is None:
                 known = ", ".join(session.scalars(select(Source.name).order_by(Source.name)))
@@ -194,7 +206,7 @@ class RecordStore:
 
     def sources(self) -> list[Source]:
         """Every source, by name."""
-        with self.session() as session:
+        with self.reading() as session:
             return list(session.scalars(select(Source).order_by(Source.name)))
 
     # Scans
@@ -225,7 +237,7 @@ class RecordStore:
             query = query.where(Scan.state == state)
         if before is not None:
             query = query.where(Scan.id < before)
-        with self.session() as session:
+        with self.reading() as session:
             return [(scan, name) for scan, name in session.execute(query)]
 
     def scan(self, number: int) -> tuple[Scan, str]:
@@ -262,7 +274,7 @@ class RecordStore:
             query = query.where(or_(*begins))
         if limit is not None:
             query = query.limit(limit).offset(offset)
-        with self.session() as session:
+        with self.reading() as session:
             return [Problem(row.kind, row.key, row.reason) for row in session.scalars(query)]
 
     def replace_problems(
@@ -292,7 +304,7 @@ class RecordStore:
 
     def last_scan(self, source_id: int) -> Scan | None:
         """The newest scan of a source; None before the first."""
-        with self.session() as session:
+        with self.reading() as session:
             return session.scalar(
                 select(Scan).where(Scan.source_id == source_id).order_by(Scan.id.desc()).limit(1)
             )
@@ -499,8 +511,10 @@ def _sqlite_engine(path: Path) -> Engine:
     def _begin(connection) -> None:  # type: ignore[no-untyped-def]
         # Take the write lock at once: a transaction that reads and then writes could otherwise
         # fail with "database is locked" however long it waits.
-        reads = _ONLY_READS in connection.get_execution_options()
-        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+        kind = connection.get_execution_options().get(_KIND)
+        wait_ms = 0 if kind == _WRITES_AT_ONCE else _BUSY_S * 1000
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {wait_ms}")
+        connection.exec_driver_sql("BEGIN" if kind == _READS else "BEGIN IMMEDIATE")
 
     return engine
 
@@ -513,10 +527,13 @@ def _postgres_engine(place: Postgres) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection) -> None:  # type: ignore[no-untyped-def]
-        if _ONLY_READS in connection.get_execution_options():
+        kind = connection.get_execution_options().get(_KIND)
+        if kind == _READS:
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return
         # One transaction at a time, as SQLite has it: what reads and then writes needs no retries.
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_BUSY_S}s'")
+        wait = "1ms" if kind == _WRITES_AT_ONCE else f"{_BUSY_S}s"
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{wait}'")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TRANSACTION_LOCK})")
 
     return engine

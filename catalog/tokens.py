@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -10,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from catalog import users
 from catalog.accounts import MOST_DAYS, check_name
-from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
+from catalog.errors import AlreadyExists, CatalogBusy, InvalidInput, NotFound, UnknownName
 from catalog.record_store import RecordStore
 from catalog.tables import now
 from catalog.user_tables import Token, User
@@ -104,7 +105,8 @@ def holder(records: RecordStore, text: str) -> Held | None:
     if token.revoked is not None or token.expires <= now() or user.disabled:
         return None
     if token.last_used is None or now() - token.last_used > _USE_NOTED:
-        with records.session() as session:
+        # A request that only reads must not wait for a writer: the next one notes it.
+        with suppress(CatalogBusy), records.session(waits=False) as session:
             noted = session.get(Token, token.id)
             if noted is not None:
                 noted.last_used = now()

@@ -2,7 +2,8 @@
 
 DuckLake's SQLite metadata does not survive concurrent writers by itself (150 of 350 commits
 failed; with this lock 0 of 200), so every write holds an flock from BEGIN to COMMIT. The kernel
-frees it when the process dies, however it dies.
+frees it when the process dies, however it dies. Writers get it in the order in which they came:
+catalog.waiting_line.
 """
 
 import fcntl
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from catalog.errors import CatalogBusy, StorageError
+from catalog.waiting_line import WaitingLine
 
 _POLL_S = 0.02
 
@@ -58,19 +60,30 @@ def write_lock(
 
 
 def _acquire(handle: int, path: Path, wait_s: float, held: str) -> None:
+    line = WaitingLine(path)
+    # Without a wait the only try is made at once; else only where nobody would be overtaken.
+    if (wait_s <= 0 or line.is_empty()) and _is_taken(handle):
+        return
     deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise CatalogBusy(
-                    f"{held} by {_holder(handle)}; waited {wait_s:g} s. "
-                    f"Try again when it has finished (lock: {path})"
-                ) from None
-            time.sleep(_POLL_S)
-        else:
-            return
+    if wait_s > 0:
+        with line.ticket() as ticket:
+            while time.monotonic() < deadline:
+                if line.is_turn(ticket) and _is_taken(handle):
+                    return
+                time.sleep(_POLL_S)
+    raise CatalogBusy(
+        f"{held} by {_holder(handle)}; waited {wait_s:g} s. "
+        f"Try again when it has finished (lock: {path})"
+    )
+
+
+def _is_taken(handle: int) -> bool:
+    """Whether the lock is this handle's now."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _holder(handle: int) -> str:

@@ -74,7 +74,7 @@ def collect_units(
     number = header["scan"]
     if header["source"] != source.name:
         raise InvalidInput(f"{folder}: holds units of source {header['source']}")
-    with records.session() as session:
+    with records.reading() as session:
         row = session.get(ScanRow, number)
         if row is None or row.source_id != source.id or row.state != "running":
             raise InvalidInput(

@@ -17,7 +17,7 @@ def counted_with(records: RecordStore, source: Source) -> dict[str, str]:
     Raises:
         NotFound: The source was removed.
     """
-    with records.session() as session:
+    with records.reading() as session:
         current = session.get(Source, source.id)
         if current is None:
             raise NotFound("source", source.name, "it was removed meanwhile")

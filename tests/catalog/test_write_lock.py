@@ -15,6 +15,7 @@ import pytest
 
 from catalog.errors import CatalogBusy, StorageError
 from catalog.write_lock import write_lock
+from tests.api.servers import wait_until
 
 REPOSITORY = Path(__file__).parent.parent.parent
 _HOLDER = """
@@ -114,3 +115,56 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(StorageError) as error, write_lock(tmp_path / "gone" / "lock", 0):
         pass
     assert error.value.path == str(tmp_path / "gone" / "lock")
+
+
+def test_who_waits_gets_the_lock_in_the_order_of_coming(tmp_path: Path) -> None:
+    """Each of five waiters is served in turn, and one that asks again and again overtakes none."""
+    lock = tmp_path / "lock"
+    served: list[str] = []
+    over = threading.Event()
+
+    def wait(name: str) -> None:
+        with write_lock(lock, 120):
+            served.append(name)
+            time.sleep(0.05)  # so long the others would have for a try out of order
+
+    def ask_again_and_again() -> None:
+        while not over.is_set():
+            with write_lock(lock, 120):
+                served.append("greedy")
+
+    names = [f"w{number}" for number in range(5)]
+    waiting = [threading.Thread(target=wait, args=(name,)) for name in names]
+    greedy = threading.Thread(target=ask_again_and_again)
+    with write_lock(lock, 0):
+        for number, thread in enumerate(waiting, start=1):
+            thread.start()
+            wait_until(lambda number=number: len(tickets(lock)) == number)
+        greedy.start()
+        wait_until(lambda: len(tickets(lock)) == len(waiting) + 1)
+    for thread in waiting:
+        thread.join(120)
+    over.set()
+    greedy.join(120)
+    assert served[: len(names)] == names
+    assert "greedy" in served[len(names) :]
+    assert not tickets(lock)
+
+
+def test_a_killed_waiter_holds_nobody_up(tmp_path: Path) -> None:
+    """The place in line of a process that was killed is cleared by those behind it."""
+    lock = tmp_path / "lock"
+    program = _HOLDER.replace(", 0)", ", 120)")
+    with write_lock(lock, 0):
+        waiter = subprocess.Popen([sys.executable, "-c", program, str(lock)], cwd=REPOSITORY)
+        wait_until(lambda: len(tickets(lock)) == 1)
+        waiter.kill()
+        waiter.wait(120)
+        assert len(tickets(lock)) == 1
+    with write_lock(lock, 120):
+        assert not tickets(lock)
+
+
+def tickets(lock: Path) -> list[Path]:
+    """Places in the lock's line."""
+    return [path for path in lock.with_name(f"{lock.name}.waiting").glob("*") if not path.suffix]
