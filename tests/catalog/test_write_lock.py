@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -137,11 +138,9 @@ def test_who_waits_gets_the_lock_in_the_order_of_coming(tmp_path: Path) -> None:
     waiting = [threading.Thread(target=wait, args=(name,)) for name in names]
     greedy = threading.Thread(target=ask_again_and_again)
     with write_lock(lock, 0):
-        for number, thread in enumerate(waiting, start=1):
+        for place, thread in enumerate([*waiting, greedy], start=1):
             thread.start()
-            wait_until(lambda number=number: len(tickets(lock)) == number)
-        greedy.start()
-        wait_until(lambda: len(tickets(lock)) == len(waiting) + 1)
+            wait_until(partial(has_tickets, lock, place))
     for thread in waiting:
         thread.join(120)
     over.set()
@@ -157,12 +156,17 @@ def test_a_killed_waiter_holds_nobody_up(tmp_path: Path) -> None:
     program = _HOLDER.replace(", 0)", ", 120)")
     with write_lock(lock, 0):
         waiter = subprocess.Popen([sys.executable, "-c", program, str(lock)], cwd=REPOSITORY)
-        wait_until(lambda: len(tickets(lock)) == 1)
+        wait_until(partial(has_tickets, lock, 1))
         waiter.kill()
         waiter.wait(120)
         assert len(tickets(lock)) == 1
     with write_lock(lock, 120):
         assert not tickets(lock)
+
+
+def has_tickets(lock: Path, number: int) -> bool:
+    """Whether so many wait for the lock."""
+    return len(tickets(lock)) == number
 
 
 def tickets(lock: Path) -> list[Path]:
