@@ -5,9 +5,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.statistics import frames_of
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from query.label_range import LabelRange, validation_message
+from query.label_range import LabelRange
 from query.population import Frames
 from query.selection import Question
+from query.wrong_value import validation_message
 
 
 class AskedFrames(BaseModel):

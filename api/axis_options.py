@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from catalog.errors import InvalidInput, UnknownName
 from query.histogram_report import AxisRequest
-from query.label_range import validation_message
+from query.wrong_value import validation_message
 
 _BINS = {1: 20, 2: 8}
 """Bins of a number, and texts with a bin of their own, by the number of tags."""

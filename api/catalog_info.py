@@ -7,13 +7,19 @@ from catalog.frames import info
 
 
 def info_of(workspace: Workspace) -> dict[str, Any]:
-    """Folders, the newest snapshot, and the numbers of files, frames, tags and records."""
+    """Places, the newest snapshot, and the numbers of files, frames, tags and records."""
     found, records = info(workspace.catalog), workspace.records
-    home, cache = str(workspace.home), str(workspace.cache)
+    location = workspace.catalog_location
+    places = {
+        "home": workspace.home,
+        "metadata": location.metadata,
+        "data": location.data,
+        "records": workspace.records_place,
+        "cache": workspace.cache,
+    }
     return {
         # The machine's folders are no matter of who sees some rows only.
-        "home": "" if records.user else home,
-        "cache": "" if records.user else cache,
+        **{name: "" if records.user else str(place) for name, place in places.items()},
         "snapshot": found.snapshot,
         "files": found.files,
         "frames": found.frames,

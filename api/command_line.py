@@ -3,13 +3,14 @@
 import gc
 import os
 import sys
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-from typer.main import get_group
+from typer.main import get_command, get_group
 
 from api.places import chosen
 from api.places.chosen import Given
@@ -36,6 +37,7 @@ _COMMANDS = {
     "mcp": "assistants:mcp",
     "login": "login:login",
     "logout": "login:logout",
+    "context": "login:context",
     "demo": "demo:demo",
     "source": "sources:source_app",
     "tags": "tags:tags_app",
@@ -68,7 +70,68 @@ class _Commands(TyperGroup):
             alone.add_typer(found, name=name)
         else:
             alone.command(name)(found)
-        return get_group(alone).commands[name]
+        made = get_group(alone).commands[name]
+        _add_server_options(made)
+        return made
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what typer finds wrong with an option's value is told in our words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            if isinstance(error.__cause__, ValueError):
+                from query.wrong_value import validation_message
+
+                error.message = validation_message(error.__cause__)
+            raise
+
+
+def _add_server_options(command: Any) -> None:
+    """Take --server and --token behind the command as well as before it."""
+    for below in getattr(command, "commands", {}).values():
+        _add_server_options(below)
+    if not hasattr(command, "commands"):
+        command.params += [option for option in _server_options() if _is_new(option, command)]
+
+
+def _is_new(option: Any, command: Any) -> bool:
+    return all(set(option.opts).isdisjoint(taken.opts) for taken in command.params)
+
+
+def _server_options() -> list[Any]:
+    """The options as one of typer's own commands has them."""
+    alone = typer.Typer(add_completion=False)
+    alone.command()(_chosen)
+    options = get_command(alone).params
+    for option in options:
+        option.expose_value = False
+    return list(options)
+
+
+def _chosen(
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="URL", hidden=True, callback=lambda given: _choose(server=given)),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(metavar="TOKEN", hidden=True, callback=lambda given: _choose(token=given)),
+    ] = None,
+) -> None:
+    """Its parameters are the options."""
+
+
+def _choose(**given: str | None) -> None:
+    wanted = {name: text for name, text in given.items() if text}
+    if wanted:
+        chosen.choose(replace(chosen.given(), **wanted))
+        _check_place()
+
+
+def _check_place() -> None:
+    """Refuse a server where what the command starts would ask it, too."""
+    if chosen.given().command in ("serve", "demo"):
+        chosen.home()
 
 
 app = typer.Typer(
@@ -76,7 +139,7 @@ app = typer.Typer(
     cls=_Commands,
     help="Find driving frames by what is in them, and get them to training and validation jobs.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -107,10 +170,8 @@ def _framesift(
         ),
     ] = None,
 ) -> None:
-    command = context.invoked_subcommand or ""
-    chosen.choose(Given(server or None, token, command))
-    if command in ("serve", "demo"):
-        chosen.home()  # what they start would ask the other server
+    chosen.choose(Given(server or None, token, context.invoked_subcommand or ""))
+    _check_place()
 
 
 def main() -> None:

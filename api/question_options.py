@@ -8,19 +8,25 @@ from typing import Annotated
 import typer
 
 from api.grouped_options import with_options
+from api.terminal import stderr
 from catalog.errors import InvalidInput, StorageError
 from query.condition import CameraIn, Group, Has, Leaf, SceneIn, Without
 from query.condition_text import parse_share, parse_tag, parse_time
-from query.label_range import LabelRange, validation_message
+from query.label_range import LabelRange
 from query.operators import OPERATORS
 from query.selection import Question
+from query.wrong_value import validation_message
 
 _Texts = list[str] | None
 
 
 RangeOption = Annotated[
     _Texts,
-    typer.Option("--range", help="CLASS=LOWEST:HIGHEST in pixels; repeatable, ends may be open."),
+    typer.Option(
+        "--range",
+        help="CLASS=LOWEST:HIGHEST in pixels; either end may be open; CLASS=N is exactly N; "
+        "repeatable.",
+    ),
 ]
 WhereOption = Annotated[str | None, typer.Option(help='A condition, such as "car>=10000".')]
 SqlOption = Annotated[
@@ -82,7 +88,7 @@ def question_of(options: QuestionOptions) -> Question:
     """
     base = _from_file(options.question) if options.question is not None else Question()
     added = {
-        "ranges": (*base.ranges, *(LabelRange.parse(text) for text in options.ranges or ())),
+        "ranges": (*base.ranges, *map(_range, options.ranges or ())),
         "where": _both(base.where, _both(options.where, _of_statement(options.sql))),
         "condition": _all(base, _conditions(options)),
         "order": tuple(options.order) if options.order else base.order,
@@ -101,6 +107,16 @@ def question_of(options: QuestionOptions) -> Question:
 
 with_question = with_options("options", QuestionOptions)
 """Give a command all of QuestionOptions' options in place of its parameter ``options``."""
+
+
+def _range(text: str) -> LabelRange:
+    """A range; one that may have been meant as its lowest end is told to be exact."""
+    wanted = LabelRange.parse(text)
+    if wanted.lowest == wanted.highest and wanted.lowest and ":" not in text:
+        stderr.print(
+            f"--range {text}: exactly {wanted.lowest:,} pixels; {text}: means so many or more"
+        )
+    return wanted
 
 
 def _conditions(options: QuestionOptions) -> list[Leaf]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import typer
 
-from api.terminal import emit_table
+from api.terminal import emit_table, stderr
 from catalog.errors import InvalidInput, StorageError
 
 if TYPE_CHECKING:
@@ -46,11 +46,10 @@ def emit_rows(
     # The commands' help needs no Arrow.
     import pyarrow as pa
 
-    from query.result_format import encoded, to_records
+    from query.result_format import encoded
 
     if format_ == "table":
-        records = to_records(pa.Table.from_batches(batches, schema))
-        emit_table(schema.names, [list(record.values()) for record in records])
+        _emit_table(pa.Table.from_batches(batches, schema))
         return
     chunks = encoded(cast("result_format.Format", format_), schema, batches)
     if out is not None:
@@ -60,6 +59,51 @@ def emit_rows(
         typer.echo(chunk.decode(), nl=False)
     if format_ == "json":
         typer.echo()
+
+
+class Counted:
+    """Rows on their way, and how many have passed.
+
+    Attributes:
+        rows: So many.
+    """
+
+    def __init__(self, batches: "Iterable[pa.RecordBatch]") -> None:
+        self._batches, self.rows = batches, 0
+
+    def __iter__(self) -> "Iterator[pa.RecordBatch]":
+        for batch in self._batches:
+            self.rows += batch.num_rows
+            yield batch
+
+
+SHOWN = 1_000
+"""Rows of a table that nobody asked for as one."""
+
+
+def emit_first_rows(schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]") -> None:
+    """Print a table of the first rows, and that there are more where there are."""
+    import pyarrow as pa
+
+    first, found = [], 0
+    for batch in batches:
+        first.append(batch)
+        found += batch.num_rows
+        if found > SHOWN:
+            break
+    _emit_table(pa.Table.from_batches(first, schema)[:SHOWN])
+    if found > SHOWN:
+        stderr.print(f"only the first {SHOWN:,} rows; --format csv-named has all of them")
+
+
+def _emit_table(rows: "pa.Table") -> None:
+    """The rows with every digit that they have, as in CSV."""
+    from query.result_format import to_records
+
+    def text(value: object) -> object:
+        return str(value) if isinstance(value, int | float) else value
+
+    emit_table(rows.schema.names, [[*map(text, one.values())] for one in to_records(rows)])
 
 
 def _write_aside(out: Path, chunks: Iterator[bytes]) -> None:

@@ -11,10 +11,10 @@ from pydantic import TypeAdapter
 
 from api.question_options import QuestionOptions
 from catalog.errors import InvalidInput, StorageError
-from query.label_range import validation_message
 from query.selection import Question
 from query.sets.methods import MIN_GAP_S, Demand, Method
 from query.sets.stratifier import parse_stratifiers
+from query.wrong_value import validation_message
 
 _METHOD: TypeAdapter[Method] = TypeAdapter(Method)
 

@@ -145,6 +145,16 @@ class Settings(BaseSettings):
         description="Folder where 'framesift login' keeps tokens.",
     )
 
+    @field_validator(
+        "home", "cache", "catalog_metadata", "catalog_data", "records", "config", mode="before"
+    )
+    @classmethod
+    def _is_a_place(cls, given: Any) -> Any:
+        # A script's unset variable would otherwise mean the current folder, or another catalog.
+        if given == "":
+            raise ValueError("empty: name a place, or unset the variable")
+        return given
+
     @field_validator("server", mode="before")
     @classmethod
     def _empty_is_none(cls, given: Any) -> Any:
@@ -176,4 +186,5 @@ def read_settings() -> Settings:
     except ValidationError as error:
         found = error.errors()[0]
         name = "FRAMESIFT_" + "_".join(str(part) for part in found["loc"]).upper()
-        raise InvalidInput(f"{name}={found['input']}: {found['msg']}") from error
+        reason = found["msg"].removeprefix("Value error, ")
+        raise InvalidInput(f"{name}={found['input']}: {reason}") from error

@@ -4,9 +4,10 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -76,8 +77,13 @@ def _keep(path: "Path", data: object) -> None:
 
 
 def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-    """Print a table; numbers stand to the right."""
+    """Print a table; numbers stand to the right.
+
+    What does not fit is wrapped between the words of sentences. A name stays whole, also where the
+    table is then wider than the terminal: a name with a line end in it cannot be copied.
+    """
     lines = [[_cell(value) for value in row] for row in rows]
+    widths = _widths([columns, *lines], stdout.width)
     table = Table(
         title=title or None,
         title_justify="left",
@@ -85,13 +91,41 @@ def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
         header_style="bold",
         pad_edge=False,
         show_header=any(columns),
+        width=sum(widths) + _GAP * (len(widths) - 1),
     )
     for index, column in enumerate(columns):
         number = bool(lines) and all(_is_number(line[index]) for line in lines)
-        table.add_column(column, justify="right" if number else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if number else "left"
+        table.add_column(column, justify=justify, overflow="ignore", width=widths[index])
     for line in lines:
         table.add_row(*line)
     stdout.print(table)
+
+
+_GAP = 2
+"""Blanks between two columns."""
+
+_SENTENCE_WORDS = 5
+"""Words of a text that is a sentence: "IBM COS" and "Traffic guide obj." are names."""
+
+
+def _widths(lines: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Each column's width: as its longest text, less where sentences can be wrapped to fit."""
+    columns = list(zip(*lines, strict=True))
+    widths = [max(map(cell_len, column), default=0) for column in columns]
+    least = [max(map(_unbroken, column), default=0) for column in columns]
+    while sum(widths) + _GAP * (len(widths) - 1) > room:
+        place = max(range(len(widths)), key=lambda i: widths[i] if widths[i] > least[i] else -1)
+        if widths[place] <= least[place]:
+            break
+        widths[place] -= 1
+    return [max(width, 1) for width in widths]
+
+
+def _unbroken(text: str) -> int:
+    """Width of what must stay on one line."""
+    words = text.split()
+    return max(map(cell_len, words)) if len(words) >= _SENTENCE_WORDS else cell_len(text)
 
 
 def heading(text: str) -> None:

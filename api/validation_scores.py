@@ -13,7 +13,7 @@ from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError
 from catalog.tables import Job
 from pipeline.run import refresh
-from query.label_range import validation_message
+from query.wrong_value import validation_message
 
 
 @dataclass(frozen=True)

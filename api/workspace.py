@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from functools import cached_property
@@ -12,6 +13,7 @@ from pydantic import SecretStr
 
 from api.machine import memory_mb
 from api.settings import Settings
+from catalog.errors import NotMade, StorageError
 from catalog.location import CatalogLocation
 from catalog.postgres import Postgres
 from catalog.private_files import tighten
@@ -53,6 +55,8 @@ def data_at(given: str | None, access: S3Access) -> Path | S3Prefix | None:
     return Path(given).expanduser().absolute()
 
 
+_HOME = "FRAMESIFT_HOME"
+
 _LIMITED = 16
 """Different sets of rows that are kept open for those who may see no others."""
 
@@ -63,15 +67,24 @@ class Workspace:
     A command that needs one of them only, starts in half the time.
     """
 
-    def __init__(self, settings: Settings, *, serves: bool = False, processes: int = 1) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        serves: bool = False,
+        processes: int = 1,
+        on_making: Callable[[str], None] | None = lambda _: None,
+    ) -> None:
         """Open nothing yet.
 
         Args:
             settings: Which home.
             serves: Many questions will be asked of this process.
             processes: How many such processes share what a server may hold in memory.
+            on_making: Told what is made where there was none; None to make nothing.
         """
         self.settings, self.serves, self._processes = settings, serves, processes
+        self.on_making = on_making
         self.home = settings.home.expanduser().absolute()
         self._limited: OrderedDict[tuple[str, ...], tuple[LimitedStore, SeenDatasets]]
         self._limited = OrderedDict()
@@ -101,16 +114,27 @@ class Workspace:
 
     @cached_property
     def catalog(self) -> "CatalogStore":
-        """The catalog of files and tags."""
+        """The catalog of files and tags.
+
+        Raises:
+            NotMade: There is none, and this workspace makes none.
+        """
+        from catalog.ducklake import is_made
         from catalog.store import CatalogStore
 
-        return CatalogStore(
-            self.catalog_location,
+        location, given = self.catalog_location, self.settings.catalog_metadata
+        variable = "FRAMESIFT_CATALOG_METADATA" if given else _HOME
+        is_there = self._is_there("catalog", location.metadata, variable, lambda: is_made(location))
+        store = CatalogStore(
+            location,
             lock_wait_s=self.settings.lock_wait_s,
             memory_limit=self.settings.query_memory,
             spill_limit=self.settings.query_spill,
             hot_memory_mb=self._hot_memory_mb if self.serves else 0,
         )
+        if not is_there and self.on_making is not None:
+            self.on_making(f"made a new catalog: {location.metadata}")
+        return store
 
     @property
     def _hot_memory_mb(self) -> int:
@@ -144,17 +168,44 @@ class Workspace:
 
     @cached_property
     def records(self) -> "RecordStore":
-        """The records of sources, scans, datasets and jobs."""
-        from catalog.record_store import RecordStore
+        """The records of sources, scans, datasets and jobs.
+
+        Raises:
+            NotMade: There are none, and this workspace makes none.
+        """
+        from catalog.record_store import RecordStore, is_made
 
         file = self.home / "records" / "records.sqlite"
         with suppress(OSError):  # the store says what is wrong
             if file.is_file():  # it is a home, and no other folder
                 tighten(self.home)
-        return RecordStore(
-            database_at(self.settings.records) or file,
-            lock_wait_s=self.settings.lock_wait_s,
-        )
+        place, variable = self.records_place, _HOME
+        if self.settings.records:
+            variable = "FRAMESIFT_RECORDS"
+        is_there = self._is_there("records", place, variable, lambda: is_made(place))
+        store = RecordStore(place, lock_wait_s=self.settings.lock_wait_s)
+        if not is_there and self.on_making is not None:
+            self.on_making(f"made new records: {place}")
+        return store
+
+    @property
+    def records_place(self) -> Path | Postgres:
+        """The database of the records."""
+        return database_at(self.settings.records) or self.home / "records" / "records.sqlite"
+
+    def _is_there(
+        self, what: str, place: Path | Postgres, variable: str, is_made: Callable[[], bool]
+    ) -> bool:
+        """Whether it has been made; refused where it must have been."""
+        try:
+            is_there = is_made()
+        except OSError as error:
+            raise StorageError(
+                f"{place}: cannot be looked for: {error.strerror}", str(place)
+            ) from error
+        if not is_there and self.on_making is None:
+            raise NotMade(what, str(place), variable)
+        return is_there
 
     @property
     def datasets(self) -> Path:

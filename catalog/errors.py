@@ -6,6 +6,7 @@
     │   ├── ClassListMissing     a source without its class_list.json
     │   └── BodyTooLarge         a request's body is longer than it may be
     ├── NotFound                 no source, dataset, job... of that name
+    │   └── NotMade              no catalog, or no records, where this command looks
     ├── AlreadyExists            the name is taken
     ├── InUse                    it cannot be removed, for something else needs it
     ├── RemovalRefused           so many of a source's files are gone that its disk may be away
@@ -79,8 +80,14 @@ class UnknownName(InvalidInput):
 
 
 def nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Up to three known names that look like ``name``, best first; empty when none does."""
-    return get_close_matches(name.lower(), list(known), n=3, cutoff=0.6)
+    """Up to three known names that look like ``name``, best first; empty when none does.
+
+    Before those that are spelled alike come those with it as one of their words, as front_left.
+    """
+    known = list(known)
+    having = [one for one in known if name.lower() in one.lower().replace("_", " ").split()]
+    close = get_close_matches(name.lower(), known, n=3, cutoff=0.6)
+    return list(dict.fromkeys([*having, *close]))[:3]
 
 
 class ClassListMissing(InvalidInput):
@@ -113,6 +120,24 @@ class NotFound(FramesiftError):
         self.kind = kind
         self.name = name
         super().__init__(f"no {kind} named '{name}'{': ' + hint if hint else ''}")
+
+
+class NotMade(NotFound):
+    """There is no catalog, or there are no records, where a command looks that makes none.
+
+    Attributes:
+        kind: "catalog" or "records".
+        name: Where it looked.
+    """
+
+    def __init__(self, kind: str, name: str, variable: str) -> None:
+        self.kind = kind
+        self.name = name
+        FramesiftError.__init__(
+            self,
+            f"no {kind} at {name}: set {variable} to the one that you mean, or make one there: "
+            "framesift source add NAME FOLDER",
+        )
 
 
 class AlreadyExists(FramesiftError):

@@ -57,6 +57,20 @@ _READS, _WRITES, _WRITES_AT_ONCE = "reads", "writes", "writes at once"
 _TRANSACTION_LOCK = 0x6672616D65  # any number that no other program of the database takes
 
 
+def is_made(place: Path | Postgres) -> bool:
+    """Whether there are records at a place.
+
+    Raises:
+        StorageError: The server cannot be reached.
+        OSError: The file cannot be looked for.
+    """
+    if isinstance(place, Path):
+        return place.exists()
+    with place.connected() as connection:
+        row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
+        return row is not None and row[0] is not None
+
+
 class RecordStore:
     """The records of one Framesift home. Safe to use from several threads and processes.
 

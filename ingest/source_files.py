@@ -114,6 +114,12 @@ class LocalFolder:
         self.folder = root
         self.root = str(root)
         self._real = real_place(root, within)
+        if root.is_file():
+            raise StorageError(
+                f"{root}: is a file: a source is a folder or an archive named .tar; give the "
+                "folder that the file is in",
+                str(root),
+            )
         if not root.is_dir():
             raise StorageError(f"{root}: no such folder; is the source mounted?", str(root))
         if not os.access(root, os.R_OK | os.X_OK):

@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
@@ -46,6 +47,14 @@ _MOMENT = re.compile(
 
 
 _Scalar = StrictBool | StrictInt | StrictFloat | str
+
+
+def _without_cam(name: object) -> object:
+    return name.removeprefix("cam_") if isinstance(name, str) else name
+
+
+CameraName = Annotated[str, BeforeValidator(_without_cam)]
+"""A camera; A2D2's folders are named cam_front_center, the camera itself front_center."""
 
 
 class _Data(BaseModel):
@@ -107,7 +116,7 @@ class CameraIn(_Data):
     """The frame is one of these cameras'."""
 
     kind: Literal["camera"]
-    names: tuple[str, ...] = Field(min_length=1, examples=[("front_center",)])
+    names: tuple[CameraName, ...] = Field(min_length=1, examples=[("front_center",)])
 
 
 class SceneIn(_Data):

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from catalog.errors import InvalidInput
 from query.condition import ShareRange, TagIs, TimeRange
-from query.label_range import validation_message
 from query.operators import OPERATORS
+from query.wrong_value import validation_message
 
 _SHARE = re.compile(r"(?P<tag>.+)=(?P<low>[0-9.]*)(?P<colon>:?)(?P<high>[0-9.]*)", re.DOTALL)
 _MOMENT = r"\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d)?)?)?)?)?"
@@ -86,4 +86,4 @@ def _checked(text: str, make: Callable[[], _Made]) -> _Made:
     try:
         return make()
     except ValueError as error:
-        raise InvalidInput(f"'{text}': {validation_message(error)}") from error
+        raise InvalidInput(validation_message(error, text)) from error

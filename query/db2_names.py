@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Set
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -96,6 +97,7 @@ class _Names:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.outputs: dict[int, list[str]] = {}
+        self.tags = set(schema.get("metaocean_view", ())) - set(schema.get("metaocean", ()))
 
     def check(self, query: exp.Query) -> None:
         """Raise for a column that is in no table of its scope, or in several."""
@@ -160,15 +162,17 @@ class _Names:
             inside = column.find_ancestor(exp.Query) is scope.expression
             if inside and not isinstance(column.this, exp.Star):
                 late = column.find_ancestor(exp.Order, exp.Group, exp.Having)
-                _check_column(column, levels, outputs if late else set())
+                _check_column(column, levels, outputs if late else set(), self.tags)
 
 
-def _check_column(column: exp.Column, levels: list[dict[str, set[str]]], outputs: set[str]) -> None:
+def _check_column(
+    column: exp.Column, levels: list[dict[str, set[str]]], outputs: set[str], tags: Set[str]
+) -> None:
     name, table = column.name.lower(), column.table.lower()
     if table:
         columns = next((known[table] for known in levels if table in known), set())
         if name not in columns:
-            raise _unknown_column(f"{table}.{name}", {f"{table}.{c}" for c in columns})
+            raise _unknown_column(f"{table}.{name}", {f"{table}.{c}" for c in columns}, tags)
         return
     for known in levels:
         holders = [alias for alias, columns in known.items() if name in columns]
@@ -177,12 +181,14 @@ def _check_column(column: exp.Column, levels: list[dict[str, set[str]]], outputs
         if holders:
             return
     if name not in outputs:
-        raise _unknown_column(name, set().union(*levels[0].values()))
+        raise _unknown_column(name, set().union(*levels[0].values()), tags)
 
 
-def _unknown_column(name: str, known: set[str]) -> SqlError:
-    nearest = nearest_names(name, sorted(known))
+def _unknown_column(name: str, known: set[str], tags: Set[str]) -> SqlError:
+    nearest, tag = nearest_names(name, sorted(known)), name.rpartition(".")[2]
     hint = f' The nearest is "{nearest[0].upper()}".' if nearest else ""
+    if tag in tags:
+        hint = f" It is a tag: ask metaocean_view for it, or t_{tag}, whose column is value."
     return SqlError(
         -206, "42703", f'"{name.upper()}" is not valid in the context where it is used.{hint}'
     )

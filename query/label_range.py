@@ -5,6 +5,7 @@ import re
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from catalog.errors import InvalidInput
+from query.wrong_value import validation_message
 
 _RANGE = re.compile(
     r"(?P<tag>.+)=(?P<low>[0-9]{0,18})(?P<colon>:?)(?P<high>[0-9]{0,18})", re.DOTALL
@@ -56,14 +57,3 @@ class LabelRange(BaseModel):
         low = "" if self.lowest is None else str(self.lowest)
         high = "" if self.highest is None else str(self.highest)
         return f"{self.tag}={low}:{high}"
-
-
-def validation_message(error: ValueError) -> str:
-    """What pydantic found wrong, on one line, without its own words around it."""
-    errors = getattr(error, "errors", None)
-    if errors is None:
-        return " ".join(str(error).split())
-    found = errors()[0]
-    place = ".".join(str(part) for part in found["loc"])
-    message = str(found["msg"]).removeprefix("Value error, ")
-    return f"{place}: {message}" if place and found["type"] != "value_error" else message

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from catalog.errors import InvalidInput
-from query.condition import CameraIn, Condition, Group, Leaf, PixelRange, SceneIn, check_size
+from query.condition import (
+    CameraIn,
+    CameraName,
+    Condition,
+    Group,
+    Leaf,
+    PixelRange,
+    SceneIn,
+    check_size,
+)
 from query.label_range import LabelRange
 
 if TYPE_CHECKING:  # a command that has no such answer does without it
@@ -28,7 +37,7 @@ class Question(BaseModel):
         description="A WHERE body in SQL over metaocean's columns and every tag.",
         examples=["car >= 10000 and scene like '2018%'"],
     )
-    cameras: tuple[str, ...] = Field(default=(), examples=[("front_center",)])
+    cameras: tuple[CameraName, ...] = Field(default=(), examples=[("front_center",)])
     scenes: tuple[str, ...] = Field(default=(), examples=[("20180807_145028",)])
     order: tuple[str, ...] = Field(
         default=(), description="Tags or columns, each with ' desc' for falling order."

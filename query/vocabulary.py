@@ -1,7 +1,7 @@
 """What a question may name: the catalog's classes, tags and columns, and how SQL writes them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from catalog.errors import InvalidInput, UnknownName
@@ -61,7 +61,7 @@ class Vocabulary:
         """
         column = self.counted(name)
         if column.name not in self.class_names:
-            raise UnknownName("class", name, [*self.class_names, *self.class_names.values()])
+            raise self._no_class(name)
         return column
 
     def counted(self, name: str) -> Column:
@@ -74,7 +74,7 @@ class Vocabulary:
         tags = {title.lower(): tag for tag, title in self.class_names.items()}
         tag = tags.get(name.lower(), name.lower())
         if tag not in self.tags:
-            raise UnknownName("class", name, [*self.tags, *self.class_names.values()])
+            raise self._no_class(name, [one for one in self.tags if self._has_numbers(one)])
         column = self.column(tag)
         if column.type != "number":
             raise InvalidInput(
@@ -82,6 +82,15 @@ class Vocabulary:
                 "condition of kind tag"
             )
         return column
+
+    def _has_numbers(self, tag: str) -> bool:
+        return type_of(self.columns[tag]) == "number"
+
+    def _no_class(self, name: str, others: Iterable[str] = ()) -> UnknownName:
+        if not self.class_names:
+            hint = "No labels are counted yet: framesift ingest SOURCE does that."
+            return UnknownName("class", name, (), hint)
+        return UnknownName("class", name, {*self.class_names, *self.class_names.values(), *others})
 
     def tag(self, name: str) -> Column:
         """The tag of that name, or the file's column.

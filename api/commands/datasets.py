@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from api.commands.common import AtOption
 from api.commands.dataset_tables import show_dataset, show_diff, splits_text
+from api.exit_codes import ExitCode, StrictFlag, end
 from api.grouped_options import with_options
 from api.places.datasets import Export, datasets
 from api.places.stagings import stagings
@@ -26,8 +27,8 @@ from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, size, st
 from api.wanted_dataset import NewDataset, NewExtension, NewSplit
 from catalog.errors import InvalidInput
 from pipeline.export_formats import TEXTS, ExportFormat
-from query.label_range import validation_message
 from query.sets.stratifier import parse_stratifiers
+from query.wrong_value import validation_message
 
 dataset_app = typer.Typer(no_args_is_help=True, help="Saved, versioned selections.")
 
@@ -50,6 +51,7 @@ def create(
         ),
     ] = None,
     at: AtOption = None,
+    strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Choose frames and save them as a dataset's new version, divided into splits."""
@@ -65,7 +67,9 @@ def create(
         seed=question.seed,
         **_divided(division),
     )
-    _show(datasets().create(wanted, at), as_json)
+    made = datasets().create(wanted, at)
+    _show(made, as_json)
+    end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(made["report"]))
 
 
 @dataset_app.command("split")
@@ -103,6 +107,7 @@ def extend(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides between equally good ones.")] = 0,
     at: AtOption = None,
+    strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Add as few frames as close a gap, as a new version; what stays open is told."""
@@ -110,7 +115,14 @@ def extend(
     if not demands:
         raise InvalidInput("dataset extend: say with --gap or --gap-where what is missing")
     wanted = _checked(NewExtension, demands=demands, split=grow, seed=seed, **asdict(apart))
-    _show(datasets().extend(name, wanted, at), as_json)
+    made = datasets().extend(name, wanted, at)
+    _show(made, as_json)
+    end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(made["report"]))
+
+
+def _is_short(report: Mapping[str, Any]) -> bool:
+    """Whether a dataset lacks what was asked for."""
+    return bool(report.get("unmet")) or report.get("tolerance_met") is False
 
 
 @dataset_app.command("diff")

@@ -1,7 +1,7 @@
 """framesift ingest, sample-data."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.commands.common import open_workspace
+from api.exit_codes import ExitCode, StrictFlag, end
 from api.places import chosen
 from api.places.long_work import listed_problems, scanned
 from api.terminal import (
@@ -100,6 +101,7 @@ def ingest(
     errors: Annotated[
         bool, typer.Option("--errors", help="List what is wrong with its files, and scan nothing.")
     ] = False,
+    strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Catalog a source's files and count the pixels of every class in every label.
@@ -110,7 +112,7 @@ def ingest(
     """
     if chosen.server() is not None:
         _need_of_server(context)
-        _of_server(source, full, max_removed, errors, as_json)
+        _end(strict, *_of_server(source, full, max_removed, errors, as_json))
         return
     # A server is asked without them.
     from ingest import array_scan
@@ -118,11 +120,13 @@ def ingest(
     from ingest.scan import ScanOptions, scan_source
 
     workspace = open_workspace()
-    store, records = workspace.catalog, workspace.records
+    records = workspace.records
     found = records.source(source)
     if errors:
-        _list_problems(found, as_json)
+        _end(strict, None, _list_problems(found, as_json))
         return
+    workspace.on_making = chosen.tell  # a source that was never scanned may have no catalog yet
+    store = workspace.catalog
     options = ScanOptions(
         class_list=class_list,
         full=full,
@@ -163,9 +167,21 @@ def ingest(
         )
     else:
         _show_result(source, result.counts, problems)
+    _end(strict, result.counts, problems)
 
 
-_AT_SERVER = frozenset({"source", "full", "max_removed", "errors", "as_json"})
+def _end(strict: bool, counts: ScanCounts | None, problems: Sequence[Problem]) -> None:
+    """End as --strict says: of a scan's counts, or of what is wrong with a source's files."""
+    bad = any(problem.kind in _BAD for problem in problems)
+    end(ExitCode.BAD_FILES, when=strict and (bad or bool(counts and counts.bad_files)))
+    nothing = counts is not None and not counts.frames and not counts.unchanged
+    end(ExitCode.NOTHING_FOUND, when=strict and nothing)
+
+
+_BAD = ("bad_file", "unreadable")
+"""Kinds of problems by which a file is left out."""
+
+_AT_SERVER = frozenset({"source", "full", "max_removed", "errors", "strict", "as_json"})
 
 
 def _need_of_server(context: typer.Context) -> None:
@@ -178,23 +194,28 @@ def _need_of_server(context: typer.Context) -> None:
             )
 
 
-def _of_server(source: str, full: bool, max_removed: float, errors: bool, as_json: bool) -> None:
+def _of_server(
+    source: str, full: bool, max_removed: float, errors: bool, as_json: bool
+) -> tuple[ScanCounts | None, list[Problem]]:
     """The same at the chosen server: a job there, which goes on where this is interrupted."""
     server = chosen.client()
     if errors:
         found = listed_problems(server, source)
-        _emit_problems(found["scan"], [Problem(**one) for one in found["problems"]], as_json)
-        return
+        listed = [Problem(**one) for one in found["problems"]]
+        _emit_problems(found["scan"], listed, as_json)
+        return None, listed
     with progress_bar(f"ingest {source}", quiet=as_json) as bar:
         done = scanned(
             server, source, full, max_removed, lambda job: bar.show(0, None, str(job["state"]))
         )
-    if as_json:
-        emit_json(done)
-        return
     names = {field.name for field in fields(ScanCounts)}
     counts = ScanCounts(**{name: value for name, value in done.items() if name in names})
-    _show_result(source, counts, [Problem(**one) for one in done["problems"]])
+    problems = [Problem(**one) for one in done["problems"]]
+    if as_json:
+        emit_json(done)
+    else:
+        _show_result(source, counts, problems)
+    return counts, problems
 
 
 def _show_units(source: str, folder: Path, units: int, as_json: bool) -> None:
@@ -259,12 +280,14 @@ def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
         yield show
 
 
-def _list_problems(source: "Source", as_json: bool) -> None:
+def _list_problems(source: "Source", as_json: bool) -> list[Problem]:
     records = open_workspace().records
     scan = records.last_scan(source.id)
     if scan is None:
         raise NotFound("scan", source.name, f"ingest it first: framesift ingest {source.name}")
-    _emit_problems(scan.id, records.problems(source_id=source.id), as_json)
+    found = records.problems(source_id=source.id)
+    _emit_problems(scan.id, found, as_json)
+    return found
 
 
 def _emit_problems(scan: int, problems: list[Problem], as_json: bool) -> None:

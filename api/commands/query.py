@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from api.commands.common import AtOption
+from api.exit_codes import ExitCode, StrictFlag, end
 from api.places.selections import Answer, selections
 from api.question_options import QuestionOptions, question_of, with_question
 from api.rows_output import Format, emit_rows, need_file_format
 from api.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, UnknownName
 from query.condition import leaves
 from query.selection import Question
 
@@ -29,8 +30,17 @@ def select(
     ] = False,
     save: Annotated[str | None, typer.Option(help="Save the answer as a dataset.")] = None,
     format_: Annotated[Format, typer.Option("--format")] = "table",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            help="Of the answer, such as fkey,filename,car; repeatable. In a table else the "
+            "file's name and the classes asked for, in other formats all.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
     at: AtOption = None,
+    strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Select labelled frames by what is in them."""
@@ -43,6 +53,7 @@ def select(
         _emit_meaning(place.meaning(question, at), as_json)
         return
     answer = place.answer(question, at)
+    wanted = _known(columns or (), answer.columns)
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.
         dataset = answer.save(save)
@@ -53,12 +64,29 @@ def select(
     if not len(answer):
         stderr.print(f"no frames: {answer.why_empty}")
     if as_json:
-        emit_json(answer.body)
+        emit_json(_with_columns(answer.body, wanted))
     elif format_ == "table":
-        _emit_answer(answer, question)
+        _emit_answer(answer, wanted or _usual(question, answer.classes))
     else:
-        table = answer.table
+        table = answer.table.select(wanted) if wanted else answer.table
         emit_rows(table.schema, table.to_batches(), format_, out)
+    end(ExitCode.NOTHING_FOUND, when=strict and not len(answer))
+
+
+def _known(given: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The columns that are asked for, each one of an answer's."""
+    wanted = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    for name in wanted:
+        if name not in columns:
+            raise UnknownName("column", name, columns, "It is given with --columns.")
+    return list(dict.fromkeys(wanted))
+
+
+def _with_columns(body: Mapping[str, Any], columns: Sequence[str]) -> Mapping[str, Any]:
+    if not columns:
+        return body
+    frames = [{name: frame[name] for name in columns} for frame in body["frames"]]
+    return {**body, "frames": frames}
 
 
 def _emit_meaning(found: Mapping[str, Any], as_json: bool) -> None:
@@ -71,8 +99,11 @@ def _emit_meaning(found: Mapping[str, Any], as_json: bool) -> None:
         stdout.print(f"\n{found['note']}")
 
 
-def _emit_answer(answer: Answer, question: Question) -> None:
-    columns = ["platform", "datasource", "filename", *_asked_tags(question, answer.classes)]
+def _usual(question: Question, classes: Sequence[str]) -> list[str]:
+    return ["platform", "datasource", "filename", *_asked_tags(question, classes)]
+
+
+def _emit_answer(answer: Answer, columns: Sequence[str]) -> None:
     rows = answer.rows(columns)
     emit_table(columns, [[row[column] for column in columns] for row in rows])
     stdout.print(f"{len(answer):,} frames, snapshot {answer.snapshot}")

@@ -64,7 +64,7 @@ def serve(
             "out and make users and tokens, or give --host 127.0.0.1"
         )
     settings = read_settings()
-    workspace = Workspace(settings)
+    workspace = Workspace(settings, on_making=stderr.print)
     certificate, key = _tls(tls_cert, tls_key, tls_self_signed, workspace.home / "tls", host)
     serving = Serving(
         settings,

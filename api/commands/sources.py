@@ -11,7 +11,7 @@ from api.terminal import JsonFlag, emit_json, emit_table, stdout
 from api.wanted_source import SOURCE_NAME, NewSource
 from catalog.errors import InvalidInput
 from catalog.records import PLATFORMS
-from query.label_range import validation_message
+from query.wrong_value import validation_message
 
 source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
 
@@ -59,7 +59,7 @@ def add(
         region=region,
         ca_bundle=ca_bundle,
     )
-    source = sources().add(wanted)
+    source = sources(makes=True).add(wanted)
     if as_json:
         emit_json(source)
     else:

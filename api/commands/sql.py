@@ -8,25 +8,33 @@ from typing import Annotated, Any
 import typer
 
 from api.commands.common import AtOption
+from api.exit_codes import ExitCode, StrictFlag, end
 from api.places.statements import statements
-from api.rows_output import Format, emit_rows, need_file_format
+from api.rows_output import Counted, Format, emit_first_rows, emit_rows, need_file_format
 from api.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
 
 
 def sql(
     statement: Annotated[str, typer.Argument(help="One SELECT; '-' reads it from stdin.")],
     format_: Annotated[
-        Format, typer.Option("--format", help="csv is what Spectrum Discover answers.")
-    ] = "csv",
+        Format | None,
+        typer.Option(
+            "--format",
+            help="table on a terminal; else csv, as Spectrum Discover answers: numbered lines "
+            "without names, which csv-named has.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
     at: AtOption = None,
     explained: Annotated[
         bool, typer.Option("--explain", help="Show what would be run and read instead.")
     ] = False,
+    strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Ask the catalog in Db2's SQL, over metaocean, metaocean_view and t_<tag>."""
-    format_ = "json" if as_json else format_
+    shown = format_ is None and out is None and not as_json and stdout.is_terminal
+    format_ = "json" if as_json else format_ or ("table" if shown else "csv")
     need_file_format(out, explained, format_)
     place = statements()
     text = sys.stdin.read() if statement == "-" else statement
@@ -34,9 +42,14 @@ def sql(
         _emit(place.explained(text, at), as_json)
         return
     with place.rows(text, at) as rows:
-        emit_rows(rows.schema, rows.batches, format_, out)
+        found = Counted(rows.batches)
+        if shown:
+            emit_first_rows(rows.schema, found)
+        else:
+            emit_rows(rows.schema, found, format_, out)
     if rows.truncated:
         stderr.print(f"only the first {rows.most:,} rows (FRAMESIFT_QUERY_MAX_ROWS)")
+    end(ExitCode.NOTHING_FOUND, when=strict and not found.rows)
 
 
 def _emit(found: Mapping[str, Any], as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.commands.common import AtOption
+from api.exit_codes import ExitCode, StrictFlag, end
 from api.places import tags as places
 from api.places.extractions import Wanted, extractions
 from api.places.tags import Map, NewTag, Table
@@ -187,6 +188,7 @@ def tags_import(
     rejected: Annotated[
         Path | None, typer.Option(help="Write every row not imported to this CSV file.")
     ] = None,
+    strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Import tags from a table; rows that match no file, or several, are reported."""
@@ -196,7 +198,13 @@ def tags_import(
         _write_csv(problems, rejected)
     if as_json:
         emit_json(result)
-        return
+    else:
+        _emit_import(family, result, problems)
+    left_out = result["rows"] - result["imported"]
+    end(ExitCode.BAD_FILES, when=strict and left_out > 0)
+
+
+def _emit_import(family: str, result: Mapping[str, Any], problems: "pa.Table") -> None:
     stdout.print(
         f"imported {result['imported']:,} of {result['rows']:,} rows into tag family {family}: "
         f"{len(result['columns']):,} tags; {result['unmatched']:,} rows name no file, "

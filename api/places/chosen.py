@@ -1,11 +1,16 @@
-"""Which place a command asks: the server that --server or FRAMESIFT_SERVER names, else the home."""
+"""Which place a command asks: a server or the home.
+
+--server, FRAMESIFT_SERVER, FRAMESIFT_HOME, the server of 'framesift login', ~/.framesift: the first
+of them that there is.
+"""
 
 import warnings
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from api.places.own_machine import refusal
+from api.places.default_server import default_server
+from api.places.own_machine import OWN_HOMES, refusal
 from api.places.tokens import token_of
 from catalog.errors import InvalidInput
 
@@ -51,8 +56,21 @@ def settings() -> "Settings":
 
 
 def server() -> str | None:
-    """The server's URL; None where commands ask the home."""
-    return _given().server or settings().server
+    """The server's URL; None where commands ask the home.
+
+    Named for this command, else for this environment, which a home is too, else by
+    ``framesift login`` or ``framesift context``.
+    """
+    return _named_server() or _default_server()
+
+
+def _named_server() -> str | None:
+    return given().server or settings().server
+
+
+def _default_server() -> str | None:
+    known = settings()
+    return None if "home" in known.model_fields_set else default_server(known.config)
 
 
 def client() -> "Client":
@@ -66,36 +84,48 @@ def client() -> "Client":
     from framesift import FramesiftWarning, connect
 
     warnings.simplefilter("ignore", FramesiftWarning)  # commands say it in a line of their own
-    given, url = settings(), server()
+    known, url = settings(), server()
     assert url is not None
-    bundle = given.server_ca_bundle
-    return connect(url, _token(given, url), ca_bundle=None if bundle is None else str(bundle))
+    bundle = known.server_ca_bundle
+    return connect(url, _token(known, url), ca_bundle=None if bundle is None else str(bundle))
 
 
-def home() -> "Workspace":
+def home(*, makes: bool = False) -> "Workspace":
     """The home that the environment names (FRAMESIFT_HOME).
+
+    Args:
+        makes: Make its stores where there are none, and say so on the error output; otherwise
+            asking for one that is not there raises NotMade.
 
     Raises:
         InvalidInput: A server was chosen, and this command cannot ask one.
     """
-    url = server()
-    if url is not None:
-        raise InvalidInput(refusal(_given().command, url))
+    url, command = server(), given().command
+    if url is not None and (_named_server() or command not in OWN_HOMES):
+        raise InvalidInput(refusal(command, url, is_default=_named_server() is None))
     # It imports the databases, a second that help, and commands that ask a server, do without.
     from api.workspace import Workspace
 
-    return Workspace(settings())
+    return Workspace(settings(), on_making=tell if makes else None)
+
+
+def tell(text: str) -> None:
+    """Say something beside the answer, on the error output."""
+    from api.terminal import stderr
+
+    stderr.print(text)
 
 
 def _token(settings: "Settings", url: str) -> str | None:
-    given = _given().token
-    if given is not None:
-        return given
+    named = given().token
+    if named is not None:
+        return named
     # Of the environment's server only: a token must not go to another one that is named by hand.
     if settings.token is not None and settings.server in (None, url):
         return settings.token.get_secret_value()
     return token_of(settings.config, url)
 
 
-def _given() -> Given:
+def given() -> Given:
+    """What stands before the command, or is given by its own --server and --token."""
     return _CHOICE.get() or Given()

@@ -13,10 +13,19 @@ REASONS: Mapping[str, str] = {
 """By a command's first word."""
 
 
-def refusal(command: str, url: str) -> str:
+OWN_HOMES = ("serve", "demo")
+"""Commands that the default server does not concern: they bring a home with them."""
+
+
+def refusal(command: str, url: str, *, is_default: bool) -> str:
     """What a command says that was told to ask a server, and does not."""
     reason = f" ({REASONS[command]})" if command in REASONS else ""
+    instead = (
+        "set FRAMESIFT_HOME, or let 'framesift context home' end the login's default"
+        if is_default
+        else "leave --server and FRAMESIFT_SERVER out"
+    )
     return (
         f"server {url}: 'framesift {command}' works on a home on its own machine{reason}: run it "
-        "there, or leave --server and FRAMESIFT_SERVER out"
+        f"there, or {instead}"
     )

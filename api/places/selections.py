@@ -24,6 +24,10 @@ class Answer(Protocol):
     def classes(self) -> Sequence[str]:
         """The class tags, in class order."""
 
+    @property
+    def columns(self) -> Sequence[str]:
+        """The frames' columns."""
+
     def __len__(self) -> int:
         """Number of frames."""
 
@@ -93,6 +97,12 @@ class ServerAnswer:
     def classes(self) -> Sequence[str]:
         """The class tags."""
         return list(self.body["class_pixels"])
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The frames' columns."""
+        frames = self.body["frames"]
+        return list(frames[0]) if frames else [*_TYPES, *self.classes]
 
     def __len__(self) -> int:
         """Number of frames."""

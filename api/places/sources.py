@@ -30,13 +30,13 @@ class Sources(Protocol):
         """Where things are and how much there is."""
 
 
-def sources() -> Sources:
-    """Of the chosen place."""
+def sources(*, makes: bool = False) -> Sources:
+    """Of the chosen place; a home is made where there is none if it ``makes`` one."""
     if chosen.server() is not None:
         return ServerSources(chosen.client())
     from api.places.home.sources import HomeSources
 
-    return HomeSources(chosen.home())
+    return HomeSources(chosen.home(makes=makes))
 
 
 @dataclass(frozen=True)

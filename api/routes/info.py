@@ -17,6 +17,20 @@ class InfoAnswer(BaseModel):
         description="Folder, of the server; empty for who sees some rows only.",
         examples=["/data/framesift"],
     )
+    metadata: str = Field(
+        description="SQLite file or PostgreSQL database of the catalog's metadata; empty as the "
+        "home is.",
+        examples=["/data/framesift/catalog/catalog.sqlite"],
+    )
+    data: str = Field(
+        description="Folder or S3 prefix of the catalog's Parquet files; empty as the home is.",
+        examples=["s3://perception/framesift"],
+    )
+    records: str = Field(
+        description="SQLite file or PostgreSQL database of sources, datasets and jobs; empty as "
+        "the home is.",
+        examples=["/data/framesift/records/records.sqlite"],
+    )
     cache: str = Field(
         description="Folder of staged datasets; empty as the home is.", examples=["/fast/cache"]
     )

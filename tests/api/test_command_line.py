@@ -31,7 +31,7 @@ COMMANDS = (
     "user", "user add", "user list", "user passwd", "user disable", "user remove", "user roles",
     "token", "token create", "token list", "token revoke", "collection", "collection add",
     "collection list", "collection assign", "collection remove", "audit",
-    "policy", "policy list", "policy run", "policy due", "mcp", "login", "logout",
+    "policy", "policy list", "policy run", "policy due", "mcp", "login", "logout", "context",
 )  # fmt: skip
 
 

@@ -206,7 +206,7 @@ ASKED = {
 }  # fmt: skip
 """Every command that asks a server, with arguments that it can be asked with."""
 
-OF_NO_HOME = {"login", "logout", "sample-data"}
+OF_NO_HOME = {"login", "logout", "context", "sample-data"}
 
 
 def test_every_command_asks_the_server_or_says_why_not(tmp_path: Path) -> None:

@@ -31,6 +31,12 @@ class HomeAnswer:
         """The class tags."""
         return self.selection.classes
 
+    @property
+    def columns(self) -> Sequence[str]:
+        """The frames' columns."""
+        names: list[str] = self.table.column_names
+        return names
+
     def __len__(self) -> int:
         """Number of frames."""
         return len(self.selection)

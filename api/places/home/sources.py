@@ -25,6 +25,7 @@ class HomeSources:
         if "://" not in uri:
             uri = str(Path(uri).expanduser().absolute())
         source = keep_source(self.workspace, wanted, uri, options_of(wanted))
+        _ = self.workspace.catalog  # a home is made whole
         return bodies.of_source(source)
 
     def listed(self) -> Sequence[Body]:

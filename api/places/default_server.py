@@ -1,0 +1,51 @@
+"""The server that commands ask where nothing else is named: context.json, of one user."""
+
+import json
+import os
+from pathlib import Path
+
+from catalog.errors import InvalidInput, StorageError
+
+_FILE = "context.json"
+
+
+def default_server(folder: Path) -> str | None:
+    """The URL that was kept; None where commands ask the home.
+
+    Raises:
+        InvalidInput: The file holds something else.
+        StorageError: It cannot be read.
+    """
+    path = folder.expanduser() / _FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read: {error.strerror}", str(path)) from error
+    except ValueError:
+        found = None
+    url = found.get("server") if isinstance(found, dict) else None
+    if not isinstance(url, str):
+        raise InvalidInput(f'{path}: expected {{"server": "https://..."}}; or remove the file')
+    return url
+
+
+def keep_default_server(folder: Path, url: str | None) -> None:
+    """Keep a server's URL; None lets commands ask the home again.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
+    path = folder.expanduser() / _FILE
+    part = path.with_name(f"{_FILE}.{os.getpid()}.part")
+    try:
+        if url is None:
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        part.write_text(json.dumps({"server": url}), encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise StorageError(f"{path}: cannot be written: {error.strerror}", str(path)) from error

@@ -1,0 +1,110 @@
+"""What pydantic found wrong with a value, in our words: given and expected, on one line."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+_Error = Mapping[str, Any]
+
+_KINDS = {
+    "tuple": "a list", "list": "a list", "dict": "an object", "model": "an object",
+    "string": "text", "int": "a whole number", "float": "a number", "bool": "true or false",
+}  # fmt: skip
+"""What pydantic's errors of a type begin with -> what was expected."""
+
+_SHOWN = 80
+"""Characters of what was given."""
+
+
+def validation_message(error: ValueError, given: str = "") -> str:
+    """What is wrong, on one line.
+
+    Args:
+        error: pydantic's, or any other, whose own text it then is.
+        given: The text that the value was read from, named where the message would not.
+    """
+    errors = getattr(error, "errors", None)
+    if errors is None:
+        return " ".join(str(error).split())
+    found: list[_Error] = errors()
+    first = found[0]
+    if first["type"] == "value_error":  # our own words, which name the value
+        return str(first["msg"]).removeprefix("Value error, ")
+    before = f"'{given}': " if given else ""
+    return before + _foreign(found)
+
+
+def _foreign(found: Sequence[_Error]) -> str:
+    """What pydantic itself found."""
+    first = found[0]
+    loc, said = first["loc"], _said(first)
+    kinds = _of_union(found)
+    if kinds:
+        loc, said = loc[:-1], f"got {_given(first)}, expected {' or '.join(kinds)}"
+    place = ".".join(str(part) for part in loc)
+    return f"{place}: {said}" if place else said
+
+
+def _of_union(errors: Sequence[_Error]) -> list[str]:
+    """What was expected where any of several types would do; pydantic says each by itself."""
+    first = errors[0]["loc"]
+    members = [one for one in errors if one["loc"][:-1] == first[:-1] and one["loc"] != first]
+    kinds = [_kind(one) for one in (errors[0], *members)]
+    same_value = all(one["input"] == errors[0]["input"] for one in members)
+    return [*dict.fromkeys(filter(None, kinds))] if members and same_value else []
+
+
+def _said(error: _Error) -> str:
+    """What is wrong with the value at its place."""
+    kind, context = str(error["type"]), error.get("ctx", {})
+    if kind in _WORDS:
+        return _WORDS[kind](error, context)
+    expected = _kind(error) or str(error["msg"]).removeprefix("Input should be ")
+    return f"got {_given(error)}, expected {expected}"
+
+
+def _kind(error: _Error) -> str:
+    return _KINDS.get(str(error["type"]).partition("_")[0], "")
+
+
+def _got(words: str) -> Callable[[_Error, Mapping[str, Any]], str]:
+    def said(error: _Error, context: Mapping[str, Any]) -> str:
+        limits = {
+            name: int(limit) if isinstance(limit, float) and limit.is_integer() else limit
+            for name, limit in context.items()
+        }
+        return f"got {_given(error)}, expected {words.format(**limits)}"
+
+    return said
+
+
+_WORDS: Mapping[str, Callable[[_Error, Mapping[str, Any]], str]] = {
+    "greater_than_equal": _got("{ge} or more"),
+    "greater_than": _got("more than {gt}"),
+    "less_than_equal": _got("{le} or less"),
+    "less_than": _got("less than {lt}"),
+    "literal_error": _got("{expected}"),
+    "enum": _got("{expected}"),
+    "missing": lambda *_: "is missing",
+    "extra_forbidden": lambda *_: "there is no such field",
+    "too_short": lambda *_: "is empty",
+    "string_too_short": lambda *_: "is empty",
+    "json_invalid": lambda _, context: f"expected JSON: {context['error']}",
+    "union_tag_not_found": lambda _, context: f"{context['discriminator']} is missing",
+    "union_tag_invalid": lambda _, context: (
+        f"unknown {context['discriminator'].strip(chr(39))} '{context['tag'][:_SHOWN]}': there are "
+        f"{context['expected_tags'].replace(chr(39), '')}"
+    ),
+}
+"""pydantic's name of an error -> our words."""
+
+
+def _given(error: _Error) -> str:
+    given = error.get("input")
+    if isinstance(given, Mapping):
+        return "an object"
+    if isinstance(given, list | tuple):
+        return "a list"
+    if isinstance(given, str):
+        return f"'{given[:_SHOWN]}'"
+    return json.dumps(given, default=str)[:_SHOWN]
