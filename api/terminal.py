@@ -96,7 +96,7 @@ def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
     for index, column in enumerate(columns):
         number = bool(lines) and all(_is_number(line[index]) for line in lines)
         justify: Literal["left", "right"] = "right" if number else "left"
-        table.add_column(column, justify=justify, overflow="ignore", width=widths[index])
+        table.add_column(column, justify=justify, overflow="fold", width=widths[index])
     for line in lines:
         table.add_row(*line)
     stdout.print(table)

@@ -21,7 +21,7 @@ def refusal(command: str, url: str, *, is_default: bool) -> str:
     """What a command says that was told to ask a server, and does not."""
     reason = f" ({REASONS[command]})" if command in REASONS else ""
     instead = (
-        "set FRAMESIFT_HOME, or let 'framesift context home' end the login's default"
+        "set FRAMESIFT_HOME, or leave the default: 'framesift context home'"
         if is_default
         else "leave --server and FRAMESIFT_SERVER out"
     )

@@ -195,7 +195,7 @@ def test_tags_of_a_command_line(text: str, tag: str, op: str, value: object) -> 
     [
         (parse_share, "car", "expected CLASS=LOWEST:HIGHEST of the frame's pixels"),
         (parse_share, "car=:", "expected CLASS=LOWEST:HIGHEST"),
-        (parse_share, "car=20:30", "less than or equal to 1"),
+        (parse_share, "car=20:30", "expected 1 or less"),
         (parse_share, "car=0..1:", "could not convert"),
         (parse_share, "car=0.2:0.1", "swap them"),
         (parse_time, "", "expected FROM:TO"),

@@ -1,0 +1,146 @@
+"""What commands accept, how they end, and what they say to likely mistakes."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from api.exit_codes import MEANINGS
+from api.places import chosen
+from api.places.chosen import Given
+from api.places.default_server import default_server, keep_default_server
+from catalog.errors import InvalidInput
+from tests.api.servers import FRAMESIFT, environment
+from tests.api.test_command_line import several
+from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE
+
+MISTAKES = [
+    (["select", "--camera", "front"], "did you mean front_center or front_left or front_right?"),
+    (["select", "--has", "camra"], "unknown class 'camra': did you mean car?"),
+    (["sql", "select car from metaocean"], "It is a tag: ask metaocean_view for it, or t_car"),
+    (["sql", "select metaocean.car from metaocean"], "or t_car, whose column is value"),
+    (["source", "add", "x", str(REPOSITORY / "README.md")], "is a file: a source is a folder"),
+    (["select", "--columns", "fkeys"], "unknown column 'fkeys': did you mean fkey?"),
+    (["select", "--limit", "0"], "limit: got 0, expected 1 or more"),
+    (["context", "over-there"], "expected https://HOST[:PORT] of a server, or the word home"),
+]
+
+
+def test_mistakes_are_told_what_to_do(catalogued: Path) -> None:
+    """Each message names what to write instead."""
+    for (given, part), (status, out, err) in zip(
+        MISTAKES, several(catalogued, [given for given, _ in MISTAKES]), strict=True
+    ):
+        assert (status, out) == (1, ""), given
+        assert part in err, (given, err)
+
+
+def test_an_empty_catalog_says_that_it_is(tmp_path: Path) -> None:
+    """No class is like another's name where no labels are counted."""
+    home = tmp_path / "home"
+    add = ["source", "add", "a2d2", str(SAMPLE)]
+    _, asked = several(home, [add, ["select", "--has", "car"]])
+    assert asked[0] == 1
+    assert "unknown class 'car'" in asked[2]
+    assert "No labels are counted yet: framesift ingest SOURCE" in asked[2]
+    assert "did you mean" not in asked[2]
+
+
+def test_spellings_that_are_accepted(catalogued: Path) -> None:
+    """A2D2's folder of a camera is the camera; an exact number of pixels is told to be one."""
+    commands = [
+        ["select", "--camera", "cam_front_center", "--json"],
+        ["select", "--camera", "front_center", "--json"],
+        ["select", "--range", "bicycle=10000"],
+        ["select", "--range", "bicycle=0"],
+        ["select", "--limit", "1", "--columns", "fkey,car", "--format", "csv-named"],
+        ["select", "--limit", "1", "--columns", "car", "--columns", "fkey"],
+        ["select", "--limit", "1", "--columns", "fkey", "--json"],
+        ["select", "-h"],
+    ]
+    folder, camera, exact, none, csv, table, body, help_ = several(catalogued, commands)
+    assert json.loads(folder[1])["frames"] == json.loads(camera[1])["frames"] != []
+    assert "exactly 10,000 pixels; bicycle=10000: means so many or more" in exact[2]
+    assert "exactly" not in none[2]
+    assert csv[1].startswith('"fkey","car"\n"local:')
+    assert table[1].split()[:2] == ["car", "fkey"]
+    assert [list(frame) for frame in json.loads(body[1])["frames"]] == [["fkey"]]
+    assert help_[1].startswith("Usage: ")
+
+
+def test_strict_ends_with_what_is_short(home: Path) -> None:
+    """The answer is the same; by itself everything that was done ends with 0."""
+    (wanted := home.parent / "wanted.json").write_text('{"camera": {"front_center": 1.0}}')
+    short = ["--match", str(wanted), "--frames", str(FRAMES)]
+    commands = {
+        3: [["select", "--range", "car=9000000:"], ["sql", "select fkey from t_car where 1 = 0"]],
+        4: [["dataset", "create", "d", *short], ["dataset", "create", "e", "--cover", "car=9999"]],
+    }
+    for code, asked in commands.items():
+        plain, strict = several(home, asked), several(home, [[*c, "--strict"] for c in asked])
+        assert [ended[0] for ended in plain] == [0, 0], plain
+        assert [ended[0] for ended in strict] == [code, code], strict
+    found = several(home, [["select", "--strict"], ["sql", "values 1", "--strict"]])
+    assert [ended[0] for ended in found] == [0, 0]
+
+
+def test_every_exit_code_is_in_the_table() -> None:
+    """docs/command-line.md has each with its meaning."""
+    page = (REPOSITORY / "docs" / "command-line.md").read_text(encoding="utf-8")
+    for code, meaning in MEANINGS.items():
+        assert f"| {code.value} | {meaning} |" in page
+
+
+def test_a_server_is_named_before_or_after(tmp_path: Path) -> None:
+    """Also below a group; and what needs a home refuses it there, too."""
+    server = ["--server", "http://127.0.0.1:9"]
+    commands = [["info", *server], ["source", "list", *server], [*server, "source", "list"]]
+    for _, _, err in several(tmp_path / "none", commands):
+        assert "http://127.0.0.1:9: no answer" in err
+    for status, _, err in several(tmp_path / "none", [["serve", *server], ["compact", *server]]):
+        assert status == 1
+        assert "works on a home on its own machine" in err
+
+
+def test_a_context_is_asked_where_nothing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes after --server, FRAMESIFT_SERVER and FRAMESIFT_HOME, and can be ended."""
+    for name in ("HOME", "SERVER"):
+        monkeypatch.delenv(f"FRAMESIFT_{name}", raising=False)
+    monkeypatch.setenv("FRAMESIFT_CONFIG", str(tmp_path))
+    chosen.choose(Given(command="compact"))
+    assert chosen.server() is None
+    keep_default_server(tmp_path, "https://team:8008")
+    assert chosen.server() == "https://team:8008"
+    with pytest.raises(InvalidInput, match="leave the default: 'framesift context home'"):
+        chosen.home()
+    monkeypatch.setenv("FRAMESIFT_HOME", str(tmp_path / "home"))
+    assert chosen.server() is None
+    monkeypatch.setenv("FRAMESIFT_SERVER", "https://other:8008")
+    assert chosen.server() == "https://other:8008"
+    chosen.choose(Given(server="https://third:8008"))
+    assert chosen.server() == "https://third:8008"
+    chosen.choose(Given())
+    keep_default_server(tmp_path, None)
+    assert default_server(tmp_path) is None
+    (tmp_path / "context.json").write_text("[]")
+    with pytest.raises(InvalidInput, match=r"context\.json: expected"):
+        default_server(tmp_path)
+
+
+def test_names_of_commands_are_completed(catalogued: Path) -> None:
+    """By the shell's own way of asking."""
+
+    def completed(words: str) -> list[str]:
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+        run = subprocess.run(
+            [str(FRAMESIFT)],
+            env={**environment(catalogued), "_FRAMESIFT_COMPLETE": "complete_bash", **asked},
+            cwd=REPOSITORY, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return run.stdout.split()
+
+    assert completed("framesift sel") == ["select"]
+    assert completed("framesift select --colu") == ["--columns"]
