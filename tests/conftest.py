@@ -21,6 +21,8 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+# Others every time, for `make test-fresh`, which loads it once this file is read.
+settings.register_profile("fresh", settings.get_profile("tests"), derandomize=False)
 settings.load_profile("tests")
 for usual in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     vars(usual).update(connect=120.0, read=120.0, write=120.0, pool=120.0)  # instead of 5 s

@@ -55,6 +55,7 @@ def url(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield found
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_every_operation(url: str, method: str, path: str, mode: GenerationMode) -> None:
@@ -62,13 +63,7 @@ def test_every_operation(url: str, method: str, path: str, mode: GenerationMode)
     operation = SCHEMA[path][method]
 
     @given(case=operation.as_strategy(generation_mode=mode))
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     def ask(case: Any) -> None:
         answer = case.call(base_url=url, timeout=300)
         assert answer.status_code != 500, answer.text
