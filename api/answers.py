@@ -33,6 +33,22 @@ class SourceBody(BaseModel):
         return cls(**bodies.of_source(source))
 
 
+class SourceContents(BaseModel):
+    """What hangs on a source."""
+
+    name: str = Field(examples=["a2d2"])
+    files: int = Field(description="Files that the catalog has of it.", examples=[96])
+    frames: int = Field(description="Labelled frames.", examples=[24])
+    tags: dict[str, int] = Field(
+        description="Files with tags that people gave, by tag family: those that no scan and no "
+        "extractor gives again.",
+        examples=[{"weather": 24}],
+    )
+    datasets: list[str] = Field(
+        description="Datasets with frames of it.", examples=[["val-bikes@1"]]
+    )
+
+
 class SourcesAnswer(PageAnswer):
     """Sources by name."""
 

@@ -94,6 +94,7 @@ def options_of(wanted: NewSource, sealed: str = "") -> SourceOptions:
         ca_bundle=wanted.ca_bundle,
         verify_tls=wanted.verify_tls,
         sealed_keys=sealed,
+        exclude=tuple(wanted.exclude),
     )
 
 

@@ -57,3 +57,10 @@ class NewSource(BaseModel):
         default="", max_length=4096, description="PEM file of authorities to trust; admins only."
     )
     verify_tls: bool = Field(default=True, description="Check the S3 server's certificate.")
+    exclude: list[str] = Field(
+        default=[],
+        max_length=100,
+        description="What to leave out: names (`lost+found`, `*.bak`) of files and folders at any "
+        "depth, or paths below the root. What of it is catalogued leaves with the next scan.",
+        examples=[["lost+found", ".snapshot"]],
+    )

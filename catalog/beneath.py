@@ -119,6 +119,14 @@ class Folders:
         """
         return os.stat(name, dir_fd=self._place(folder), follow_symlinks=False)
 
+    def may_search(self, folder: str) -> bool:
+        """Whether what is in a folder may be asked for at all: it has the x permission."""
+        try:
+            self.status(folder, ".")
+        except PermissionError:
+            return False
+        return True
+
     def _place(self, folder: str) -> int:
         if self._open is None or self._open[0] != folder:
             self._close()

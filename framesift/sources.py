@@ -42,8 +42,21 @@ class Source(Record):
         """
         return paged(self._transport, "/v1/scans", "scans", source=self.name)
 
+    def contents(self) -> Mapping[str, Any]:
+        """What hangs on it: files, frames, tags that people gave, datasets.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        path = f"/v1/sources/{quote(self.name, safe='')}/contents"
+        found: Mapping[str, Any] = self._transport.json("GET", path)
+        return found
+
     def remove(self) -> Mapping[str, Any]:
         """Remove it and its files' rows from the catalog; the files stay where they are.
+
+        Tags that people gave are kept: they return when the files are catalogued under the same
+        cluster and datasource again.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -92,7 +105,7 @@ class Sources:
             name: What to call it.
             uri: Folder or .tar archive: file:/// or s3:// URI.
             **more: platform, datasource, cluster, site, endpoint_url, anonymous, profile, region,
-                ca_bundle, as `framesift source add` takes them.
+                ca_bundle, exclude, as `framesift source add` takes them.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.

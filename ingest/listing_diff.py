@@ -4,14 +4,14 @@ Neither the listing nor the catalog's files are ever held whole, so a source of 
 costs no more memory than a small one, and the first new file is known at once.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from catalog.errors import StorageError
 from catalog.records import File, KnownFile
 
-Change = Literal["added", "changed", "unchanged", "removed"]
+Change = Literal["added", "changed", "unchanged", "removed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,10 @@ class Compared:
 
     Attributes:
         key: The file's key.
-        change: What has become of it since the last scan.
-        file: As it is listed; None where it was removed.
+        change: What has become of it since the last scan; "unknown" where its folder could not be
+            listed.
+        file: As it is listed; None where it was removed; what the catalog knows of it where that
+            is unknown.
         label_carries_tags: See KnownFile.
     """
 
@@ -31,7 +33,11 @@ class Compared:
     label_carries_tags: bool = False
 
 
-def compare(listed: Iterable[File], known: Iterable[KnownFile]) -> Iterator[Compared]:
+def compare(
+    listed: Iterable[File],
+    known: Iterable[KnownFile],
+    unlisted: Callable[[str], bool] = lambda _: False,
+) -> Iterator[Compared]:
     """Every key of either stream once, in order of the keys.
 
     A file has changed when its size, or its etag, or, where there is no etag, its time of last
@@ -40,6 +46,8 @@ def compare(listed: Iterable[File], known: Iterable[KnownFile]) -> Iterator[Comp
     Args:
         listed: The listing, in byte order of the keys.
         known: The catalog's files of the same source, in byte order of the keys.
+        unlisted: Whether a file lies where nothing could be listed; asked once the listing is past
+            it.
 
     Raises:
         StorageError: The listing is not in order; comparing it would lose files.
@@ -54,7 +62,7 @@ def compare(listed: Iterable[File], known: Iterable[KnownFile]) -> Iterator[Comp
             )
         last = file.key
         while old is not None and old.key < file.key:
-            yield Compared(old.key, "removed", None)
+            yield _absent(old, unlisted)
             old = next(rest, None)
         if old is not None and old.key == file.key:
             change: Change = "unchanged" if _is_same(file, old) else "changed"
@@ -63,8 +71,15 @@ def compare(listed: Iterable[File], known: Iterable[KnownFile]) -> Iterator[Comp
         else:
             yield Compared(file.key, "added", file)
     while old is not None:
-        yield Compared(old.key, "removed", None)
+        yield _absent(old, unlisted)
         old = next(rest, None)
+
+
+def _absent(old: KnownFile, unlisted: Callable[[str], bool]) -> Compared:
+    if not unlisted(old.key):
+        return Compared(old.key, "removed", None)
+    file = File(old.key, old.size, old.mtime, etag=old.etag)
+    return Compared(old.key, "unknown", file, old.label_carries_tags)
 
 
 def _is_same(file: File, old: KnownFile) -> bool:

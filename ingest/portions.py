@@ -117,6 +117,7 @@ class Portions:
         self._fresh: set[str] = set()
         self._bereft: set[FrameId] = set()
         self._carrying: set[str] = set()
+        self._unlisted: set[str] = set()
         self._portion = Portion()
         self._last = Portion()  # what follows from files that are gone
 
@@ -140,7 +141,7 @@ class Portions:
         for found in compared:
             if found.file is None:
                 counts.removed += 1
-                self._guard.count()
+                self._guard.count(found.key)
                 if self._guard.refuses:
                     self._last = Portion()
                 else:
@@ -148,6 +149,13 @@ class Portions:
                 parsed = parse(found.key)
                 if parsed is not None:
                     self._bereft.add(parsed.frame)
+                continue
+            if found.change == "unknown":
+                self._unlisted.add(found.key)
+                self._unseen.discard(found.key)
+                if found.label_carries_tags:
+                    self._carrying.add(found.key)
+                yield found.file
                 continue
             counts.files += 1
             self._unseen.discard(found.key)
@@ -179,8 +187,10 @@ class Portions:
             yield from self._if_full()
 
     def _of_scene(self, scene: SceneFiles) -> Iterator[Portion]:
-        touched = self._touched_frames(scene)
-        bereft = self._bereft_frames(scene)
+        # What lies in a folder that could not be listed stays as it is catalogued, and its frame.
+        unlisted = {_frame_of(file) for file in scene.files if file.key in self._unlisted} - {None}
+        touched = self._touched_frames(scene) - unlisted
+        bereft = self._bereft_frames(scene) - unlisted
         due = [frame for frame in scene.frames if frame.id in touched or frame.id in bereft]
         with_tags = {file.key for frame in due for file in frame.files}
         others = [
@@ -188,6 +198,7 @@ class Portions:
             for file in scene.files
             if (file.key in self._fresh or _frame_of(file) in touched | bereft)
             and file.key not in with_tags
+            and _frame_of(file) not in unlisted
         ]
         free = [file for file in others if _frame_of(file) not in bereft]
         last = [file for file in others if _frame_of(file) in bereft]
@@ -204,7 +215,7 @@ class Portions:
                 self._last.frames.append(frame)
             else:
                 yield from self._with_frame(frame)
-        for keys in (self._fresh, self._carrying):
+        for keys in (self._fresh, self._carrying, self._unlisted):
             keys.difference_update(file.key for file in scene.files)
         if self._guard.refuses:
             self._last = Portion()

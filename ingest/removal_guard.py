@@ -24,7 +24,11 @@ class RemovalGuard:
     """
 
     def __init__(
-        self, share: float = 1.0, catalogued: Callable[[], int] = lambda: 0, name: str = ""
+        self,
+        share: float = 1.0,
+        catalogued: Callable[[], int] = lambda: 0,
+        name: str = "",
+        meant: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Begin to count.
 
@@ -32,6 +36,7 @@ class RemovalGuard:
             share: Most of the catalogued files that may go (0 to 1); with 1 all of them may.
             catalogued: How many there are; asked once, and only where ALWAYS_REMOVED are gone.
             name: The source's, for the message.
+            meant: Whether a file is meant to go, by its key, and so is not counted.
 
         Raises:
             InvalidInput: The share is none.
@@ -39,11 +44,13 @@ class RemovalGuard:
         if not 0 <= share <= 1:
             raise InvalidInput(f"max-removed: got {share}, expected a share from 0 to 1")
         self.gone, self.refuses = 0, False
-        self._share, self._ask, self._name = share, catalogued, name
+        self._share, self._ask, self._name, self._meant = share, catalogued, name, meant
         self._catalogued: int | None = None
 
-    def count(self) -> None:
+    def count(self, key: str) -> None:
         """One more is gone."""
+        if self._meant(key):
+            return
         self.gone += 1
         if self._share < 1 and self.gone > ALWAYS_REMOVED:
             if self._catalogued is None:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 
 from catalog.errors import BadFile, StorageError
 from catalog.records import File, Problem
+from ingest.exclude import Excluded
 from ingest.object_file import object_file
 from ingest.s3_bucket import ObjectEntry, S3Address, S3Bucket
 from ingest.s3_listing import list_objects
-from ingest.source_files import MAX_FILE_BYTES
+from ingest.source_files import MAX_FILE_BYTES, Unreadable
 from ingest.source_options import NO_OPTIONS, SourceOptions
 
 
@@ -29,6 +30,7 @@ class S3Folder:
         self.prefix = address.key.rstrip("/") + "/" if address.key.strip("/") else ""
         self.root = f"s3://{address.bucket}/{self.prefix}".rstrip("/")
         self.bucket = S3Bucket(address.bucket, options)
+        self._excluded = Excluded(options.exclude)
         objects, _, _ = self.bucket.page(self.prefix, keys=1)
         if self.prefix and not objects:
             raise StorageError(
@@ -36,10 +38,12 @@ class S3Folder:
                 self.root,
             )
 
-    def list(self, below: str = "") -> Iterator[File]:
+    def list(self, below: str = "", _unreadable: Unreadable | None = None, /) -> Iterator[File]:
         """Every object in byte order of its key; see SourceFiles."""
         skip = len(self.prefix)
         for found in self._objects(self.prefix + below):
+            if self._excluded(found.key[skip:]):
+                continue
             yield object_file(found.key[skip:], found.size, found.modified, found.etag)
 
     def _objects(self, below: str) -> Iterable[ObjectEntry]:

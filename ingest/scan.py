@@ -13,6 +13,7 @@ from catalog import frames as catalog_frames
 from catalog.errors import FramesiftError
 from catalog.frames import SourceNames
 from catalog.record_store import RecordStore
+from catalog.records import Problem
 from catalog.store import CatalogStore
 from catalog.tables import Source
 from catalog.tags import add_class_tags
@@ -21,6 +22,7 @@ from ingest.class_list import read_class_list
 from ingest.count_unit import UnitSource
 from ingest.engines.base import Counted, CountTask, Engine
 from ingest.engines.threads import ThreadEngine
+from ingest.exclude import Excluded
 from ingest.listing_diff import Compared, compare
 from ingest.palette import Palette
 from ingest.partial import Part
@@ -250,7 +252,10 @@ class Scan:
         """
         folders = ("",) if self.other_classes else tuple(folders)
         below = folders if len(folders) <= _FEW_FOLDERS else ("",)
-        guard = RemovalGuard(self.options.max_removed, self._catalogued, self.source.name)
+        excluded = Excluded(SourceOptions.from_json(self.source.options).exclude)
+        guard = RemovalGuard(
+            self.options.max_removed, self._catalogued, self.source.name, meant=excluded
+        )
         portions = Portions(
             self.counts,
             frames_each=frames_each,
@@ -273,11 +278,19 @@ class Scan:
                 stack.enter_context(self._expecting(expected))
 
             def compared(folder: str) -> Iterator[Compared]:
-                listed = usable(self.files.list(folder), self.names, portions.listing_problems)
+                unlisted: list[str] = []
+
+                def unreadable(key: str, reason: str) -> None:
+                    unlisted.append(key)
+                    portions.listing_problems.append(_unlisted(key, reason))
+
+                listed = self.files.list(folder, unreadable)
+                listed = usable(listed, self.names, portions.listing_problems)
                 known = catalog_frames.known_files(cursor, self.names, folder)
                 return compare(
                     (file for file in listed if not skip(file.key)),
                     (file for file in known if not skip(file.key)),
+                    lambda key: any(_lies_in(key, below) for below in unlisted),
                 )
 
             yield portions.cut(chain.from_iterable(map(compared, folders)))
@@ -299,7 +312,7 @@ class Scan:
         def list_ahead() -> None:
             listed = 0
             try:
-                for _ in self.files.list():
+                for _ in self.files.list("", lambda _key, _reason: None):
                     listed += 1
                     if stop.is_set():
                         return
@@ -335,6 +348,16 @@ class Scan:
 def source_names(source: Source, files: SourceFiles) -> SourceNames:
     """How a source's files are named in the catalog."""
     return SourceNames(source.platform, source.cluster, source.datasource, files.root, source.site)
+
+
+def _unlisted(key: str, reason: str) -> Problem:
+    printable = key.encode(errors="backslashreplace").decode()
+    return Problem(
+        "unreadable",
+        printable,
+        f"cannot be listed: {reason}; what is catalogued of it stays; give permission, or add the "
+        "source with --exclude",
+    )
 
 
 def _lies_in(key: str, folder: str) -> bool:

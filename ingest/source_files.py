@@ -5,7 +5,7 @@ import grp
 import os
 import pwd
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from catalog.errors import (
     UnreadableFile,
 )
 from catalog.records import File, Problem
+from ingest.exclude import Excluded
 from ingest.source_options import NO_OPTIONS, SourceOptions
 
 MAX_FILE_BYTES = 256 * 2**20
@@ -36,10 +37,17 @@ _SOURCE_FAILS = (
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EXDEV, errno.ELOOP)
 """Removed, or made a link to elsewhere or nowhere, while it was listed."""
 
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM)
+"""A folder of another user's, such as lost+found: the rest of the source can be listed."""
+
 _FILES = (stat.S_IFREG, stat.S_IFLNK)
 """What is listed; a link among them is one that leads elsewhere."""
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
+
+
+Unreadable = Callable[[str, str], None]
+"""Told the key of a folder (ends in a slash) or file that may not be looked at, and the reason."""
 
 
 class FileReader(Protocol):
@@ -70,15 +78,17 @@ class SourceFiles(FileReader, Protocol):
 
     root: str
 
-    def list(self, below: str = "") -> Iterator[File]:
-        """Every file, in byte order of the keys, so that a scene's files come together.
+    def list(self, below: str = "", unreadable: Unreadable | None = None, /) -> Iterator[File]:
+        """Every file but those left out, in byte order of the keys: a scene's come together.
 
         Args:
             below: Only what lies in this folder (ends in a slash), or this one file; nothing
                 where it is not there.
+            unreadable: Told of a folder that may not be read, before what follows it is listed;
+                where None, that ends the listing.
 
         Raises:
-            StorageError: A folder cannot be read.
+            StorageError: The source fails, or a folder may not be read.
         """
         ...
 
@@ -101,19 +111,20 @@ class LocalFolder:
     Nothing is read that lies elsewhere, whatever links are put into it; see catalog.beneath.
     """
 
-    def __init__(self, root: Path, within: str = "") -> None:
+    def __init__(self, root: Path, options: SourceOptions = NO_OPTIONS) -> None:
         """Find the folder, which may be reached by links.
 
         Args:
             root: The folder.
-            within: A folder that it must lie below, links followed; anywhere where empty.
+            options: A folder that it must lie below, and what is left out of it.
 
         Raises:
             StorageError: It is not there, not readable, or lies elsewhere by now.
         """
         self.folder = root
         self.root = str(root)
-        self._real = real_place(root, within)
+        self._real = real_place(root, options.within)
+        self.excluded = Excluded(options.exclude)
         if root.is_file():
             raise StorageError(
                 f"{root}: is a file: a source is a folder or an archive named .tar; give the "
@@ -125,16 +136,18 @@ class LocalFolder:
         if not os.access(root, os.R_OK | os.X_OK):
             raise StorageError(f"{root}: permission denied", str(root))
 
-    def list(self, below: str = "") -> Iterator[File]:
+    def list(self, below: str = "", unreadable: Unreadable | None = None, /) -> Iterator[File]:
         """Every regular file; links to files count, links to folders are not followed.
 
         A link that leads out of the folder is listed as a link, which cannot be read.
         """
         root = self._root_identity()
-        if below and not below.endswith("/"):
-            yield from self._one(below)
+        if self.excluded(below):
+            pass
+        elif below and not below.endswith("/"):
+            yield from self._one(below, unreadable)
         else:
-            yield from self._below(below)
+            yield from self._below(below, unreadable)
         # Unmounted meanwhile, what was left to list looked removed: that must not pass for a
         # complete listing.
         if self._root_identity() != root:
@@ -167,20 +180,20 @@ class LocalFolder:
         """None: each is a file of its own."""
         return {}
 
-    def _one(self, key: str) -> Iterator[File]:
+    def _one(self, key: str, unreadable: Unreadable | None) -> Iterator[File]:
         try:
             status = status_beneath(self._real, key)
         except OSError as error:
-            if error.errno in _GONE:
+            if error.errno in _GONE or _told(unreadable, key, error):
                 return
             raise _cannot_list(self.folder / key, error) from error
         if stat.S_IFMT(status.st_mode) in _FILES:
             yield _file(key, status)
 
-    def _below(self, below: str) -> Iterator[File]:
+    def _below(self, below: str, unreadable: Unreadable | None) -> Iterator[File]:
         with Folders(self._real) as folders:
             # A stack, not recursion: folders may lie deeper than Python recurses.
-            stack = [(below, iter(self._entries(folders, below)))]
+            stack = [(below, iter(self._entries(folders, below, unreadable)))]
             while stack:
                 folder, entries = stack[-1]
                 name, is_link = next(entries, ("", False))
@@ -188,27 +201,39 @@ class LocalFolder:
                     stack.pop()
                     continue
                 key = folder + name.rstrip("/")
+                if self.excluded(key):
+                    continue
                 try:
                     status = folders.status(folder, name.rstrip("/"))
                     if stat.S_ISDIR(status.st_mode):
-                        stack.append((key + "/", iter(self._entries(folders, key + "/"))))
+                        inside = self._entries(folders, key + "/", unreadable)
+                        stack.append((key + "/", iter(inside)))
                         continue
                     if stat.S_ISLNK(status.st_mode):
                         status = status_beneath(self._real, key)
                 except OSError as error:
-                    if error.errno in _GONE or is_link:
-                        continue  # or a link that leads nowhere
+                    # A link that leads nowhere is passed over, too.
+                    told = is_link or _told(unreadable, folder + name, error)
+                    if told or error.errno in _GONE:
+                        continue
                     raise _cannot_list(self.folder / key, error) from error
                 if stat.S_IFMT(status.st_mode) in _FILES:
                     yield _file(key, status)
 
-    def _entries(self, folders: Folders, below: str) -> Sequence[tuple[str, bool]]:
+    def _entries(
+        self, folders: Folders, below: str, unreadable: Unreadable | None
+    ) -> Sequence[tuple[str, bool]]:
         try:
-            return folders.entries(below)
+            found = folders.entries(below)
+            if found and not folders.may_search(below):
+                raise PermissionError(errno.EACCES, "its files may not be asked for")
         except OSError as error:
             if error.errno in _GONE and (below or error.errno == errno.EXDEV):
                 return ()
+            if below and _told(unreadable, below, error):
+                return ()
             raise _cannot_list(self.folder / below, error) from error
+        return found
 
     def read(self, key: str) -> bytes:
         """A whole file; see SourceFiles."""
@@ -300,7 +325,7 @@ def _open_path(path: str, options: SourceOptions, index_folder: Path | None) -> 
 
     if not Path(path).is_dir() and is_tar(path):
         return open_tar(path, options, index_folder)
-    return LocalFolder(Path(path), options.within)
+    return LocalFolder(Path(path), options)
 
 
 def path_of(uri: str) -> str:
@@ -317,6 +342,14 @@ def path_of(uri: str) -> str:
             "expected three slashes, file:///folder"
         )
     return unquote(slash + path)
+
+
+def _told(unreadable: Unreadable | None, key: str, error: OSError) -> bool:
+    """Tell of what may not be looked at; whether that was it, and somebody listens."""
+    if unreadable is None or error.errno not in _NOT_ALLOWED:
+        return False
+    unreadable(key, str(error.strerror))
+    return True
 
 
 def _cannot_list(path: Path, error: OSError) -> StorageError:

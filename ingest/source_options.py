@@ -1,10 +1,12 @@
-"""How to reach a source that is not a local folder."""
+"""How a source is reached, and what of it is left out."""
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from catalog.errors import InvalidInput
+from ingest.exclude import Excluded
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class SourceOptions:
         host: Server of a mounted file system, as clients of Spectrum Discover name it; only shown.
         user: Whom they say to ask it as; only shown.
         give_up_after: Longest time to retry a request that fails [s].
+        exclude: Patterns of what is left out; see ingest.exclude.
     """
 
     endpoint_url: str = ""
@@ -41,14 +44,16 @@ class SourceOptions:
     host: str = ""
     user: str = ""
     give_up_after: float = 60.0
+    exclude: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
 
         Raises:
-            InvalidInput: The endpoint is no http or https URL or holds a password, or options
-                contradict each other.
+            InvalidInput: The endpoint is no http or https URL or holds a password, a pattern
+                cannot be used, or options contradict each other.
         """
+        Excluded(self.exclude)
         endpoint = self.endpoint_url
         if endpoint and not endpoint.lower().startswith(("https://", "http://")):
             raise InvalidInput(f"endpoint {endpoint}: expected https://host[:port]")
@@ -64,15 +69,15 @@ class SourceOptions:
         if not self.give_up_after > 0:
             raise InvalidInput(f"give_up_after: got {self.give_up_after}, expected seconds above 0")
 
-    def to_json(self) -> dict[str, str | bool | float]:
+    def to_json(self) -> dict[str, Any]:
         """The options that differ from the default, ready for JSON."""
         return {
-            field.name: value
+            field.name: list(value) if isinstance(value, tuple) else value
             for field in dataclasses.fields(self)
             if (value := getattr(self, field.name)) != field.default
         }
 
-    def shown(self) -> dict[str, str | bool | float]:
+    def shown(self) -> dict[str, Any]:
         """`to_json` without keys: only whether there are any; and without folders of the server."""
         shown = self.to_json()
         shown.pop("within", None)
@@ -92,11 +97,14 @@ class SourceOptions:
                     f"source option '{name}' is unknown; expected: {', '.join(known)}"
                 )
             wanted = type(known[name].default)
+            if wanted is tuple:
+                wanted = list
             if type(value) is not wanted and not (wanted is float and type(value) is int):
                 raise InvalidInput(
                     f"source option {name}: got {value!r}, expected a {wanted.__name__}"
                 )
-        return cls(**stored)  # type: ignore[arg-type]  # checked above
+        taken = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
+        return cls(**taken)  # type: ignore[arg-type]  # checked above
 
 
 NO_OPTIONS = SourceOptions()

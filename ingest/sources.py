@@ -21,8 +21,15 @@ def open_recorded(source: Source, index_folder: Path | None = None) -> SourceFil
     return open_source(source.uri, SourceOptions.from_json(source.options), index_folder)
 
 
+def names_of(source: Source) -> SourceNames:
+    """How a source's files are named in the catalog, without opening it."""
+    return SourceNames(source.platform, source.cluster, source.datasource, source.uri, source.site)
+
+
 def remove_source(store: CatalogStore, records: RecordStore, name: str) -> int:
     """Take a source's files out of the current snapshot and forget it; how many files those were.
+
+    Tags that people gave to them are kept, for when they are catalogued under these names again.
 
     Raises:
         NotFound: There is no such source.
@@ -34,7 +41,7 @@ def remove_source(store: CatalogStore, records: RecordStore, name: str) -> int:
 
 
 def _remove(store: CatalogStore, records: RecordStore, source: Source) -> int:
-    names = SourceNames(source.platform, source.cluster, source.datasource, source.uri)
+    names = names_of(source)
     with store.writing(f"source {source.name} removed") as connection:
         removed = remove_source_files(connection, names)
     with records.session() as session:

@@ -4,15 +4,16 @@ import hashlib
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from catalog.beneath import open_beneath, real_place
 from catalog.errors import BadFile, InvalidInput, StorageError, UnreadableFile
 from catalog.records import File, Problem
+from ingest.exclude import Excluded
 from ingest.object_file import object_file
-from ingest.source_files import MAX_FILE_BYTES
+from ingest.source_files import MAX_FILE_BYTES, Unreadable
 from ingest.source_options import NO_OPTIONS, SourceOptions
 from ingest.tar_index import ArchiveBytes, open_index
 
@@ -96,18 +97,25 @@ class TarSource(TarReader):
         index: Where the members lie; index.cost is what making it moved.
     """
 
-    def __init__(self, archive: ArchiveBytes, index_folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        archive: ArchiveBytes,
+        index_folder: Path | None = None,
+        exclude: Sequence[str] = (),
+    ) -> None:
         """Open the archive and its index, which is made if it is not there.
 
         Args:
             archive: LocalArchive or S3Archive.
             index_folder: Where indexes are kept from one scan to the next; None keeps none.
+            exclude: Patterns of members to leave out; see ingest.exclude.
 
         Raises:
             BadFile: The archive is damaged or truncated.
             StorageError: It is not there, cannot be reached, or the index cannot be written.
         """
         self.root = archive.uri
+        self._excluded = Excluded(exclude)
         self._temporary = None
         if index_folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="framesift-tar-")
@@ -116,7 +124,7 @@ class TarSource(TarReader):
         self.index = open_index(archive, index_folder / f"{name}.sqlite")
         super().__init__(archive, self.index.find)
 
-    def list(self, below: str = "") -> Iterator[File]:
+    def list(self, below: str = "", _unreadable: Unreadable | None = None, /) -> Iterator[File]:
         """Every readable member in byte order of its key; see SourceFiles.
 
         A member changes with its size or time. Where an archive keeps no times (all 0), its own
@@ -125,13 +133,16 @@ class TarSource(TarReader):
         for key, size, mtime in self.index.members():
             if below and key != below and not (below.endswith("/") and key.startswith(below)):
                 continue
+            if self._excluded(key):
+                continue
             etag = self.archive.identity if mtime == 0 else ""
             yield object_file(key, size, _time(mtime), etag)
 
     def problems(self) -> Iterator[Problem]:
         """The members that cannot be read, each with its reason."""
         for key, reason in self.index.skipped():
-            yield Problem("bad_file", key, reason)
+            if not self._excluded(key):
+                yield Problem("bad_file", key, reason)
 
     def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
         """Where members lie; see SourceFiles."""
@@ -181,7 +192,7 @@ def open_tar(
     uri: str, options: SourceOptions = NO_OPTIONS, index_folder: Path | None = None
 ) -> TarSource:
     """The archive at a path or an s3:// URI; see TarSource."""
-    return TarSource(_open_archive(uri, options), index_folder)
+    return TarSource(_open_archive(uri, options), index_folder, options.exclude)
 
 
 def open_spans(

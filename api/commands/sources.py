@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -41,6 +42,14 @@ def add(
     ] = "",
     region: Annotated[str, typer.Option(help="Region of the bucket.")] = "",
     ca_bundle: Annotated[str, typer.Option(help="PEM file of authorities to trust.")] = "",
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Leave out files and folders of this name (lost+found, '*.bak'), or of this path "
+            "below the root; repeatable.",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Add a source. Its rows read as objects for IBM COS and S3, as files otherwise."""
@@ -58,6 +67,7 @@ def add(
         secret_key=_secret_key() if access_key else "",
         region=region,
         ca_bundle=ca_bundle,
+        exclude=exclude or [],
     )
     source = sources(makes=True).add(wanted)
     if as_json:
@@ -88,14 +98,45 @@ def list_(as_json: JsonFlag = False) -> None:
 
 @source_app.command("remove")
 def remove(
-    name: Annotated[str, typer.Argument(help="The source.")], as_json: JsonFlag = False
+    name: Annotated[str, typer.Argument(help="The source.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
-    """Remove a source and its files' rows from the catalog; the files stay where they are."""
-    removed = sources().remove(name)
+    """Remove a source and its files' rows from the catalog; the files stay where they are.
+
+    Where something hangs on it, that is said first, and asked whether to go on. Tags that people
+    gave are kept: they return when the files are catalogued under the same cluster and datasource.
+    """
+    place = sources()
+    if not yes:
+        _ask_whether_to_remove(place.contents(name))
+    removed = place.remove(name)
     if as_json:
         emit_json(removed)
     else:
         stdout.print(f"removed source {name} and its {removed['files_removed']:,} rows")
+
+
+def _ask_whether_to_remove(contents: Mapping[str, Any]) -> None:
+    """Say what hangs on a source, where something does, and let it be decided.
+
+    Raises:
+        InvalidInput: Nobody is there to decide.
+    """
+    if not (contents["files"] or contents["datasets"]):
+        return
+    parts = [f"{contents['files']:,} files ({contents['frames']:,} labelled frames)"]
+    if contents["tags"]:
+        given = ", ".join(f"{family} of {n:,} files" for family, n in contents["tags"].items())
+        parts.append(f"tags that people gave ({given}), which are kept until these files return")
+    if contents["datasets"]:
+        needing = ", ".join(contents["datasets"])
+        parts.append(f"datasets with frames of it: {needing}")
+    what = f"source {contents['name']} has {'; '.join(parts)}"
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"{what}; to remove it without being asked, add --yes")
+    typer.echo(what, err=True)
+    typer.confirm("Remove it?", abort=True, err=True)
 
 
 def info(as_json: JsonFlag = False) -> None:

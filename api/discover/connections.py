@@ -277,6 +277,7 @@ def _changed(source: Source, body: ConnectionBody) -> dict[str, Any]:
         "secret_key": info.get("secret_key", ""),
         "region": info.get("region", options.region),
         "ca_bundle": options.ca_bundle,
+        "exclude": list(options.exclude),
         "verify_tls": info.get("verify_certificates", options.verify_tls),
     }
 

@@ -23,6 +23,9 @@ class Sources(Protocol):
     def listed(self) -> Sequence[Body]:
         """Every one."""
 
+    def contents(self, name: str) -> Body:
+        """What hangs on one: see answers.SourceContents."""
+
     def remove(self, name: str) -> Body:
         """Remove one, with its files' rows: ``name`` and ``files_removed``."""
 
@@ -55,6 +58,10 @@ class ServerSources:
     def listed(self) -> Sequence[Body]:
         """Every one."""
         return [source.document for source in self.server.sources.list()]
+
+    def contents(self, name: str) -> Body:
+        """What hangs on one."""
+        return self.server.sources.get(name).contents()
 
     def remove(self, name: str) -> Body:
         """Remove one."""

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.answers import SourceBody, SourcesAnswer
+from api.answers import SourceBody, SourceContents, SourcesAnswer
 from api.dependencies import CurrentCaller, CurrentWorkspace
 from api.new_source import add_source
 from api.pages import CurrentPage
+from api.source_contents import contents_of
 from api.wanted_source import NewSource
 from catalog.tables import Source
 from ingest.sources import remove_source
@@ -65,9 +66,19 @@ async def get_source(name: str, workspace: CurrentWorkspace) -> SourceBody:
     return SourceBody.of(await run_in_threadpool(workspace.records.source, name))
 
 
+@router.get("/{name}/contents")
+async def get_contents(name: str, workspace: CurrentWorkspace) -> SourceContents:
+    """What hangs on a source: files, frames, tags that people gave, datasets."""
+    return SourceContents(**await run_in_threadpool(contents_of, workspace, name))
+
+
 @router.delete("/{name}")
 async def delete_source(name: str, workspace: CurrentWorkspace) -> SourceRemoved:
-    """Remove a source and its files' rows from the catalog; the files stay where they are."""
+    """Remove a source and its files' rows from the catalog; the files stay where they are.
+
+    `GET /v1/sources/{name}/contents` says beforehand what hangs on it. Tags that people gave are
+    kept, and return when the files are catalogued under the same cluster and datasource again.
+    """
     removed = await run_in_threadpool(remove_source, workspace.catalog, workspace.records, name)
     return SourceRemoved(name=name, files_removed=removed)
 

@@ -75,7 +75,7 @@ def _open(
             raise InvalidInput(f"source {source.name} is no folder: inotify cannot watch it")
         from ingest.watch.local_events import LocalEvents
 
-        return LocalEvents(files.folder, warn)
+        return LocalEvents(files.folder, warn, files.excluded)
     if scheme not in ("sqs", "https", "http", "kafka"):
         raise InvalidInput(f"events '{url}': {_EXPECTED}")
     if not source.uri.lower().startswith("s3://") or is_tar(source.uri):

@@ -58,18 +58,24 @@ warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
 class LocalEvents:
     """Files that were closed, moved or removed below a folder, and those still being written."""
 
-    def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        warn: Callable[[str], None],
+        excluded: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         """Watch a folder and everything below it.
 
         Args:
             root: The folder.
             warn: Told in a line what cannot be watched from now on.
+            excluded: Whether a folder is left out, by its path below the root.
 
         Raises:
             InvalidInput: There are more folders than this machine may watch.
             StorageError: The folder is not there.
         """
-        self._folder, self._warn = root, warn
+        self._folder, self._warn, self._excluded = root, warn, excluded
         self._root = f"{os.path.realpath(root)}/"
         self._id = CallbackId(id(self))
         self._changed = threading.Condition()
@@ -224,6 +230,8 @@ class LocalEvents:
         todo = [folder]
         while todo:
             folder = todo.pop()
+            if self._excluded(folder):
+                continue
             try:
                 todo += self._watch(folder)
             except (FileNotFoundError, NotADirectoryError, PermissionError):

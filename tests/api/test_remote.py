@@ -154,7 +154,7 @@ def test_what_changes_changes_the_server(home: Path, tmp_path: Path) -> None:
         ["tags", "import", str(tmp_path / "none.csv"), "--family", "w3"],
         ["source", "add", "docs", str(REPOSITORY / "docs")],
         ["source", "add", "docs", str(REPOSITORY / "docs")],
-        ["source", "remove", "docs"],
+        ["source", "remove", "docs", "--yes"],
         ["ingest", "a2d2", "--errors"],
         ["ingest", "none"],
     ]  # fmt: skip
@@ -187,7 +187,7 @@ ASKED = {
     "info": [], "ingest": ["a2d2"], "sql": ["select 1 from metaocean"], "select": [],
     "classes": [], "histogram": ["car"], "correlate": ["v"], "gaps": ["d"], "stage": ["d"],
     "train": ["d"], "validate": ["m", "d"], "audit": [],
-    "source add": ["s", "/"], "source list": [], "source remove": ["s"],
+    "source add": ["s", "/"], "source list": [], "source remove": ["s", "--yes"],
     "tags list": [], "tags add": ["t"], "tags set": ["t", "--kind", "Open"],
     "tags extract": ["a2d2", "image"], "tags import": ["FILE.csv", "--family", "f"],
     "tags import-map": ["FILE.geojson", "--family", "f", "--within", "5"], "tags families": [],

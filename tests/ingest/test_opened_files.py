@@ -165,7 +165,7 @@ def test_a_root_that_is_swapped(root: Path, tmp_path: Path) -> None:
     """A source that lies below an allowed folder does not leave it; a folder nor an archive."""
     within = SourceOptions(within=str(tmp_path))
     assert open_source(str(root), within).read("a/f") == b"mine"
-    opened = LocalFolder(root, str(tmp_path))
+    opened = LocalFolder(root, within)
     shutil.rmtree(root)
     root.symlink_to("/etc")
     with pytest.raises(StorageError, match="leads out"):

@@ -157,7 +157,7 @@ def test_how_many_may_go(share: float, catalogued: int, gone: int, refused: bool
     """More than the share, and at least 20."""
     guard = RemovalGuard(share, lambda: catalogued, "a2d2")
     for _ in range(gone):
-        guard.count()
+        guard.count("key")
     assert guard.refuses is refused
 
 

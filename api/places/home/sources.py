@@ -8,6 +8,7 @@ from api import bodies
 from api.catalog_info import info_of
 from api.new_source import keep_source, options_of
 from api.places.sources import Body
+from api.source_contents import contents_of
 from api.wanted_source import NewSource
 from api.workspace import Workspace
 from ingest.sources import remove_source
@@ -31,6 +32,10 @@ class HomeSources:
     def listed(self) -> Sequence[Body]:
         """Every one."""
         return [bodies.of_source(source) for source in self.workspace.records.sources()]
+
+    def contents(self, name: str) -> Body:
+        """What hangs on one."""
+        return contents_of(self.workspace, name)
 
     def remove(self, name: str) -> Body:
         """Remove one."""
