@@ -22,6 +22,10 @@ class SourceBody(BaseModel):
     cluster: str = Field(examples=["s3.eu-de.example"])
     datasource: str = Field(examples=["a2d2"])
     site: str = Field(examples=["Munich"])
+    part_of: str = Field(
+        description="Data set that it is a part of; its own name unless another was given.",
+        examples=["a2d2"],
+    )
     options: dict[str, Any] = Field(
         description="How it is reached; never a secret.",
         examples=[{"endpoint_url": "https://s3.eu-de.example", "profile": "a2d2"}],

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalog.tables import Dataset, Job, Scan, Source, Staging, now
 from ingest.source_options import SourceOptions
+from ingest.sources import data_set_of
 from query.result_format import to_records
 from query.selection import Selection
 
@@ -26,6 +27,7 @@ def of_source(source: Source) -> dict[str, Any]:
         "cluster": source.cluster,
         "datasource": source.datasource,
         "site": source.site,
+        "part_of": data_set_of(source),
         "options": SourceOptions.from_json(source.options).shown(),
     }
 

@@ -95,6 +95,7 @@ def options_of(wanted: NewSource, sealed: str = "") -> SourceOptions:
         verify_tls=wanted.verify_tls,
         sealed_keys=sealed,
         exclude=tuple(wanted.exclude),
+        part_of="" if wanted.part_of == wanted.name else wanted.part_of,
     )
 
 

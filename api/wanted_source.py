@@ -57,6 +57,13 @@ class NewSource(BaseModel):
         default="", max_length=4096, description="PEM file of authorities to trust; admins only."
     )
     verify_tls: bool = Field(default=True, description="Check the S3 server's certificate.")
+    part_of: str = Field(
+        default="",
+        max_length=128,
+        description="Data set that it is a part of, with other sources: extractors look for a "
+        "frame's files in all of them. Its own name by default.",
+        examples=["a2d2"],
+    )
     exclude: list[str] = Field(
         default=[],
         max_length=100,

@@ -41,6 +41,12 @@ PARTNERS = {
 }
 """What an extractor may read of a frame, and the column that names it."""
 
+NAMES = {
+    "lidar": "{stamp}_lidar_{camera}_{number:09}.npz",
+    "camera_json": "{stamp}_camera_{camera}_{number:09}.json",
+}
+"""Patterns of partners that other sources of the same data set may hold."""
+
 _FIELDS = {"stamp": 0, "camera": 1, "number": 2, "scene": 3}
 
 
@@ -51,7 +57,8 @@ class CataloguedFrame:
     Attributes:
         fkey: fkey of the file whose row carries the tags: the camera image, or the label where
             there is no camera image.
-        file: Key of the file to read, below the source's root.
+        file: Key of the file to read, below its source's root.
+        file_source: What fkeys of that source begin with.
         size: Its size [bytes].
         mtime: Its last change, naive UTC.
         image: Key of the camera image, if there is one.
@@ -67,6 +74,7 @@ class CataloguedFrame:
 
     fkey: str
     file: str
+    file_source: str
     size: int
     mtime: datetime
     image: str | None
@@ -108,6 +116,10 @@ class Extraction:
             "YYYYMMDDhhmmss"), {camera} (as file names write it, "frontcenter"), {number} and
             {scene}, such as "{stamp}_label3D_{camera}_{number:09}.json".
         version: The extractor's version; another one reads every frame again.
+        others: Cluster and datasource of the data set's other sources, where the file is looked
+            for as well; the source's own goes before theirs.
+        whole: Whether the columns are all that the extractor gives; else a run writes these only,
+            and does not count as having read the frames.
     """
 
     cluster: str
@@ -116,6 +128,8 @@ class Extraction:
     columns: Mapping[str, str]
     reads: str
     version: int = 1
+    others: tuple[tuple[str, str], ...] = ()
+    whole: bool = True
 
     @property
     def prefix(self) -> str:
@@ -222,16 +236,24 @@ def commit(store: CatalogStore, extraction: Extraction, done: Sequence[Extracted
     with store.writing(reason, author="extract") as connection:
         written = put_rows(connection, extraction.family, rows)
         connection.register("done_rows", _done_table(extraction, done))
-        connection.execute(
-            f"DELETE FROM {LAKE}.main.{table_of(extraction.family)} "
-            "WHERE fkey IN (SELECT fkey FROM done_rows WHERE reason IS NOT NULL)"
-        )
+        table = f"{LAKE}.main.{table_of(extraction.family)}"
+        bad = "WHERE fkey IN (SELECT fkey FROM done_rows WHERE reason IS NOT NULL)"
+        if extraction.whole:
+            connection.execute(f"DELETE FROM {table} {bad}")
+        else:
+            unknown = ", ".join(f'"{tag}" = NULL' for tag in columns)
+            connection.execute(f"UPDATE {table} SET {unknown} {bad}")
+        # Of a part of the tags only what was bad is noted: the others are still to be read.
+        noted = "" if extraction.whole else " WHERE reason IS NOT NULL"
+        void = "" if extraction.whole else " AND reason IS NOT NULL"
         connection.execute(
             f"DELETE FROM {LAKE}.main.{TABLE} "
-            "WHERE family = ? AND fkey IN (SELECT fkey FROM done_rows)",
+            f"WHERE family = ? AND fkey IN (SELECT fkey FROM done_rows{noted}){void}",
             [extraction.family],
         )
-        connection.execute(f"INSERT INTO {LAKE}.main.{TABLE} BY NAME SELECT * FROM done_rows")
+        connection.execute(
+            f"INSERT INTO {LAKE}.main.{TABLE} BY NAME SELECT * FROM done_rows{noted}"
+        )
         return written.rows
 
 
@@ -272,13 +294,19 @@ def _done_table(extraction: Extraction, done: Sequence[Extracted]) -> pa.Table:
         {
             "family": pa.array([extraction.family] * len(done), pa.string()),
             "fkey": pa.array([frame.fkey for frame in frames], pa.string()),
-            "file": pa.array([frame.file for frame in frames], pa.string()),
+            "file": pa.array([_shown(extraction, frame) for frame in frames], pa.string()),
             "size": pa.array([frame.size for frame in frames], pa.int64()),
             "mtime": pa.array([frame.mtime for frame in frames], pa.timestamp("us")),
             "version": pa.array([extraction.version] * len(done), pa.int32()),
             "reason": pa.array([item.reason for item in done], pa.string()),
         }
     )
+
+
+def _shown(extraction: Extraction, frame: CataloguedFrame) -> str:
+    """A file's key; its fkey where it is another source's."""
+    own = frame.file_source == extraction.prefix
+    return frame.file if own else frame.file_source + frame.file
 
 
 def _has_table(cursor: duckdb.DuckDBPyConnection) -> bool:
@@ -315,27 +343,40 @@ def _found(extraction: Extraction) -> str:
         f" (SELECT fkey FROM {LAKE}.main.{FILES} WHERE {source}) USING (fkey))"
     )
     partner = PARTNERS.get(extraction.reads)
-    if partner is not None:
+    pattern = NAMES.get(extraction.reads) if extraction.others else None
+    if partner is not None and pattern is None:
         key, best = f"p.fkey = {prefix} || frame.{partner}", ""
-    else:
-        key, name = _pattern_join(extraction.reads)
         frame += (
-            f", partner AS (SELECT fkey, size, mtime, split_part(fkey, '/', -1) AS name"
-            f" FROM {LAKE}.main.{FILES} WHERE {source} AND ends_with(fkey, {_text(name)}))"
+            f", partner AS (SELECT fkey, size, mtime, {prefix} AS source"
+            f" FROM {LAKE}.main.{FILES} WHERE {source})"
         )
-        # Several of that name: the one in the frame's own tree, else the first.
+    else:
+        key, name = _pattern_join(pattern or extraction.reads)
+        sources = ", ".join(
+            f"({_text(cluster)}, {_text(datasource)})"
+            for cluster, datasource in (
+                (extraction.cluster, extraction.datasource), *extraction.others
+            )
+        )  # fmt: skip
+        frame += (
+            ", partner AS (SELECT fkey, size, mtime, split_part(fkey, '/', -1) AS name,"
+            " cluster || ':' || datasource || ':' AS source"
+            f" FROM {LAKE}.main.{FILES} WHERE (cluster, datasource) IN ({sources})"
+            f" AND ends_with(fkey, {_text(name)}))"
+        )
+        # Several of that name: the one in the frame's own source and tree, else the first.
         own_tree = "starts_with(p.fkey, split_part(frame.fkey, scene || '/', 1))"
         best = (
-            " QUALIFY row_number() OVER"
-            f" (PARTITION BY frame.fkey ORDER BY {own_tree} DESC, p.fkey) = 1"
+            " QUALIFY row_number() OVER (PARTITION BY frame.fkey"
+            f" ORDER BY p.source = {prefix} DESC, {own_tree} DESC, p.fkey) = 1"
         )
-    files = f"{LAKE}.main.{FILES}" if partner is not None else "partner"
     found = (
-        f"found AS (SELECT frame.fkey, substr(p.fkey, length({prefix}) + 1) AS file, p.size,"
+        "found AS (SELECT frame.fkey, substr(p.fkey, length(p.source) + 1) AS file,"
+        " p.source AS file_source, p.size,"
         " p.mtime, image, label_file AS label, lidar_file AS lidar,"
         " camera_json_file AS camera_json, scene, camera, frame_number AS number,"
         " image_width AS width, image_height AS height"
-        f" FROM frame JOIN {files} AS p ON {key}{best})"
+        f" FROM frame JOIN partner AS p ON {key}{best})"
     )
     return f"{frame}, {found}"
 
@@ -368,9 +409,11 @@ def _pattern_join(pattern: str) -> tuple[str, str]:
 def _pending(extraction: Extraction, full: bool) -> str:
     """FROM and WHERE of the frames of `found` that are to be read."""
     family = table_of(extraction.family)
+    own = f"found.file_source = {_text(extraction.prefix)}"
+    file = f"CASE WHEN {own} THEN found.file ELSE found.file_source || found.file END"
     changed = (
         f"e.fkey IS NULL OR e.version <> {int(extraction.version)}"
-        " OR (e.file, e.size, e.mtime) IS DISTINCT FROM (found.file, found.size, found.mtime)"
+        f" OR (e.file, e.size, e.mtime) IS DISTINCT FROM ({file}, found.size, found.mtime)"
         " OR (e.reason IS NULL AND d.fkey IS NULL)"
     )
     return (

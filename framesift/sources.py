@@ -105,7 +105,7 @@ class Sources:
             name: What to call it.
             uri: Folder or .tar archive: file:/// or s3:// URI.
             **more: platform, datasource, cluster, site, endpoint_url, anonymous, profile, region,
-                ca_bundle, exclude, as `framesift source add` takes them.
+                ca_bundle, exclude, part_of, as `framesift source add` takes them.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.

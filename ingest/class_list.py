@@ -52,5 +52,6 @@ def _find_class_list(files: SourceFiles) -> tuple[str, bytes]:
             continue
     raise ClassListMissing(
         f"{files.root}: no {CLASS_LIST} there or in camera_lidar_semantic/; it says which colour "
-        "is which class. Point the source at the folder that holds it, or give --class-list FILE"
+        "is which class. Point the source at the folder that holds it, give --class-list FILE, or "
+        "add the source as --part-of one that has been scanned"
     )

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from catalog import frames as catalog_frames
-from catalog.errors import FramesiftError
+from catalog.errors import ClassListMissing, FramesiftError
 from catalog.frames import SourceNames
 from catalog.record_store import RecordStore
 from catalog.records import Problem
@@ -33,7 +33,7 @@ from ingest.scan_counts import Progress, ScanCounts
 from ingest.scan_lock import scan_lock
 from ingest.source_files import SourceFiles
 from ingest.source_options import SourceOptions
-from ingest.sources import open_recorded
+from ingest.sources import data_set_of, open_recorded, others_of_data_set
 
 _RECORD_EVERY_S = 2.0
 _NOTHING = ScanCounts()
@@ -171,7 +171,7 @@ class Scan:
         # Two scans of one source would each take the other's files for gone.
         with scan_lock(store, source):
             files = open_recorded(source, options.index_folder)
-            class_list = read_class_list(files, options.class_list)
+            class_list = _class_list(records, source, files, options.class_list)
             palette = Palette.from_class_list(class_list)
             add_class_tags(store, palette.tags)
             records.define_class_tags(dict(zip(palette.tags, palette.classes, strict=True)))
@@ -348,6 +348,23 @@ class Scan:
 def source_names(source: Source, files: SourceFiles) -> SourceNames:
     """How a source's files are named in the catalog."""
     return SourceNames(source.platform, source.cluster, source.datasource, files.root, source.site)
+
+
+def _class_list(
+    records: RecordStore, source: Source, files: SourceFiles, given: Path | None
+) -> dict[str, str]:
+    """The source's class list; that of its data set where it has none, as A2D2's archives do."""
+    try:
+        return read_class_list(files, given)
+    except ClassListMissing:
+        if given is not None:
+            raise
+        others = others_of_data_set(records, source)
+        # That of the source that the data set is named after goes before any other.
+        for other in sorted(others, key=lambda other: other.name != data_set_of(source)):
+            if other.class_list:
+                return dict(other.class_list)
+        raise
 
 
 def _unlisted(key: str, reason: str) -> Problem:

@@ -31,6 +31,8 @@ class SourceOptions:
         user: Whom they say to ask it as; only shown.
         give_up_after: Longest time to retry a request that fails [s].
         exclude: Patterns of what is left out; see ingest.exclude.
+        part_of: The data set that the source is a part of: extractors look for a frame's files in
+            all of its sources. Empty for the source's own name.
     """
 
     endpoint_url: str = ""
@@ -45,6 +47,7 @@ class SourceOptions:
     user: str = ""
     give_up_after: float = 60.0
     exclude: tuple[str, ...] = ()
+    part_of: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
@@ -81,6 +84,7 @@ class SourceOptions:
         """`to_json` without keys: only whether there are any; and without folders of the server."""
         shown = self.to_json()
         shown.pop("within", None)
+        shown.pop("part_of", None)  # a source shows it by itself
         return shown | {"sealed_keys": True} if shown.pop("sealed_keys", "") else shown
 
     @classmethod

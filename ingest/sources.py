@@ -21,6 +21,19 @@ def open_recorded(source: Source, index_folder: Path | None = None) -> SourceFil
     return open_source(source.uri, SourceOptions.from_json(source.options), index_folder)
 
 
+def data_set_of(source: Source) -> str:
+    """Name of the data set that a source is a part of: its own, unless another was given."""
+    return SourceOptions.from_json(source.options).part_of or source.name
+
+
+def others_of_data_set(records: RecordStore, source: Source) -> list[Source]:
+    """The other sources of a source's data set, by name."""
+    name = data_set_of(source)
+    return [
+        other for other in records.sources() if other.id != source.id and data_set_of(other) == name
+    ]
+
+
 def names_of(source: Source) -> SourceNames:
     """How a source's files are named in the catalog, without opening it."""
     return SourceNames(source.platform, source.cluster, source.datasource, source.uri, source.site)

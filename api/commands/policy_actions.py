@@ -15,7 +15,7 @@ from catalog.tables import Source
 from ingest.extractors.base import Extractor
 from ingest.extractors.registry import extractor_named
 from ingest.extractors.run import ExtractCounts, run_extractor
-from ingest.sources import open_recorded
+from ingest.sources import open_recorded, others_of_data_set
 from pipeline.policies import autotag, csv_import
 from pipeline.policies.actions import (
     BATCH_ROWS,
@@ -118,6 +118,7 @@ def _inspect(workspace: Workspace, policy: Policy, action: DeepInspect, report: 
     """Read every frame that the policy finds; other files have nothing to give."""
     report.heed()
     extractor, counts = _extractor(action), report.counts
+    wanted = {tag.lower() for tag in action.extract_tags}
     found = matching(_seen(workspace, policy), policy, ["fkey", "cluster", "datasource"])
     counts.total = found.num_rows
     by_source: dict[tuple[str, str], set[str]] = {}
@@ -128,14 +129,20 @@ def _inspect(workspace: Workspace, policy: Policy, action: DeepInspect, report: 
     for source in workspace.records.sources():
         only = by_source.get((source.cluster, source.datasource))
         if only:
-            _inspect_source(workspace, source, extractor, only, report)
+            _inspect_source(workspace, source, (extractor, wanted), only, report)
     counts.submitted = counts.total
     report.heed()
 
 
 def _inspect_source(
-    workspace: Workspace, source: Source, extractor: Extractor, only: set[str], report: Report
+    workspace: Workspace,
+    source: Source,
+    wanted: tuple[Extractor, set[str]],
+    only: set[str],
+    report: Report,
 ) -> None:
+    """Read the frames of a source; ``wanted`` are the extractor and those of its tags to write."""
+    extractor, tags = wanted
     counts, before = report.counts, (report.counts.completed, report.counts.failed)
     killed = False
 
@@ -158,7 +165,9 @@ def _inspect_source(
         source,
         extractor,
         full=True,
-        files=open_recorded(source, workspace.indexes),
+        open_files=partial(open_recorded, index_folder=workspace.indexes),
+        others=others_of_data_set(workspace.records, source),
+        tags=tags,
         progress=show,
         only=only,
         goes_on=goes_on,

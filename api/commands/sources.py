@@ -42,6 +42,14 @@ def add(
     ] = "",
     region: Annotated[str, typer.Option(help="Region of the bucket.")] = "",
     ca_bundle: Annotated[str, typer.Option(help="PEM file of authorities to trust.")] = "",
+    part_of: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Data set that it is a part of, as the source of its name: extractors look for a "
+            "frame's files in all of them. Its own name by default.",
+        ),
+    ] = "",
     exclude: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,6 +76,7 @@ def add(
         region=region,
         ca_bundle=ca_bundle,
         exclude=exclude or [],
+        part_of=part_of,
     )
     source = sources(makes=True).add(wanted)
     if as_json:

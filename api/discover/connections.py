@@ -278,6 +278,7 @@ def _changed(source: Source, body: ConnectionBody) -> dict[str, Any]:
         "region": info.get("region", options.region),
         "ca_bundle": options.ca_bundle,
         "exclude": list(options.exclude),
+        "part_of": options.part_of,
         "verify_tls": info.get("verify_certificates", options.verify_tls),
     }
 

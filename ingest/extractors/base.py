@@ -21,7 +21,7 @@ class Extractor(ABC):
             Units belong into the names, such as vehicle_speed_kmh.
         reads: Which file of the frame it reads: "image", "label", "lidar", "camera_json", or the
             pattern of a base name, such as "{stamp}_label3D_{camera}_{number:09}.json", looked up
-            in the whole source. Frames without that file are passed over.
+            in all sources of the data set. Frames without that file are passed over.
         version: Raise it when the meaning of the values changes: every frame is read again.
     """
 

@@ -103,12 +103,12 @@ class Bus(Extractor):
         """An extractor with tolerances [ms] of its own."""
         self._tolerance_us = 1_000 * tolerance_ms
         self._position_us = 1_000 * position_tolerance_ms
-        self._recordings: OrderedDict[str, Recording | BadFile] = OrderedDict()
+        self._recordings: OrderedDict[tuple[str, str], Recording | BadFile] = OrderedDict()
         self._lock = threading.Lock()
 
     def extract(self, source: SourceFiles, frame: CataloguedFrame) -> Mapping[str, object] | None:
         """Tags of the frame's moment; see Extractor."""
-        recording = self._recording(source, frame.file)
+        recording = self._recording(source, frame)
         time = recording.named.get((frame.camera.replace("_", ""), frame.number))
         if time is None:
             if frame.camera_json is None:
@@ -123,20 +123,21 @@ class Bus(Extractor):
             tags[tag] = _signed(recording, name, sign, time, tolerance)
         return tags
 
-    def _recording(self, source: SourceFiles, key: str) -> Recording:
+    def _recording(self, source: SourceFiles, frame: CataloguedFrame) -> Recording:
         # One at a time: frames come scene by scene, and the others wait for the same file.
+        key = frame.file_source, frame.file
         with self._lock:
             kept = self._recordings.get(key)
             if kept is None:
                 try:
-                    kept = read_recording(source.read(key))
+                    kept = read_recording(source.read(frame.file))
                 except BadFile as error:
                     kept = error
                 self._recordings[key] = kept
                 while len(self._recordings) > _KEPT_RECORDINGS:
                     self._recordings.popitem(last=False)
         if isinstance(kept, BadFile):
-            raise BadFile(kept.reason, key)
+            raise BadFile(kept.reason, frame.file)
         return kept
 
 

@@ -3,19 +3,22 @@
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from catalog import extractions
 from catalog.errors import BadFile, FramesiftError, InvalidInput
 from catalog.extractions import CataloguedFrame, Extracted, Extraction
 from catalog.families import table_of
+from catalog.records import make_fkey
 from catalog.store import CatalogStore
 from catalog.tables import Source
 from ingest.extractors.base import Extractor
-from ingest.source_files import SourceFiles, open_source
+from ingest.extractors.partner import WithPartner
+from ingest.source_files import SourceFiles
+from ingest.sources import open_recorded
 
 BATCH_FRAMES = 2_000
 """Frames of one commit. A killed run loses at most so much work, or what BATCH_S took."""
@@ -52,15 +55,31 @@ class ExtractCounts:
 Progress = Callable[[ExtractCounts], None]
 
 
-def extraction_of(source: Source, extractor: Extractor) -> Extraction:
-    """What an extractor writes for a source."""
+def extraction_of(
+    source: Source,
+    extractor: Extractor,
+    others: Iterable[Source] = (),
+    tags: Collection[str] = (),
+) -> Extraction:
+    """What an extractor writes for a source.
+
+    Args:
+        source: Whose frames are read.
+        extractor: What reads them.
+        others: The data set's other sources, where the extractor's file is looked for as well.
+        tags: Those of its tags that are wanted; all where empty.
+    """
+    columns = extractor.columns
+    wanted = {tag: kind for tag, kind in columns.items() if not tags or tag in tags}
     return Extraction(
         cluster=source.cluster,
         datasource=source.datasource,
         family=extractor.family,
-        columns=extractor.columns,
+        columns=wanted,
         reads=extractor.reads,
         version=extractor.version,
+        others=tuple((other.cluster, other.datasource) for other in others),
+        whole=len(wanted) == len(columns),
     )
 
 
@@ -71,7 +90,9 @@ def run_extractor(
     *,
     full: bool = False,
     workers: int = 2,
-    files: SourceFiles | None = None,
+    open_files: Callable[[Source], SourceFiles] = open_recorded,
+    others: Sequence[Source] = (),
+    tags: Collection[str] = (),
     progress: Progress | None = None,
     only: Container[str] | None = None,
     goes_on: Callable[[], bool] | None = None,
@@ -88,7 +109,10 @@ def run_extractor(
         extractor: What reads them.
         full: Read every frame, also those done before.
         workers: Frames read at once, by threads.
-        files: The source's files; those of its URI when None.
+        open_files: Opens a source.
+        others: The data set's other sources: where the source lacks the file that the extractor
+            reads, it is looked for there.
+        tags: Those of the extractor's tags that are written; all where empty.
         progress: Called after every frame with the counts so far.
         only: fkeys of the frames to read, of those that would be read; all of them when None.
         goes_on: Asked after every frame; where it says no, the run ends with what was read.
@@ -101,15 +125,39 @@ def run_extractor(
     """
     if workers < 1:
         raise InvalidInput(f"workers: got {workers}, expected at least 1")
-    extraction = extraction_of(source, extractor)
+    extraction = extraction_of(source, extractor, others, tags)
     lock = f"extract-{source.id}-{extractor.family}"
     held = f"source {source.name} is being read for tag family {extractor.family}"
     table_of(extractor.family)
     with store.lock(lock, held, wait_s=0.0):
         extractions.begin(store, extraction)
-        run = _Run(store, extraction, extractor, files or open_source(source.uri), progress)
+        opened = _Opened(source, others, open_files)
+        run = _Run(store, extraction, extractor, opened, progress)
         run.run(full, workers, only, goes_on)
     return run.counts
+
+
+class _Opened:
+    """The sources of a data set, opened where a frame's file lies in one."""
+
+    def __init__(
+        self, own: Source, others: Iterable[Source], open_files: Callable[[Source], SourceFiles]
+    ) -> None:
+        self._sources = {make_fkey(s.cluster, s.datasource, ""): s for s in (*others, own)}
+        self._own, self._open = make_fkey(own.cluster, own.datasource, ""), open_files
+        self._files: dict[str, SourceFiles] = {}
+
+    def files_for(self, frame: CataloguedFrame) -> SourceFiles:
+        """What the frame's extractor reads from."""
+        own = self._opened(self._own)
+        if frame.file_source == self._own:
+            return own
+        return WithPartner(own, self._opened(frame.file_source), frame.file)
+
+    def _opened(self, prefix: str) -> SourceFiles:
+        if prefix not in self._files:
+            self._files[prefix] = self._open(self._sources[prefix])
+        return self._files[prefix]
 
 
 class _Run:
@@ -120,11 +168,11 @@ class _Run:
         store: CatalogStore,
         extraction: Extraction,
         extractor: Extractor,
-        files: SourceFiles,
+        opened: _Opened,
         progress: Progress | None,
     ) -> None:
         self.store, self.extraction, self.extractor = store, extraction, extractor
-        self.files, self.progress = files, progress
+        self.opened, self.progress = opened, progress
         self.counts = ExtractCounts()
         self.done: list[Extracted] = []
         self.began = self.committed = time.monotonic()
@@ -144,7 +192,9 @@ class _Run:
         if only is not None:
             frames = (frame for frame in frames if frame.fkey in only)
         with ThreadPoolExecutor(workers, thread_name_prefix="extract") as pool:
-            for item in _in_order(pool, 4 * workers, self._read, frames):
+            # Opened here and not in threads.
+            due = ((self.opened.files_for(frame), frame) for frame in frames)
+            for item in _in_order(pool, 4 * workers, self._read, due):
                 self._add(item)
                 late = time.monotonic() - self.committed > BATCH_S
                 if len(self.done) >= BATCH_FRAMES or late:
@@ -153,9 +203,10 @@ class _Run:
                     break
         self._commit()
 
-    def _read(self, frame: CataloguedFrame) -> Extracted:
+    def _read(self, due: tuple[SourceFiles, CataloguedFrame]) -> Extracted:
+        files, frame = due
         try:
-            values = self.extractor.extract(self.files, frame) or {}
+            values = self.extractor.extract(files, frame) or {}
         except BadFile as error:
             other = f"{error.file}: " if error.file not in ("", frame.file) else ""
             return Extracted(frame, {}, other + error.reason)
@@ -163,7 +214,9 @@ class _Run:
             raise
         except Exception as error:  # a user's own class: one frame must not end the run
             return Extracted(frame, {}, f"{type(error).__name__}: {' '.join(str(error).split())}")
-        return _checked(frame, values, self.extractor)
+        checked = _checked(frame, values, self.extractor)
+        wanted = {t: v for t, v in checked.values.items() if t in self.extraction.columns}
+        return replace(checked, values=wanted)
 
     def _add(self, item: Extracted) -> None:
         self.done.append(item)
@@ -184,8 +237,8 @@ class _Run:
 def _in_order(
     pool: ThreadPoolExecutor,
     window: int,
-    work: Callable[[CataloguedFrame], Extracted],
-    frames: Iterable[CataloguedFrame],
+    work: Callable[[tuple[SourceFiles, CataloguedFrame]], Extracted],
+    frames: Iterable[tuple[SourceFiles, CataloguedFrame]],
 ) -> Iterator[Extracted]:
     """Results in the order of the frames, with at most ``window`` of them under way."""
     pending: deque[Future[Extracted]] = deque()

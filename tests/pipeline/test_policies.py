@@ -16,9 +16,11 @@ import pytest
 
 from api.commands.policy_actions import check, work_of
 from api.workspace import Workspace
-from catalog import policy_records, policy_regexes, policy_runs, row_collections, tags
+from catalog import families, policy_records, policy_regexes, policy_runs, row_collections, tags
 from catalog.errors import FramesiftError, InvalidInput, NotFound, SqlError, UnknownName
 from catalog.policy_tables import Policy, PolicyRun
+from ingest.extractors.image import Image
+from ingest.extractors.run import run_extractor
 from pipeline.policies import csv_import, runs
 from pipeline.policies.report import Report
 from pipeline.policies.schedule import check_schedule, is_due, next_time
@@ -322,6 +324,11 @@ def test_extractors_read_what_is_found(workspace: Workspace) -> None:
     assert read == {n for n, _ in rows if "/camera/cam_front_center" in n and n.endswith(".png")}
     total = sum("front_center" in name for name, _ in rows)
     assert counts(found) == (total, total, len(read), 0, total - len(read))
+    (family,) = [each for each in families.families(workspace.catalog) if each.name == "image"]
+    assert family.columns == {"image_brightness": "DOUBLE"}  # what was asked for, and no more
+    run_extractor(workspace.catalog, workspace.records.source("a2d2"), Image())
+    contrasts = dict(values(workspace, "filename", "image_contrast"))
+    assert all(contrasts[name] is not None for name in read)  # they were still to be read
     for agent, wanted, words in (("none", [], "extractor"), ("image", ["vin"], "tag of agent")):
         with pytest.raises(UnknownName, match=words):
             policy(workspace, {"agent": agent, "extract_tags": wanted}, action="DEEPINSPECT")

@@ -9,7 +9,7 @@ from api.workspace import Workspace
 from catalog.extractions import problems
 from ingest.extractors.registry import extractor_in_file, extractor_named
 from ingest.extractors.run import extraction_of, run_extractor
-from ingest.sources import open_recorded
+from ingest.sources import open_recorded, others_of_data_set
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class HomeExtractions:
         found = [extractor_named(name) for name in wanted.names]
         found += [extractor_in_file(place) for place in wanted.own]
         need_some(found)
+        others = others_of_data_set(workspace.records, source)
         for extractor in found:
             body = {"source": wanted.source, "family": extractor.family}
             if not wanted.errors:
@@ -32,11 +33,12 @@ class HomeExtractions:
                     workspace.catalog,
                     source,
                     extractor,
-                    files=open_recorded(source, workspace.indexes),
+                    open_files=partial(open_recorded, index_folder=workspace.indexes),
+                    others=others,
                     full=wanted.full,
                     workers=wanted.workers,
                     progress=partial(show, extractor.family),
                 )
                 body |= asdict(counts)
-            bad = problems(workspace.catalog, extraction_of(source, extractor))
+            bad = problems(workspace.catalog, extraction_of(source, extractor, others))
             yield {**body, "problems": [asdict(problem) for problem in bad]}
