@@ -41,6 +41,19 @@ def test_image_is_averaged_and_label_nearest(tmp_path: Path) -> None:
     assert set(np.unique(label)) == {0, 1, 2, UNKNOWN_CLASS}
 
 
+@pytest.mark.parametrize(
+    ("size_px", "wanted_px", "taken"),
+    [(8, 4, [1, 3, 5, 7]), (9, 3, [1, 4, 7]), (7, 3, [1, 3, 5]), (3, 6, [0, 0, 1, 1, 2, 2])],
+)
+def test_nearest_takes_the_middle_both_ways(size_px: int, wanted_px: int, taken: list[int]) -> None:
+    """Proves rows and columns are sampled alike, from the middle.
+
+    So an image's areas and its label's pixels stay over each other.
+    """
+    label = np.arange(size_px**2, dtype=np.uint8).reshape(size_px, size_px)
+    assert nearest(label, wanted_px, wanted_px).tolist() == label[taken][:, taken].tolist()
+
+
 def test_same_size_leaves_a_label_alone() -> None:
     """Proves nearest takes each pixel itself when nothing has to change."""
     label = np.arange(35, dtype=np.uint8).reshape(5, 7)
@@ -98,7 +111,10 @@ def test_a_file_that_changed_after_the_dataset_was_made_is_refused(tmp_path: Pat
 
 
 def test_class_weights_come_from_the_manifest(tmp_path: Path) -> None:
-    """Proves weights fall with a class's share, within limits, and absent classes get 1."""
+    """Proves weights fall with the root of a class's share, and average 1 over the pixels.
+
+    And that they stay within limits, and absent classes get 1.
+    """
     files = draw_frames(tmp_path, 3)
     manifest = write_manifest(tmp_path / "manifest", tmp_path, {"train": files})
     pixels = catalogued_pixels(manifest)
@@ -107,6 +123,10 @@ def test_class_weights_come_from_the_manifest(tmp_path: Path) -> None:
     order = np.argsort(pixels[:3])
     assert (np.diff(weights[:3][order]) < 0).all()
     assert weights[3] == 1
+    half, eighth = class_weights(np.array([4, 1, 3]))[:2]
+    assert eighth / half == pytest.approx(2)
+    even = np.array([8, 4, 2, 2])
+    assert (class_weights(even) * even).sum() / even.sum() == pytest.approx(1)
     extreme = class_weights(np.array([10**9, 1, 0]))
     assert WEIGHT_RANGE[0] <= extreme.min() <= extreme.max() <= WEIGHT_RANGE[1]
     assert class_weights(np.zeros(2, np.int64)).tolist() == [1, 1]

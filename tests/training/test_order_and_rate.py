@@ -21,6 +21,20 @@ def test_workers_share_all_frames(frames: int, size: int) -> None:
     assert all(0 <= row < frames for share in shares for row in share)
 
 
+def test_a_worker_without_frames_repeats_another_s() -> None:
+    """Proves the workers beyond the frames take different ones of them, in turn."""
+    assert [own_rows(2, rank, 5) for rank in range(5)] == [[0], [1], [0], [1], [0]]
+
+
+def test_workers_do_not_shuffle_alike() -> None:
+    """Proves the rank is part of what order and mirroring are drawn by."""
+    rows = list(range(40))
+    mine, other = (list(islice(examples(rows, 1, rank), 40)) for rank in (0, 1))
+    assert [row for row, _ in mine] != [row for row, _ in other]
+    by_row, by_row_there = dict(mine), dict(other)
+    assert [by_row[row] for row in rows] != [by_row_there[row] for row in rows]
+
+
 def test_an_epoch_is_every_frame_once() -> None:
     """Proves a worker goes through all its frames before it repeats one, in changing order."""
     rows = own_rows(11, 1, 2)
@@ -41,14 +55,14 @@ def test_a_run_goes_on_where_it_stopped(skip: int) -> None:
 
 
 def test_learning_rate_rises_then_falls() -> None:
-    """Proves warm-up to the rate times the workers, then a fall, never to zero."""
+    """Proves warm-up to the rate times the workers, then a fall to a fiftieth of it."""
     rates = [learning_rate_at(step, 200, 0.001, workers=4) for step in range(1, 201)]
     peak = rates.index(max(rates))
     assert max(rates) == pytest.approx(0.004)
     assert peak == 9
     assert rates[: peak + 1] == sorted(rates[: peak + 1])
     assert rates[peak:] == sorted(rates[peak:], reverse=True)
-    assert rates[-1] > 0
+    assert rates[-1] == pytest.approx(0.02 * 0.004)
 
 
 def test_a_single_step_has_a_learning_rate() -> None:
