@@ -183,7 +183,16 @@ class JobBody(BaseModel):
     metrics: dict[str, Any] = Field(
         description="Of a training or validation its metrics; else what the command ended with, "
         "lists left out, and until then how far it is.",
-        examples=[{"step": 120, "max_steps": 300, "loss": 1.204}],
+        examples=[
+            {
+                "step": 120,
+                "max_steps": 300,
+                "epochs": 26.7,
+                "frames": 90,
+                "frames_seen": 90,
+                "loss": 1.2,
+            }
+        ],
     )
     paths: dict[str, Any] = Field(examples=[{"folder": _FOLDER, "logs": f"{_FOLDER}/logs"}])
     request: dict[str, Any] = Field(

@@ -169,6 +169,12 @@ class ReportAnswer(BaseModel):
         examples=[{"class": "Sky", "miou": 0.01, "pixel_accuracy": 0.31}],
     )
     frames: int = Field(description="That were validated.", examples=[32])
+    trained_frames: int = Field(
+        default=0, description="Of these, the ones that the model was trained on.", examples=[0]
+    )
+    warnings: list[str] = Field(
+        default=[], description="What makes the scores say less.", examples=[[]]
+    )
     ignored_pixels: int = Field(description="Of no class.", examples=[120])
     absent_classes: list[str] = Field(
         description="Without a pixel of truth.", examples=[["Animals"]]

@@ -172,7 +172,7 @@ class Job(Record):
 
         Args:
             dataset: NAME, NAME@VERSION or a Dataset.
-            **options: Of `framesift validate`: workers, batch_size, split, name.
+            **options: Of `framesift validate`: workers, split, name.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -235,8 +235,9 @@ class Jobs:
 
         Args:
             dataset: NAME, NAME@VERSION or a Dataset.
-            **options: Of `framesift train`: workers, batch_size, max_steps, learning_rate,
-                height, width, seed, split, name, backend.
+            **options: Of `framesift train`: workers, batch_size, max_steps or epochs,
+                learning_rate, height, width, seed, split, continue_from (name of a training job),
+                name, backend.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -250,7 +251,7 @@ class Jobs:
         Args:
             model: The training job that made it.
             dataset: NAME, NAME@VERSION or a Dataset.
-            **options: Of `framesift validate`: workers, batch_size, split, name, backend.
+            **options: Of `framesift validate`: workers, split, name, backend.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.

@@ -20,6 +20,7 @@ from sqlalchemy import func, select
 from catalog.errors import InvalidInput, NotFound
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Source
+from pipeline.chosen_split import UNDIVIDED
 from pipeline.division import Division, divide
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
@@ -148,7 +149,7 @@ def create_dataset(
             f"dataset {name}: the selection has no frames; widen its ranges "
             "(framesift classes shows what there is)"
         )
-    splits = tuple(division.shares) or ("all",)
+    splits = tuple(division.shares) or (UNDIVIDED,)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
     rows, class_list, classes, places = rows_of(records, name, selection, of_rows)

@@ -3,18 +3,19 @@
 import sys
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from catalog.errors import InvalidInput, JobFailed, NotFound, UnknownName
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Job, now
+from pipeline.chosen_split import chosen_split
 from pipeline.command_job import command_metrics
 from pipeline.fan_out import validation_stages
+from pipeline.installed import need_installed
 from pipeline.jobs.registry import backend
 from pipeline.jobs.request import JobPaths, Stage, read_json
 from pipeline.jobs.state import FINISHED, UNFINISHED
@@ -24,6 +25,8 @@ from pipeline.submit import Plan, Wanted, submit
 from pipeline.train_settings import TrainSettings
 
 _POLL_S = 0.3
+_FINISHED_MODEL = ("model.json",)
+_CHECKPOINT = ("checkpoint.npz",)
 _SUBMITTING = timedelta(seconds=60)
 """For how long a record without a handle is taken for a job that is being submitted just now."""
 
@@ -43,16 +46,24 @@ def submit_training(
         InvalidInput: TensorFlow or Horovod is not installed, a bad name, or a setting is out of
             range.
         UnknownName: The dataset has no such split.
+        NotFound: There is no such model to continue from.
         AlreadyExists: A job has that name.
     """
-    _need("tensorflow", *(["horovod"] if settings.workers > 1 else []))
+    need_installed("tensorflow", *(["horovod"] if settings.workers > 1 else []))
     _check_settings(settings)
     manifest = newest_manifest(records, dataset)
-    Manifest.read(manifest).split(settings.split).need_labels()
+    whole = Manifest.read(manifest)
+    split = chosen_split(whole, settings.split, "train")
+    whole.split(split).need_labels()
+    parent = None
+    if settings.continue_from is not None:
+        parent = _model_dir(records, settings.continue_from, (*_FINISHED_MODEL, *_CHECKPOINT))
 
     def plan(paths: JobPaths) -> Plan:
         shown = {"model_dir": str(paths.model), "manifest": str(manifest)}
-        return Plan((_training_stage(manifest, paths, settings),), shown)
+        if parent is not None:
+            shown["continued_from"] = str(parent)
+        return Plan((_training_stage(manifest, split, parent, paths, settings),), shown)
 
     return submit(
         records,
@@ -62,15 +73,19 @@ def submit_training(
     )
 
 
-def _training_stage(manifest: Path, paths: JobPaths, settings: TrainSettings) -> Stage:
+def _training_stage(
+    manifest: Path, split: str, parent: Path | None, paths: JobPaths, settings: TrainSettings
+) -> Stage:
     command = [*_training_program(), "--manifest", str(manifest), "--model_dir", str(paths.model)]
-    command += ["--exec_mode", "train", "--split", settings.split, "--threads", "1"]
-    command += ["--batch_size", str(settings.batch_size), "--max_steps", str(settings.max_steps)]
+    command += ["--exec_mode", "train", "--split", split]
+    command += ["--batch_size", str(settings.batch_size)]
     command += ["--seed", str(settings.seed), "--num_workers", str(settings.workers)]
-    for flag in ("learning_rate", "height", "width"):
+    for flag in ("max_steps", "epochs", "learning_rate", "height", "width"):
         value = getattr(settings, flag)
         if value is not None:
             command += [f"--{flag}", str(value)]
+    if parent is not None:
+        command += ["--continue_from", str(parent)]
     return Stage("train", (tuple(_horovod(settings.workers) + command),))
 
 
@@ -81,8 +96,7 @@ def submit_validation(
     dataset: Dataset,
     *,
     workers: int = 2,
-    batch_size: int = 4,
-    split: str = "validation",
+    split: str | None = None,
     name: str | None = None,
     backend_name: str = "local",
 ) -> Job:
@@ -94,8 +108,8 @@ def submit_validation(
         model: Name of a training job, or a model folder.
         dataset: What to validate on.
         workers: Shards, each a process of its own.
-        batch_size: Frames at once.
-        split: Split to validate on.
+        split: Split to validate on; None for "validation", or for all frames of a dataset that is
+            not divided.
         name: The job's name; made up when None.
         backend_name: Where it runs.
 
@@ -106,15 +120,17 @@ def submit_validation(
         UnknownName: The dataset has no such split.
         AlreadyExists: A job has that name.
     """
-    _need("tensorflow")
-    if workers < 1 or batch_size < 1:
-        raise InvalidInput("workers and batch size must each be at least 1")
-    model_dir = _model_dir(records, model)
+    need_installed("tensorflow")
+    if workers < 1:
+        raise InvalidInput(f"workers {workers}: expected at least 1")
+    model_dir = _model_dir(records, model, _FINISHED_MODEL)
     manifest = newest_manifest(records, dataset)
-    Manifest.read(manifest).split(split).need_labels()
+    whole = Manifest.read(manifest)
+    split = chosen_split(whole, split, "validation")
+    whole.split(split).need_labels()
     evaluate = [*_training_program(), "--manifest", str(manifest), "--model_dir", str(model_dir)]
-    evaluate += ["--exec_mode", "evaluate", "--split", split, "--batch_size", str(batch_size)]
-    evaluate += ["--threads", "1", "--results_dir"]
+    # One thread each, so that scores do not depend on the number of shards to the last digit.
+    evaluate += ["--exec_mode", "evaluate", "--split", split, "--threads", "1", "--results_dir"]
 
     def plan(paths: JobPaths) -> Plan:
         shown = {
@@ -206,17 +222,24 @@ def _is_being_submitted(job: Job) -> bool:
     return not job.handle and now() - job.created < _SUBMITTING
 
 
-def _model_dir(records: RecordStore, model: str) -> Path:
+def _model_dir(records: RecordStore, model: str, files: Sequence[str]) -> Path:
+    """The folder of a training job's model, or the folder named, that holds one of the files."""
     try:
-        path = Path(records.job(model).paths["model_dir"])
+        job = records.job(model)
+        if job.kind != "train":
+            raise InvalidInput(f"model {model}: is a job of kind {job.kind}, not train")
+        path = Path(job.paths["model_dir"])
     except NotFound as error:
         path = Path(model)
         if not path.is_dir():
             raise NotFound(
                 "model", model, "expected the name of a training job or a model folder"
             ) from error
-    if not (path / "model.json").is_file():
-        raise InvalidInput(f"model {model}: {path} holds no trained model (model.json is missing)")
+    if not any((path / name).is_file() for name in files):
+        lacks = (
+            f"{files[0]} is missing" if len(files) == 1 else f"{' and '.join(files)} are missing"
+        )
+        raise InvalidInput(f"model {model}: {path} holds no trained model ({lacks})")
     return path.resolve()
 
 
@@ -233,20 +256,16 @@ def _horovod(workers: int) -> list[str]:
 
 
 def _check_settings(settings: TrainSettings) -> None:
-    counts = (settings.workers, settings.batch_size, settings.max_steps)
-    if min(counts) < 1:
-        raise InvalidInput("workers, batch size and steps must each be at least 1")
+    if settings.max_steps is not None and settings.epochs is not None:
+        raise InvalidInput(
+            f"max steps {settings.max_steps} and epochs {settings.epochs}: give one of them"
+        )
+    given = [count for count in (settings.max_steps, settings.epochs) if count is not None]
+    if min(settings.workers, settings.batch_size, *given) < 1:
+        raise InvalidInput("workers, batch size, steps and epochs must each be at least 1")
     if settings.seed < 0:
         raise InvalidInput(f"seed {settings.seed}: expected 0 or more")
     for flag in ("learning_rate", "height", "width"):
         value = getattr(settings, flag)
         if value is not None and not value > 0:
             raise InvalidInput(f"{flag.replace('_', ' ')} {value:g}: expected a number above 0")
-
-
-def _need(*modules: str) -> None:
-    for module in modules:
-        if find_spec(module) is None:
-            raise InvalidInput(
-                f"{module} is not installed here: install framesift with the extra 'train'"
-            )

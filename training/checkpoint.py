@@ -1,7 +1,8 @@
 """The state of a training run on disk: what a run needs to go on where it stopped.
 
 One file, ``model_dir/checkpoint.npz``: weights, the optimizer's variables, and a JSON text with
-step, classes and settings. It is replaced whole, so a kill at any time leaves the last one.
+step, class list and what identifies the run. It is replaced whole, so a kill at any time leaves the
+last one.
 """
 
 import json
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from catalog.errors import BadFile, InvalidInput
 from training.aside import write_aside
-from training.run_settings import RunSettings
+from training.run_identity import RunIdentity
 
 CHECKPOINT_FILE = "checkpoint.npz"
 
@@ -30,14 +31,14 @@ class Checkpoint:
     Attributes:
         step: Steps made.
         class_list: The labels' colours and class names.
-        settings: Of the run that wrote it, as JSON.
+        identity: Of the run that wrote it; None in a file of version 0.1.0, which did not keep it.
         weights: The model's, in its order.
         optimizer: The optimizer's variables, in its order.
     """
 
     step: int
     class_list: Mapping[str, str]
-    settings: Mapping[str, Any]
+    identity: RunIdentity | None
     weights: Sequence[Array]
     optimizer: Sequence[Array]
 
@@ -50,7 +51,7 @@ class Checkpoint:
         about = {
             "step": self.step,
             "class_list": list(self.class_list.items()),
-            "settings": dict(self.settings),
+            "identity": self.identity.as_json() if self.identity else None,
         }
         arrays = {f"weight_{i:04d}": array for i, array in enumerate(self.weights)}
         arrays |= {f"optimizer_{i:04d}": array for i, array in enumerate(self.optimizer)}
@@ -72,32 +73,43 @@ class Checkpoint:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 about = json.loads(str(stored["about"]))
+                identity = about.get("identity")
                 return cls(
                     step=int(about["step"]),
                     class_list=dict(about["class_list"]),
-                    settings=about["settings"],
+                    identity=RunIdentity.from_json(identity) if identity else None,
                     weights=[stored[n] for n in sorted(stored) if n.startswith("weight_")],
                     optimizer=[stored[n] for n in sorted(stored) if n.startswith("optimizer_")],
                 )
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError) as error:
             raise BadFile(f"checkpoint is damaged ({error}); delete it", str(path)) from error
 
-    def check_fits(self, class_list: Mapping[str, str], settings: RunSettings) -> None:
-        """Accept a run that wants to go on from here.
+    def check_same_run(
+        self, class_list: Mapping[str, str], identity: RunIdentity, model_dir: Path
+    ) -> None:
+        """Accept the run that wants to go on from here: the one that wrote it.
+
+        Args:
+            class_list: Of the run's dataset.
+            identity: Of the run.
+            model_dir: Where the checkpoint lies, for the message.
 
         Raises:
-            InvalidInput: It has other classes or another input size.
+            InvalidInput: It is another run; the message names every difference.
         """
-        where = f"{settings.model_dir} holds a checkpoint of step {self.step}"
-        remedy = "take another --model_dir"
+        if self.identity is None:
+            differences = ["it was written by version 0.1.0, which did not keep of which run it is"]
+        else:
+            differences = self.identity.differences(identity)
         if list(self.class_list.items()) != list(class_list.items()):
-            raise InvalidInput(
-                f"{where} with other classes ({len(set(self.class_list.values()))} names in its "
-                f"class list, {len(set(class_list.values()))} in the manifest's); {remedy}"
+            differences.append(
+                f"class list of {len(self.class_list)} colours and "
+                f"{len(set(self.class_list.values()))} names there, another of {len(class_list)} "
+                f"and {len(set(class_list.values()))} here"
             )
-        theirs = self.settings.get("height_px"), self.settings.get("width_px")
-        if theirs != (settings.height_px, settings.width_px):
+        if differences:
             raise InvalidInput(
-                f"{where} with --height {theirs[0]} --width {theirs[1]}, but this run has "
-                f"--height {settings.height_px} --width {settings.width_px}; {remedy}"
+                f"{model_dir} holds the checkpoint of step {self.step} of another run: "
+                f"{'; '.join(differences)}; give the flags of that run, or another --model_dir, "
+                f"there with --continue_from {model_dir} to begin with its weights"
             )

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from catalog.errors import InvalidInput
 from ingest.palette import Palette
+from pipeline.chosen_split import chosen_split
 from pipeline.manifest import Manifest
 from training.example_order import examples, own_rows
 from training.frame_reader import FrameReader, UInt8
@@ -18,8 +19,13 @@ from training.workers import Workers
 READ_AHEAD_BATCHES = 4
 
 
-def open_split(path: Path, split: str) -> tuple[Manifest, Palette]:
-    """One split of a manifest on disk, and the palette of its labels.
+def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str, Palette]:
+    """One split of a manifest on disk, its name, and the palette of its labels.
+
+    Args:
+        path: Of the manifest.
+        split: The split; None for the usual one, or for all frames of a dataset not divided.
+        usual: "train" or "validation".
 
     Raises:
         BadFile: No manifest there, or a damaged one.
@@ -37,7 +43,8 @@ def open_split(path: Path, split: str) -> tuple[Manifest, Palette]:
     palette = Palette.from_class_list(header.class_list)
     if palette.classes != header.classes:
         raise InvalidInput(f"manifest of {header.name}: its classes are not its class list's")
-    return manifest.split(split), palette
+    name = chosen_split(manifest, split, usual)
+    return manifest.split(name), name, palette
 
 
 def training_batches(
@@ -46,7 +53,7 @@ def training_batches(
     """The batches of one worker, without end.
 
     Args:
-        frames: The split to train on.
+        frames: The split to train on, with one frame at least.
         reader: Over the same frames.
         settings: Of the run.
         workers: Whose share to give.
@@ -54,12 +61,7 @@ def training_batches(
 
     Returns:
         tf.data.Dataset of (images (B, H, W, 3) uint8, labels (B, H, W) uint8 [class id]).
-
-    Raises:
-        InvalidInput: The split has no frames.
     """
-    if not len(frames):
-        raise InvalidInput(f"split '{settings.split}' of {frames.header.name} has no frames")
     rows = own_rows(len(frames), workers.rank, workers.size)
     height_px, width_px = settings.height_px, settings.width_px
 

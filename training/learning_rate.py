@@ -10,6 +10,8 @@ WARM_UP_SHARE = 0.05
 """Share of all steps that the learning rate takes to reach its peak."""
 FINAL_SHARE = 0.02
 """Share of the peak that is left at the last step."""
+COURSE = f"warm-up {WARM_UP_SHARE}, half cosine to {FINAL_SHARE}"
+"""The course in words, by which runs are told apart."""
 
 
 def learning_rate_at(step: int, max_steps: int, base: float, workers: int) -> float:

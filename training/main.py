@@ -17,10 +17,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(settings: RunSettings) -> None:
-    import tensorflow as tf
-
-    tf.config.threading.set_intra_op_parallelism_threads(settings.threads)
-    tf.config.threading.set_inter_op_parallelism_threads(settings.threads)
     if settings.exec_mode == "train":
         from training.train import train
 

@@ -152,6 +152,8 @@ def _headline(report: dict[str, Any]) -> dict[str, Any]:
         "baseline_miou": report["baseline"]["miou"],
         "baseline_pixel_accuracy": report["baseline"]["pixel_accuracy"],
         "frames": report["frames"],
+        "trained_frames": report["trained_frames"],
+        "warnings": report["warnings"],
         "absent_classes": len(report["absent_classes"]),
     }
 
@@ -179,6 +181,8 @@ def main(arguments: Sequence[str]) -> int:
             f"{_percent(report['baseline']['miou'])}), pixel accuracy "
             f"{_percent(report['pixel_accuracy'])} on {report['frames']} frames"
         )
+        for warning in report["warnings"]:
+            say(f"warning: {warning}")
         say(f"report written to {flags.out / PAGE_FILE}")
 
     return exit_status(work)

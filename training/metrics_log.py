@@ -5,12 +5,13 @@ In the model's folder: ``metrics.jsonl``, one line per log; ``metrics.json``, th
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from training.aside import write_json_aside, write_text_aside
+from training.run_length import RunLength
 
 LINES_FILE = "metrics.jsonl"
 SUMMARY_FILE = "metrics.json"
@@ -24,7 +25,9 @@ class MetricsLog:
         first_loss: Loss of step 1, over all workers; None where an earlier run's line is lost.
     """
 
-    def __init__(self, model_dir: Path, max_steps: int, step: int) -> None:
+    def __init__(
+        self, model_dir: Path, length: RunLength, warnings: Sequence[str], step: int
+    ) -> None:
         """Go on after ``step``: lines of later steps, which a kill made void, are dropped.
 
         Raises:
@@ -33,7 +36,7 @@ class MetricsLog:
         import tensorflow as tf
 
         self._model_dir = model_dir
-        self._max_steps = max_steps
+        self._length, self._warnings = length, list(warnings)
         self._summary = tf.summary
         kept = [line for line in read_metrics(model_dir) if line["step"] <= step]
         self.first_loss: float | None = kept[0]["loss"] if kept and kept[0]["step"] == 1 else None
@@ -73,10 +76,14 @@ class MetricsLog:
     def _summary_of(self, line: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "step": line["step"],
-            "max_steps": self._max_steps,
+            "max_steps": self._length.max_steps,
+            "epochs": round(self._length.epochs, 3),
+            "frames": self._length.frames,
+            "frames_seen": self._length.frames_seen,
             "first_loss": self.first_loss,
             "loss": line["loss"],
             "images_per_s": line["images_per_s"],
+            "warnings": self._warnings,
         }
 
 

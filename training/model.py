@@ -18,6 +18,8 @@ import tensorflow as tf
 keras = tf.keras
 layers = tf.keras.layers
 
+NETWORK = "small_unet"
+"""Its name; another network, or another form of this one, gets another."""
 GROUPS = 8
 
 
@@ -61,7 +63,7 @@ def build_model(height_px: int, width_px: int, n_classes: int) -> Any:
     x = _up(_conv(x, 24, kernel=1))  # (B, H/2, W/2, 24)
     x = _conv(layers.Concatenate()([x, half]), 32)  # (B, H/2, W/2, 32)
     x = layers.Conv2D(n_classes, 1, name="class_logits")(x)  # (B, H/2, W/2, n_classes)
-    return keras.Model(images, _up(x), name="small_unet")  # (B, H, W, n_classes)
+    return keras.Model(images, _up(x), name=NETWORK)  # (B, H, W, n_classes)
 
 
 def _conv(x: Any, channels: int, kernel: int = 3, stride: int = 1, dilation: int = 1) -> Any:

@@ -33,6 +33,7 @@ class AboutModel:
         workers: That trained it.
         dataset: Name, version, id and split it was trained on.
         settings: Of its training run.
+        parent: The model that the run began with, as training.parent.Parent; None for none.
     """
 
     sha256: str
@@ -44,6 +45,7 @@ class AboutModel:
     workers: int
     dataset: Mapping[str, Any]
     settings: Mapping[str, Any]
+    parent: Mapping[str, Any] | None = None
 
     @classmethod
     def read(cls, model_dir: Path) -> "AboutModel":
@@ -71,13 +73,23 @@ class AboutModel:
         Raises:
             InvalidInput: Its classes are not the model's.
         """
-        if classes != self.classes:
-            odd = [*sorted(set(classes) ^ set(self.classes))[:3]] or ["their order"]
-            raise InvalidInput(
-                f"the model knows {len(self.classes)} classes, dataset {dataset} has "
-                f"{len(classes)}; they differ in {', '.join(odd)}: train on a dataset with the "
-                "same class list"
-            )
+        check_same_classes("the model", self.classes, classes, dataset)
+
+
+def check_same_classes(
+    model: str, known: tuple[str, ...], classes: tuple[str, ...], dataset: str
+) -> None:
+    """Accept a dataset whose classes are a model's, in the same order.
+
+    Raises:
+        InvalidInput: They are not.
+    """
+    if classes != known:
+        odd = [*sorted(set(classes) ^ set(known))[:3]] or ["their order"]
+        raise InvalidInput(
+            f"{model} knows {len(known)} classes, dataset {dataset} has {len(classes)}; they "
+            f"differ in {', '.join(odd)}: train on a dataset with the same class list"
+        )
 
 
 def write_model(model: Any, about: AboutModel, model_dir: Path) -> None:

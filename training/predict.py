@@ -8,11 +8,13 @@ from PIL import Image
 from catalog.errors import InvalidInput
 from training.aside import write_aside
 from training.command import say
+from training.cores import threads_of_process
 from training.dataset import open_split
 from training.frame_reader import FrameReader
 from training.model_files import read_model
 from training.predictor import Predictor
 from training.run_settings import RunSettings
+from training.workers import use_threads
 
 
 def predict(settings: RunSettings) -> None:
@@ -29,7 +31,8 @@ def predict(settings: RunSettings) -> None:
     """
     if settings.results_dir is None:
         raise InvalidInput("predict needs --results_dir")
-    split, palette = open_split(settings.manifest, settings.split)
+    use_threads(threads_of_process(settings.threads, 1))
+    split, _, palette = open_split(settings.manifest, settings.split, "validation")
     model, about = read_model(settings.model_dir)
     about.check_classes(split.header.classes, split.header.name)
     frames = split.shard(settings.shard, settings.shards)

@@ -28,6 +28,7 @@ def build_report(shards: Sequence[ShardResult]) -> dict[str, Any]:
         JSON-ready: `confusion_matrix` (rows truth, columns prediction), `classes`, `per_class`,
         `miou` (mean IoU over the classes in truth or prediction), `pixel_accuracy`, `baseline`
         (always predicting the most frequent class, same definitions), `frames`,
+        `trained_frames` (of these, the ones that the model was trained on), `warnings`,
         `ignored_pixels`, `absent_classes` (no truth pixel), `dataset`, `model`, `shards`.
         Scores are 0 to 1, or null where there is nothing to score.
     """
@@ -40,6 +41,8 @@ def build_report(shards: Sequence[ShardResult]) -> dict[str, Any]:
     truth, predicted = matrix.sum(axis=1).tolist(), matrix.sum(axis=0).tolist()
     ious, recalls, precisions = iou(matrix), recall(matrix), precision(matrix)
     baseline = majority_baseline(matrix)
+    frames = sum(len(shard.frames) for shard in shards)
+    trained = sum(shard.trained_frames for shard in shards)
     return {
         "classes": list(about.classes),
         "miou": _number(mean_iou(matrix)),
@@ -49,7 +52,9 @@ def build_report(shards: Sequence[ShardResult]) -> dict[str, Any]:
             "miou": baseline.miou if baseline else None,
             "pixel_accuracy": baseline.pixel_accuracy if baseline else None,
         },
-        "frames": sum(len(shard.frames) for shard in shards),
+        "frames": frames,
+        "trained_frames": trained,
+        "warnings": _warnings(frames, trained),
         "ignored_pixels": sum(f.ignored_pixels for shard in shards for f in shard.frames),
         "absent_classes": [n for n, pixels in zip(about.classes, truth, strict=True) if not pixels],
         "per_class": [
@@ -80,6 +85,17 @@ def build_report(shards: Sequence[ShardResult]) -> dict[str, Any]:
         "shards": len(shards),
         "confusion_matrix": matrix.tolist(),
     }
+
+
+def _warnings(frames: int, trained: int) -> list[str]:
+    if not trained:
+        return []
+    which = "all" if trained == frames else f"{trained:,} of the"
+    warning = (
+        f"the model was trained on {which} {frames:,} frames that it is validated on: the scores "
+        "say how well it remembers, and not how well it will do on other frames"
+    )
+    return [warning]
 
 
 def _at(values: Float64, index: int) -> float | None:

@@ -68,6 +68,7 @@ def report_page(
     parts = [
         f"<h1>Validation of {escape(title)}</h1>",
         _origin(report),
+        _warnings(report),
         _numbers(report),
         _lacking(report),
         _matrix(picture),
@@ -90,6 +91,13 @@ def _origin(report: Mapping[str, Any]) -> str:
         f"“{escape(dataset['split'])}” (dataset id {escape(dataset['id'][:12])}), model of "
         f"step {model['step']:,} ({escape(model['sha256'][:12])}), "
         f"{_plural(report['shards'], 'shard')}.</p>"
+    )
+
+
+def _warnings(report: Mapping[str, Any]) -> str:
+    return "\n".join(
+        f'<p><strong class="mark">Warning:</strong> {escape(warning)}.</p>'
+        for warning in report["warnings"]
     )
 
 

@@ -82,12 +82,14 @@ class ShardResult:
         matrix: (C, C) int64 pixels, rows truth, columns prediction.
         frames_with_class: (C,) int64 frames whose truth has the class.
         frames: Scores of its frames, in order; none when there were more shards than frames.
+        trained_frames: How many of them the model was trained on.
     """
 
     about: About
     matrix: Int64
     frames_with_class: Int64
     frames: Sequence[FrameScore]
+    trained_frames: int = 0
 
     def write(self, results_dir: Path) -> Path:
         """Write it, aside and renamed; the file's path.
@@ -97,7 +99,11 @@ class ShardResult:
         """
         path = shard_path(results_dir, self.about.shard, self.about.shards)
         text = json.dumps(
-            {"about": asdict(self.about), "frames": [asdict(frame) for frame in self.frames]}
+            {
+                "about": asdict(self.about),
+                "frames": [asdict(frame) for frame in self.frames],
+                "trained_frames": self.trained_frames,
+            }
         )
         write_aside(
             path,
@@ -130,6 +136,7 @@ def read_shard(path: Path) -> ShardResult:
             frames_with_class = stored["frames_with_class"].astype(np.int64)
         about = About(**_with_tuple(data["about"]))
         frames = [FrameScore(**frame) for frame in data["frames"]]
+        trained_frames = int(data["trained_frames"])
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
@@ -137,7 +144,7 @@ def read_shard(path: Path) -> ShardResult:
     side = len(about.classes)
     if matrix.shape != (side, side) or frames_with_class.shape != (side,):
         raise BadFile(f"matrix has shape {matrix.shape} for {side} classes", str(path))
-    return ShardResult(about, matrix, frames_with_class, frames)
+    return ShardResult(about, matrix, frames_with_class, frames, trained_frames)
 
 
 def _with_tuple(about: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,26 +6,34 @@ What it takes and gives on the sample frames is in training/experiments/.
 import hashlib
 import math
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
 from catalog.errors import FramesiftError, InvalidInput, JobFailed
+from pipeline.chosen_split import UNDIVIDED
 from pipeline.manifest import Manifest
 from training.checkpoint import Checkpoint
 from training.class_weights import catalogued_pixels, class_weights
 from training.command import say
+from training.cores import threads_of_process
 from training.dataset import open_split, training_batches
 from training.frame_reader import FrameReader
-from training.learning_rate import learning_rate_at
+from training.learning_rate import COURSE, learning_rate_at
 from training.loss import weight_of_class_id, weighted_cross_entropy
 from training.metrics_log import MetricsLog
-from training.model import build_model
+from training.model import NETWORK, build_model
 from training.model_files import AboutModel, write_model
+from training.parent import Parent, read_parent
+from training.run_identity import RunIdentity
+from training.run_length import RunLength, run_length
 from training.run_settings import RunSettings
-from training.workers import Workers, join_workers
+from training.stop_signal import noted_signals
+from training.trained_frames import write_trained_frames
+from training.workers import Workers, join_workers, use_threads
 
 CLIP_NORM = 1.0
 
@@ -35,29 +43,45 @@ class Run:
     """What a training run works with."""
 
     settings: RunSettings
+    length: RunLength
     frames: Manifest
     workers: Workers
+    parent: Parent | None
+    identity: RunIdentity
     model: Any
     optimizer: Any
 
 
 def train(settings: RunSettings) -> None:
-    """Train a model until step ``max_steps``, going on from the last checkpoint if there is one.
+    """Train a model to its last step, going on from the run's last checkpoint if there is one.
 
     Raises:
-        BadFile: The manifest, an image, a label or the checkpoint cannot be used.
-        InvalidInput: The number of workers, the dataset or the checkpoint is not what was asked.
-        JobFailed: The loss is no number any more, another worker ended, or workers disagree.
+        BadFile: The manifest, an image, a label, the checkpoint or the parent cannot be used.
+        InvalidInput: The number of workers, the dataset or the parent is not what was asked, or
+            the checkpoint is another run's.
+        NotFound: There is no such parent.
+        JobFailed: The loss is no number any more, another worker ended, workers disagree, or the
+            run was told to end.
         StorageError: The disk refuses.
     """
-    frames, palette = open_split(settings.manifest, settings.split)
+    frames, split, palette = open_split(settings.manifest, settings.split, "train")
     frames.need_labels()
+    if not len(frames):
+        raise InvalidInput(f"split '{split}' of {frames.header.name} has no frames")
     workers = join_workers(settings.num_workers)
+    use_threads(threads := threads_of_process(settings.threads, workers.local_size))
+    length = run_length(
+        len(frames), workers.size, settings.batch_size, settings.max_steps, settings.epochs
+    )
+    # From here on the settings are those that the run has, and not those that were left open.
+    settings = replace(settings, split=split, threads=threads, max_steps=length.max_steps)
+    parent = read_parent(settings.continue_from) if settings.continue_from else None
     tf.keras.utils.set_random_seed(settings.seed)
     model = build_model(settings.height_px, settings.width_px, len(palette))
     optimizer = tf.keras.optimizers.Adam(settings.learning_rate, global_clipnorm=CLIP_NORM)
     optimizer.build(model.trainable_variables)
-    run = Run(settings, frames, workers, model, optimizer)
+    identity = _identity(settings, split, length, frames, workers, parent)
+    run = Run(settings, length, frames, workers, parent, identity, model, optimizer)
 
     step = _restore(run)
     reader = FrameReader(
@@ -65,11 +89,7 @@ def train(settings: RunSettings) -> None:
     )
     batches = iter(training_batches(frames, reader, settings, workers, step))
     if workers.is_first:
-        say(
-            f"training on {len(frames)} frames of {frames.header.name} "
-            f"v{frames.header.version} ({settings.split}), {workers.size} worker(s) x "
-            f"{settings.batch_size} frames, step {step} to {settings.max_steps}"
-        )
+        _say_start(run, step)
     try:
         _loop(run, batches, step)
     except (tf.errors.OpError, RuntimeError) as error:
@@ -79,35 +99,109 @@ def train(settings: RunSettings) -> None:
         _finish(run)
 
 
+def _identity(
+    settings: RunSettings,
+    split: str,
+    length: RunLength,
+    frames: Manifest,
+    workers: Workers,
+    parent: Parent | None,
+) -> RunIdentity:
+    return RunIdentity(
+        dataset_id=frames.header.id,
+        split=split,
+        height_px=settings.height_px,
+        width_px=settings.width_px,
+        network=NETWORK,
+        seed=settings.seed,
+        batch_size=settings.batch_size,
+        workers=workers.size,
+        learning_rate=settings.learning_rate,
+        max_steps=length.max_steps,
+        schedule=f"Adam, norm {CLIP_NORM}, {COURSE}",
+        parent_sha256=parent.sha256 if parent else "",
+    )
+
+
+def _say_start(run: Run, step: int) -> None:
+    settings, header = run.settings, run.frames.header
+    dataset = f"{header.name} v{header.version}"
+    say(
+        f"training on {len(run.frames)} frames of {dataset} ({settings.split}), "
+        f"{run.workers.size} worker(s) x {settings.batch_size} frames, {settings.threads} "
+        f"thread(s) each, step {step} to {run.length.max_steps}: {run.length}"
+    )
+    for warning in _warnings(run):
+        say(f"warning: {warning}")
+
+
+def _warnings(run: Run) -> list[str]:
+    header = run.frames.header
+    if run.settings.split != UNDIVIDED:
+        return []
+    warning = (
+        f"dataset {header.name} is not divided: all its frames are trained on, and none is left "
+        "to validate with (framesift dataset split)"
+    )
+    return [warning]
+
+
 def _loop(run: Run, batches: Iterator[tuple[Any, Any]], step: int) -> None:
-    settings, workers, optimizer = run.settings, run.workers, run.optimizer
-    metrics = MetricsLog(settings.model_dir, settings.max_steps, step) if workers.is_first else None
+    workers, last = run.workers, run.length.max_steps
+    metrics = None
+    if workers.is_first:
+        metrics = MetricsLog(run.settings.model_dir, run.length, _warnings(run), step)
     train_step = _train_step(run)
     losses: list[float] = []
     began_s = time.perf_counter()
-    while step < settings.max_steps:
-        step += 1
-        rate = learning_rate_at(step, settings.max_steps, settings.learning_rate, workers.size)
-        optimizer.learning_rate.assign(rate)
-        losses.append(float(train_step(*next(batches))))
-
-        last = step == settings.max_steps
-        if step == 1 or step % settings.log_every_steps == 0 or last:
-            loss = workers.mean(sum(losses) / len(losses))
-            if not math.isfinite(loss):
-                raise JobFailed("training", f"loss is {loss} at step {step}: lower --learning_rate")
-            now_s = time.perf_counter()
-            images = len(losses) * settings.batch_size * workers.size
-            images_per_s = images / (now_s - began_s)
-            began_s, losses = now_s, []
-            if metrics:
-                metrics.record(step, loss, rate, images_per_s)
-                say(
-                    f"step {step}/{settings.max_steps} loss {loss:.4f} "
-                    f"learning_rate {rate:.2g} {images_per_s:.1f} images/s"
+    with noted_signals() as stop:
+        while step < last:
+            step += 1
+            rate = _set_rate(run, step)
+            losses.append(float(train_step(*next(batches))))
+            if step == 1 or step % run.settings.log_every_steps == 0 or step == last:
+                now_s = time.perf_counter()
+                _log(run, metrics, step, rate, losses, now_s - began_s)
+                began_s, losses = now_s, []
+            # All leave at the same step, whichever of them were told to.
+            ends = workers.any(bool(stop.received)) and step < last
+            if ends or step % run.settings.checkpoint_every_steps == 0 or step == last:
+                _save(run, step)
+            if ends:
+                raise JobFailed(
+                    "training",
+                    f"ended by {stop.received or 'another worker'} after step {step} of {last}: "
+                    "its checkpoint is kept, and the same command goes on from it",
                 )
-        if step % settings.checkpoint_every_steps == 0 or last:
-            _save(run, step)
+
+
+def _set_rate(run: Run, step: int) -> float:
+    rate = learning_rate_at(
+        step, run.length.max_steps, run.settings.learning_rate, run.workers.size
+    )
+    run.optimizer.learning_rate.assign(rate)
+    return rate
+
+
+def _log(
+    run: Run,
+    metrics: MetricsLog | None,
+    step: int,
+    rate: float,
+    losses: Sequence[float],
+    seconds: float,
+) -> None:
+    """Have the mean loss of the last steps written by the first worker; all take part in it."""
+    loss = run.workers.mean(sum(losses) / len(losses))
+    if not math.isfinite(loss):
+        raise JobFailed("training", f"loss is {loss} at step {step}: lower --learning_rate")
+    images_per_s = len(losses) * run.settings.batch_size * run.workers.size / seconds
+    if metrics:
+        metrics.record(step, loss, rate, images_per_s)
+        say(
+            f"step {step}/{run.length.max_steps} loss {loss:.4f} "
+            f"learning_rate {rate:.2g} {images_per_s:.1f} images/s"
+        )
 
 
 def _train_step(run: Run) -> Any:
@@ -131,22 +225,36 @@ def _restore(run: Run) -> int:
     """The step of the last checkpoint, its state now on all workers; 0 without one."""
     step = 0
     if run.workers.is_first:
-        checkpoint = Checkpoint.read(run.settings.model_dir)
-        if checkpoint:
-            checkpoint.check_fits(run.frames.header.class_list, run.settings)
-            if checkpoint.step > run.settings.max_steps:
-                raise InvalidInput(
-                    f"{run.settings.model_dir} is trained to step {checkpoint.step} already, "
-                    f"past --max_steps {run.settings.max_steps}; take another --model_dir"
-                )
-            run.model.set_weights(checkpoint.weights)
-            for variable, value in zip(run.optimizer.variables, checkpoint.optimizer, strict=True):
-                variable.assign(value)
-            step = checkpoint.step
-            say(f"going on from the checkpoint of step {step}")
+        step = _first_state(run)
     # The optimizer is built, so its variables are there to send before the first step already.
     run.workers.broadcast_variables([*run.model.variables, *run.optimizer.variables])
     return int(run.workers.broadcast_object(step))
+
+
+def _first_state(run: Run) -> int:
+    """Have the model begin as the checkpoint says, or the parent, or anew; the step it has made."""
+    model_dir, header = run.settings.model_dir, run.frames.header
+    checkpoint = Checkpoint.read(model_dir)
+    if checkpoint:
+        checkpoint.check_same_run(header.class_list, run.identity, model_dir)
+        run.model.set_weights(checkpoint.weights)
+        for variable, value in zip(run.optimizer.variables, checkpoint.optimizer, strict=True):
+            variable.assign(value)
+        say(f"going on from the checkpoint of step {checkpoint.step}")
+        return checkpoint.step
+    if run.parent:
+        run.parent.check_classes(header.classes, header.name)
+        try:
+            run.model.set_weights(run.parent.weights())
+        except ValueError as error:
+            raise InvalidInput(
+                f"the model in {run.parent.dir} is of another network than {NETWORK}: train "
+                "without --continue_from"
+            ) from error
+        say(f"beginning with the weights of {run.parent.dir}, step {run.parent.step}")
+    fkeys = run.frames.frames["fkey"].to_pylist()
+    write_trained_frames(model_dir, fkeys, Path(run.parent.dir) if run.parent else None)
+    return 0
 
 
 def _save(run: Run, step: int) -> None:
@@ -154,22 +262,23 @@ def _save(run: Run, step: int) -> None:
     digest = hashlib.sha256(b"".join(w.tobytes() for w in run.model.get_weights())).hexdigest()
     if not run.workers.agree(digest):
         raise JobFailed("training", f"the workers' weights differ at step {step}")
-    if not run.workers.is_first:
-        return
-    Checkpoint(
-        step=step,
-        class_list=run.frames.header.class_list,
-        settings=run.settings.as_json(),
-        weights=run.model.get_weights(),
-        optimizer=[variable.numpy() for variable in run.optimizer.variables],
-    ).write(run.settings.model_dir)
+    if run.workers.is_first:
+        Checkpoint(
+            step=step,
+            class_list=run.frames.header.class_list,
+            identity=run.identity,
+            weights=run.model.get_weights(),
+            optimizer=[variable.numpy() for variable in run.optimizer.variables],
+        ).write(run.settings.model_dir)
+    # A launcher ends all workers once one has ended: none may end while the first one writes.
+    run.workers.broadcast_object(step)
 
 
 def _finish(run: Run) -> None:
     settings, header = run.settings, run.frames.header
     about = AboutModel(
         sha256="",
-        step=settings.max_steps,
+        step=run.length.max_steps,
         classes=header.classes,
         class_list=header.class_list,
         height_px=settings.height_px,
@@ -183,9 +292,10 @@ def _finish(run: Run) -> None:
             "frames": len(run.frames),
         },
         settings=settings.as_json(),
+        parent=asdict(run.parent) if run.parent else None,
     )
     write_model(run.model, about, settings.model_dir)
-    say(f"model of step {settings.max_steps} written to {settings.model_dir}")
+    say(f"model of step {run.length.max_steps} written to {settings.model_dir}")
 
 
 def _cause(error: Exception, reader: FrameReader) -> FramesiftError:

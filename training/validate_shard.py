@@ -2,20 +2,24 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
-from catalog.errors import InvalidInput
+from catalog.errors import BadFile, InvalidInput
 from pipeline.manifest import Manifest
 from training.command import say
+from training.cores import threads_of_process
 from training.dataset import open_split
 from training.frame_reader import FrameReader, nearest
 from training.model_files import AboutModel, read_model
 from training.predictor import Predictor
 from training.run_settings import RunSettings
 from training.scores import Int64, confusion_matrix, mean_iou, pixel_accuracy
-from training.shard_file import About, FrameScore, ShardResult
+from training.shard_file import About, FrameScore, ShardResult, read_shard, shard_path
+from training.trained_frames import frames_trained_on
+from training.workers import use_threads
 
 
 @dataclass
@@ -31,7 +35,8 @@ def validate_shard(settings: RunSettings) -> None:
     """Validate the model in ``model_dir`` on one shard and write its result to ``results_dir``.
 
     The prediction is compared with the label at the label's own size. A shard without frames
-    (more shards than frames) is written too, with zeros.
+    (more shards than frames) is written too, with zeros. A result that is there whole, of the same
+    model and frames, is kept: a validation that was ended goes on with the shards it lacks.
 
     Raises:
         NotFound: There is no finished model.
@@ -41,17 +46,34 @@ def validate_shard(settings: RunSettings) -> None:
     """
     if settings.results_dir is None:
         raise InvalidInput("evaluate needs --results_dir")
-    split, palette = open_split(settings.manifest, settings.split)
+    use_threads(threads_of_process(settings.threads, 1))
+    split, name, palette = open_split(settings.manifest, settings.split, "validation")
+    about_model = AboutModel.read(settings.model_dir)
+    about = _about(split, name, about_model, settings)
+    frames = split.need_labels().shard(settings.shard, settings.shards)
+    if _is_there(about, len(frames), settings.results_dir):
+        say(f"shard {settings.shard} of {settings.shards} is there already")
+        return
     model, about_model = read_model(settings.model_dir)
     about_model.check_classes(split.header.classes, split.header.name)
-    frames = split.need_labels().shard(settings.shard, settings.shards)
     reader = FrameReader(frames, palette, about_model.height_px, about_model.width_px, 0)
     sums = _validate(frames, reader, Predictor(model), settings)
-    about = _about(split, about_model, settings)
-    path = ShardResult(about, sums.matrix, sums.frames_with_class, sums.frames).write(
+    trained = frames_trained_on(settings.model_dir, about_model.dataset, frames, name)
+    about = _about(split, name, about_model, settings)
+    path = ShardResult(about, sums.matrix, sums.frames_with_class, sums.frames, len(trained)).write(
         settings.results_dir
     )
     say(f"shard {settings.shard} of {settings.shards} written to {path}")
+
+
+def _is_there(about: About, frames: int, results_dir: Path) -> bool:
+    """Whether a whole result of this very shard is on disk."""
+    try:
+        found = read_shard(shard_path(results_dir, about.shard, about.shards))
+    except (FileNotFoundError, BadFile):
+        return False
+    # The folder is for people: a model that was moved is the same model.
+    return replace(found.about, model_dir=about.model_dir) == about and len(found.frames) == frames
 
 
 def _validate(
@@ -88,7 +110,7 @@ def _validate(
     return sums
 
 
-def _about(split: Manifest, model: AboutModel, settings: RunSettings) -> About:
+def _about(split: Manifest, name: str, model: AboutModel, settings: RunSettings) -> About:
     header = split.header
     return About(
         model_sha256=model.sha256,
@@ -98,7 +120,7 @@ def _about(split: Manifest, model: AboutModel, settings: RunSettings) -> About:
         dataset=header.name,
         version=header.version,
         dataset_id=header.id,
-        split=settings.split,
+        split=name,
         split_frames=len(split),
         shard=settings.shard,
         shards=settings.shards,

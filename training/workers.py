@@ -19,10 +19,12 @@ class Workers:
     Attributes:
         rank: This worker's number, from 0.
         size: Number of workers.
+        local_size: How many of them are on this machine.
     """
 
     rank: int = 0
     size: int = 1
+    local_size: int = 1
     _horovod: Any = field(default=None, repr=False)
 
     @property
@@ -49,9 +51,19 @@ class Workers:
             return value
         return float(self._horovod.allreduce(tf.constant(value, tf.float64), name="mean"))
 
+    def any(self, here: bool) -> bool:
+        """Whether it is so for one worker at least; every worker gets the same answer."""
+        return self.mean(float(here)) > 0
+
     def agree(self, value: str) -> bool:
         """Whether all workers hold the same value."""
         return self.size == 1 or len(set(self._horovod.allgather_object(value))) == 1
+
+
+def use_threads(threads: int) -> None:
+    """Have TensorFlow compute with so many threads; before anything is computed."""
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
 
 
 def join_workers(num_workers: int | None) -> Workers:
@@ -69,7 +81,7 @@ def join_workers(num_workers: int | None) -> Workers:
         workers = Workers()
     else:
         horovod.init()
-        workers = Workers(horovod.rank(), horovod.size(), horovod)
+        workers = Workers(horovod.rank(), horovod.size(), horovod.local_size(), horovod)
         gpus = tf.config.list_physical_devices("GPU")
         if gpus:
             tf.config.set_visible_devices(gpus[horovod.local_rank() % len(gpus)], "GPU")

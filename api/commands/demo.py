@@ -15,6 +15,7 @@ import typer
 
 from api.terminal import emit_table, heading, stdout
 from catalog.errors import FramesiftError, InvalidInput
+from pipeline.installed import need_installed
 from pipeline.jobs.request import JobPaths, read_json
 
 _MARKER = ".framesift-demo"
@@ -36,6 +37,14 @@ int(t_bicycle.value)<=5000 and t_pedestrian.fkey=metaocean.fkey and \
 int(t_pedestrian.value)>=5000 and int(t_pedestrian.value)<=6000""",
 )
 """The three statements of the published proof of concept, as printed there."""
+
+NEXT = (
+    "framesift select --range bicycle=1: --camera front_center",
+    "framesift dataset create val-bikes --range bicycle=1:",
+    "framesift jobs show demo-train",
+    "framesift serve --no-auth        # then: curl http://127.0.0.1:8008/v1/classes",
+)
+"""What to try next in the demo's home."""
 
 
 @dataclass
@@ -81,6 +90,7 @@ def demo(
     max_steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 300,
 ) -> None:
     """Run the main job end to end: ingest, query, select, stage, train, validate, report."""
+    need_installed("tensorflow", "horovod", "matplotlib")
     folder = folder.expanduser().absolute()
     _start_afresh(folder)
     run = _Demo(folder)
@@ -150,10 +160,5 @@ def _report(run: _Demo) -> None:
     stdout.print(f"home       {run.home}")
     scripts = shlex.quote(sysconfig.get_path("scripts"))
     stdout.print(f'\nexport PATH={scripts}:"$PATH" FRAMESIFT_HOME={shlex.quote(str(run.home))}')
-    for line in (
-        "framesift select --range bicycle=1: --camera front_center",
-        "framesift dataset create val-bikes --range bicycle=1:",
-        "framesift jobs show demo-train",
-        "framesift serve        # then: curl http://127.0.0.1:8008/v1/classes",
-    ):
+    for line in NEXT:
         stdout.print(line)

@@ -24,12 +24,25 @@ def train(
     dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
     workers: Annotated[int, typer.Option(min=1, help="Horovod processes.")] = 2,
     batch_size: Annotated[int, typer.Option(min=1, help="Frames per worker and step.")] = 4,
-    max_steps: Annotated[int, typer.Option(min=1, help="Steps.")] = 300,
+    max_steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Steps; 300 by default, or one epoch where that is more."),
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="The length in epochs, instead of steps.")
+    ] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of one worker.")] = None,
     height: Annotated[int | None, typer.Option(help="Network input height [pixels].")] = None,
     width: Annotated[int | None, typer.Option(help="Network input width [pixels].")] = None,
     seed: Annotated[int, typer.Option(help="Seed of weights and order.")] = 0,
-    split: Annotated[str, typer.Option(help="Split to train on.")] = "train",
+    split: Annotated[
+        str | None,
+        typer.Option(help="Split to train on; train, or all frames of a dataset not divided."),
+    ] = None,
+    continue_from: Annotated[
+        str | None,
+        typer.Option(help="Begin with the weights of a model: a training job's name, or a folder."),
+    ] = None,
     name: NameOption = None,
     backend: BackendOption = "local",
     detach: DetachFlag = False,
@@ -37,7 +50,16 @@ def train(
 ) -> None:
     """Train a segmentation network on a dataset's split, data-parallel over Horovod."""
     settings = TrainSettings(
-        workers, batch_size, max_steps, learning_rate, height, width, seed, split
+        workers=workers,
+        batch_size=batch_size,
+        max_steps=max_steps,
+        epochs=epochs,
+        learning_rate=learning_rate,
+        height=height,
+        width=width,
+        seed=seed,
+        split=split,
+        continue_from=continue_from,
     )
     place = jobs()
     _follow(place, place.train(dataset, settings, name, backend), detach, as_json)
@@ -47,15 +69,19 @@ def validate(
     model: Annotated[str, typer.Argument(help="A training job's name, or a model folder.")],
     dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
     workers: Annotated[int, typer.Option(min=1, help="Shards, each a process.")] = 2,
-    batch_size: Annotated[int, typer.Option(min=1, help="Frames at once.")] = 4,
-    split: Annotated[str, typer.Option(help="Split to validate on.")] = "validation",
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Split to validate on; validation, or all frames of a dataset not divided."
+        ),
+    ] = None,
     name: NameOption = None,
     backend: BackendOption = "local",
     detach: DetachFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Validate a model: the split fanned out over workers, one report merged from all."""
-    place, settings = jobs(), ValidateSettings(workers, batch_size, split)
+    place, settings = jobs(), ValidateSettings(workers, split)
     _follow(place, place.validate(model, dataset, settings, name, backend), detach, as_json)
 
 
@@ -117,6 +143,9 @@ def _follow(place: Jobs, job: Mapping[str, Any], detach: bool, as_json: bool) ->
             metrics = now["metrics"]
             if metrics.get("loss") is not None:
                 note = f"step {metrics['step']:,} loss {metrics['loss']:.3f}"
+                frames, seen = metrics.get("frames", 0), metrics.get("frames_seen", 0)
+                if seen < frames:
+                    note += f", of {frames:,} frames it will see {seen:,}"
                 bar.show(metrics["step"], metrics.get("max_steps"), note)
             else:
                 bar.show(0, None, now["state"])
@@ -133,7 +162,10 @@ def _show(job: Mapping[str, Any], as_json: bool) -> None:
     stdout.print(f"job {job['name']}: {job['state']}{seconds}")
     if job["error"]:
         stdout.print(job["error"])
-    metrics = {key: value for key, value in job["metrics"].items() if not isinstance(value, dict)}
+    for warning in job["metrics"].get("warnings", ()):
+        stdout.print(f"warning: {warning}")
+    shown = job["metrics"].items()
+    metrics = {key: value for key, value in shown if not isinstance(value, dict | list)}
     if metrics:
         emit_table(("metric", "value"), list(metrics.items()))
     emit_table(("", ""), list(job["paths"].items()))

@@ -19,13 +19,11 @@ class ValidateSettings:
 
     Attributes:
         workers: Shards, each a process.
-        batch_size: Frames at once.
-        split: Which one.
+        split: Which one; None for the usual one.
     """
 
     workers: int
-    batch_size: int
-    split: str
+    split: str | None
 
 
 class Jobs(Protocol):
@@ -76,14 +74,13 @@ class ServerJobs:
 
     def train(self, dataset: str, settings: TrainSettings, name: str | None, backend: str) -> Body:
         """Start a training."""
-        options = asdict(settings) | {"name": name, "backend": backend}
-        return self.server.jobs.train(dataset, **options).document
+        return self.server.jobs.train(dataset, **_given(settings, name, backend)).document
 
     def validate(
         self, model: str, dataset: str, settings: ValidateSettings, name: str | None, backend: str
     ) -> Body:
         """Start a validation."""
-        options = asdict(settings) | {"name": name, "backend": backend}
+        options = _given(settings, name, backend)
         return self.server.jobs.validate(model, dataset, **options).document
 
     def listed(self) -> Sequence[Body]:
@@ -105,3 +102,11 @@ class ServerJobs:
     def follow(self, name: str, show: Callable[[Body], None]) -> Body:
         """Wait for one."""
         return self.server.jobs.get(name).wait(progress=show).document
+
+
+def _given(
+    settings: TrainSettings | ValidateSettings, name: str | None, backend: str
+) -> dict[str, Any]:
+    """What was given, and nothing that was left open: an older server may not know its name."""
+    options = asdict(settings) | {"name": name, "backend": backend}
+    return {key: value for key, value in options.items() if value is not None}

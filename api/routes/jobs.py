@@ -38,7 +38,6 @@ class _NewJob(BaseModel):
 
     dataset: str = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
     workers: int = Field(default=2, ge=1, le=_MOST_WORKERS, description="Processes.")
-    batch_size: int = Field(default=4, ge=1, le=_MOST, description="Frames at once.")
     name: str | None = Field(default=None, description="The job's; made up by default.")
     backend: str = Field(default="local", description="Where it runs.")
 
@@ -47,14 +46,30 @@ class NewTraining(_NewJob):
     """A network to be trained on a dataset's split."""
 
     kind: Literal["train"] = Field(examples=["train"])
-    max_steps: int = Field(default=300, ge=1, le=_MOST, description="Steps.")
+    batch_size: int = Field(default=4, ge=1, le=_MOST, description="Frames per worker and step.")
+    max_steps: int | None = Field(
+        default=None,
+        ge=1,
+        le=_MOST,
+        description="Steps; 300 by default, or one epoch where that is more.",
+    )
+    epochs: int | None = Field(
+        default=None, ge=1, le=_MOST, description="The length in epochs, instead of max_steps."
+    )
     learning_rate: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="Of one worker."
     )
     height: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
     width: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
     seed: int = Field(default=0, ge=0, le=_MOST, description="Seed of weights and order.")
-    split: str = Field(default="train", description="Split to train on.")
+    split: str | None = Field(
+        default=None,
+        description="Split to train on; train, or all frames of a dataset that is not divided.",
+    )
+    continue_from: str | None = Field(
+        default=None,
+        description="Name of a training job: begin a new run with the weights of its model.",
+    )
 
 
 class NewValidation(_NewJob):
@@ -62,7 +77,10 @@ class NewValidation(_NewJob):
 
     kind: Literal["validate"] = Field(examples=["validate"])
     model: str = Field(description="Name of a training job.", examples=["train-bikes-7"])
-    split: str = Field(default="validation", description="Split to validate on.")
+    split: str | None = Field(
+        default=None,
+        description="Split to validate on; validation, or all frames of a dataset not divided.",
+    )
 
 
 NewJob = Annotated[NewTraining | NewValidation, Field(discriminator="kind")]
@@ -228,15 +246,18 @@ def _submitted(workspace: Workspace, wanted: NewTraining | NewValidation) -> Job
     records = workspace.records
     dataset = records.whole_dataset(wanted.dataset)
     if isinstance(wanted, NewTraining):
+        parent = wanted.continue_from
         settings = TrainSettings(
-            wanted.workers,
-            wanted.batch_size,
-            wanted.max_steps,
-            wanted.learning_rate,
-            wanted.height,
-            wanted.width,
-            wanted.seed,
-            wanted.split,
+            workers=wanted.workers,
+            batch_size=wanted.batch_size,
+            max_steps=wanted.max_steps,
+            epochs=wanted.epochs,
+            learning_rate=wanted.learning_rate,
+            height=wanted.height,
+            width=wanted.width,
+            seed=wanted.seed,
+            split=wanted.split,
+            continue_from=None if parent is None else _training(workspace, parent),
         )
         return submit_training(
             records,
@@ -246,27 +267,36 @@ def _submitted(workspace: Workspace, wanted: NewTraining | NewValidation) -> Job
             name=wanted.name,
             backend_name=wanted.backend,
         )
-    try:
-        training = records.job(wanted.model)  # over REST no folder may be named
-    except NotFound as error:
-        raise NotFound(
-            "model",
-            wanted.model,
-            "expected the name of a training job that is done; GET /v1/models lists them",
-        ) from error
-    if training.kind != "train":
-        raise InvalidInput(f"model {training.name}: is a job of kind {training.kind}, not train")
     return submit_validation(
         records,
         workspace.jobs,
-        training.name,
+        _training(workspace, wanted.model),
         dataset,
         workers=wanted.workers,
-        batch_size=wanted.batch_size,
         split=wanted.split,
         name=wanted.name,
         backend_name=wanted.backend,
     )
+
+
+def _training(workspace: Workspace, name: str) -> str:
+    """The name of a training job; over REST no folder may be named.
+
+    Raises:
+        NotFound: There is none of that name.
+        InvalidInput: The job is none.
+    """
+    try:
+        job = workspace.records.job(name)
+    except NotFound as error:
+        raise NotFound(
+            "model",
+            name,
+            "expected the name of a training job that is done; GET /v1/models lists them",
+        ) from error
+    if job.kind != "train":
+        raise InvalidInput(f"model {job.name}: is a job of kind {job.kind}, not train")
+    return job.name
 
 
 def _current(workspace: Workspace, name: str) -> Job:

@@ -167,6 +167,9 @@ def test_refused_jobs(served: tuple[httpx.Client, Workspace]) -> None:
         (train | {"workers": 0}, 422), (train | {"learning_rate": -1}, 422),
         (train | {"name": "a/b"}, 400), (train | {"name": "a-scan"}, 409),
         (train | {"backend": "none"}, 400), (train | {"manifest": "/etc"}, 422),
+        (train | {"max_steps": 3, "epochs": 1}, 400), (train | {"epochs": 0}, 422),
+        (train | {"continue_from": "none"}, 404), (train | {"continue_from": str(SAMPLE)}, 404),
+        (train | {"continue_from": "a-scan"}, 400), (validate | {"batch_size": 4}, 422),
         (validate, 400), (validate | {"model": str(SAMPLE)}, 404), ({"kind": "x"}, 422), ({}, 422),
     ):  # fmt: skip
         answer = client.post("/v1/jobs", json=body)
@@ -197,6 +200,12 @@ def test_trainings_and_validations(
         model = Path(job["paths"]["model_dir"])
         model.mkdir(parents=True)
         write_json(model / "model.json", {})
+        body = {"kind": "train", "dataset": "all", "epochs": 2, "continue_from": "t-1"}
+        answer = client.post("/v1/jobs", json=body | {"name": "t-2", "backend": "keeping"})
+        assert answer.status_code == 202, answer.text
+        told = dict(pairwise(answer.json()["request"]["stages"][0]["commands"][0]))
+        assert (told["--epochs"], told["--continue_from"]) == ("2", str(model.resolve()))
+        assert "--max_steps" not in told
         body = {"kind": "validate", "dataset": "all", "model": "t-1", "workers": 3}
         answer = client.post("/v1/jobs", json=body | {"name": "v-2", "backend": "keeping"})
         assert answer.status_code == 202, answer.text

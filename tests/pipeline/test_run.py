@@ -127,8 +127,8 @@ def test_training_is_one_horovod_command(home: Workspace) -> None:
         [
             "train", "HOROVODRUN", "-np", "2", "-H", "localhost:2", "--gloo", *MAIN,
             "--model_dir", "HOME/jobs/first/model", "--exec_mode", "train", "--split", "train",
-            "--threads", "1", "--batch_size", "4", "--max_steps", "7", "--seed", "0",
-            "--num_workers", "2", "--learning_rate", "0.01", "--height", "64", "--width", "96",
+            "--batch_size", "4", "--seed", "0", "--num_workers", "2", "--max_steps", "7",
+            "--learning_rate", "0.01", "--height", "64", "--width", "96",
         ]
     ]  # fmt: skip
     assert job.paths["model_dir"] == str(home.jobs / "first" / "model")
@@ -153,7 +153,7 @@ def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> 
     )  # fmt: skip
     shard = [
         "validate", *MAIN, "--model_dir", "HOME/model", "--exec_mode", "evaluate",
-        "--split", "validation", "--batch_size", "4", "--threads", "1",
+        "--split", "validation", "--threads", "1",
         "--results_dir", "HOME/jobs/check/results", "--shard",
     ]  # fmt: skip
     assert commands(job, home) == [
@@ -167,6 +167,40 @@ def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> 
     ]  # fmt: skip
     assert job.request["parallel"] == 2
     assert job.paths["report"] == str(home.jobs / "check" / "report" / "report.json")
+
+
+def test_a_dataset_that_is_not_divided_gives_all_its_frames(home: Workspace) -> None:
+    """`select --save d`, then `train d`: where no split is named, and there is none, all of it."""
+    make(home, name="whole")
+    whole = home.records.dataset("whole")
+    model = str(model_folder(home.home / "model"))
+    job = submit_training(
+        home.records, home.jobs, whole, TrainSettings(workers=1), backend_name="keeping"
+    )
+    check = submit_validation(home.records, home.jobs, model, whole, backend_name="keeping")
+    for submitted in (job, check):
+        command = commands(submitted, home)[0]
+        assert command[command.index("--split") + 1] == "all"
+    with pytest.raises(UnknownName, match="unknown split 'train'"):
+        submit_training(home.records, home.jobs, whole, TrainSettings(split="train"))
+
+
+def test_a_run_begins_with_another_s_weights(home: Workspace, tmp_path: Path) -> None:
+    """A finished model, or the checkpoint of a training that was cancelled, is the parent."""
+    train(home, "first")
+    for missing in ("first", str(tmp_path)):
+        with pytest.raises(InvalidInput, match=r"model\.json and checkpoint\.npz are missing"):
+            train(home, continue_from=missing)
+    with pytest.raises(NotFound, match="no model named 'nobody'"):
+        train(home, continue_from="nobody")
+    checkpoint = home.jobs / "first" / "model" / "checkpoint.npz"
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.touch()
+    job = train(home, "second", continue_from="first", epochs=2)
+    (command,) = commands(job, home)
+    assert command[-2:] == ["--continue_from", "HOME/jobs/first/model"]
+    assert command[command.index("--epochs") + 1] == "2"
+    assert job.paths["continued_from"] == str(checkpoint.parent)
 
 
 def test_a_staged_dataset_is_read_from_the_cache(
@@ -213,9 +247,10 @@ def test_bad_settings_are_refused_before_anything_is_kept(
     """Every setting that cannot be used; no job is recorded."""
     for settings in (
         {"workers": 0}, {"batch_size": 0}, {"max_steps": 0}, {"seed": -1}, {"height": 0},
-        {"width": -8}, {"learning_rate": 0.0}, {"learning_rate": float("nan")},
+        {"width": -8}, {"learning_rate": 0.0}, {"learning_rate": float("nan")}, {"epochs": 0},
+        {"max_steps": 3, "epochs": 1},
     ):  # fmt: skip
-        with pytest.raises(InvalidInput, match=r"expected|at least 1"):
+        with pytest.raises(InvalidInput, match=r"expected|at least 1|one of them"):
             train(home, **settings)
     with pytest.raises(UnknownName, match="unknown split 'test'"):
         train(home, split="test")

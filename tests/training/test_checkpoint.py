@@ -1,41 +1,34 @@
 """Files of a training run: checkpoints, metrics, aside writing."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from catalog.errors import BadFile, InvalidInput, NotFound, StorageError
+from catalog.errors import BadFile, NotFound, StorageError
 from tests.training.drawn_frames import CLASS_LIST
+from tests.training.test_run_identity import IDENTITY
 from training.aside import write_aside, write_json_aside
 from training.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
 from training.metrics_log import read_metrics
 from training.model_files import AboutModel
-from training.run_settings import RunSettings, parse_flags
 
 
-def settings(model_dir: Path) -> RunSettings:
-    """Settings of a run in ``model_dir``."""
-    return parse_flags(["--exec_mode", "train", "--manifest", "m", "--model_dir", str(model_dir)])
-
-
-def checkpoint(model_dir: Path) -> Checkpoint:
+def checkpoint() -> Checkpoint:
     """A checkpoint with a few arrays, more than ten so that their order is put to the test."""
     weights: list[Array] = [np.full((2, 3), i, np.float32) for i in range(12)]
     optimizer: list[Array] = [np.array(7, np.int64), np.array([1, 2], np.float32)]
-    about = settings(model_dir).as_json()
-    return Checkpoint(40, CLASS_LIST, about, weights, optimizer)
+    return Checkpoint(40, CLASS_LIST, IDENTITY, weights, optimizer)
 
 
 def test_checkpoint_comes_back(tmp_path: Path) -> None:
-    """Proves step, settings and every array with its type and place survive the disk."""
-    written = checkpoint(tmp_path)
+    """Proves step, identity and every array with its type and place survive the disk."""
+    written = checkpoint()
     written.write(tmp_path)
     read = Checkpoint.read(tmp_path)
     assert read
-    assert (read.step, read.class_list, read.settings) == (40, CLASS_LIST, written.settings)
+    assert (read.step, read.class_list, read.identity) == (40, CLASS_LIST, IDENTITY)
     for ours, theirs in zip(
         [*written.weights, *written.optimizer], [*read.weights, *read.optimizer], strict=True
     ):
@@ -52,21 +45,11 @@ def test_no_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", [0, 10, 400])
 def test_damaged_checkpoint(tmp_path: Path, keep: int) -> None:
     """Proves a cut file is refused by name, not with a traceback."""
-    checkpoint(tmp_path).write(tmp_path)
+    checkpoint().write(tmp_path)
     path = tmp_path / CHECKPOINT_FILE
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(BadFile, match=r"checkpoint\.npz: .*damaged"):
         Checkpoint.read(tmp_path)
-
-
-def test_checkpoint_refuses_other_classes_and_sizes(tmp_path: Path) -> None:
-    """Proves a run cannot go on with other classes or another input size."""
-    run, saved = settings(tmp_path), checkpoint(tmp_path)
-    saved.check_fits(CLASS_LIST, run)
-    with pytest.raises(InvalidInput, match="other classes"):
-        saved.check_fits({"#000000": "Void"}, run)
-    with pytest.raises(InvalidInput, match=r"--height 152 --width 240.*--height 304"):
-        saved.check_fits(CLASS_LIST, replace(run, height_px=304))
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -94,6 +77,6 @@ def test_unfinished_model_says_how_to_finish(tmp_path: Path) -> None:
     """Proves evaluating before training has ended gives the right advice."""
     with pytest.raises(NotFound, match="train one"):
         AboutModel.read(tmp_path)
-    checkpoint(tmp_path).write(tmp_path)
+    checkpoint().write(tmp_path)
     with pytest.raises(NotFound, match="start it again"):
         AboutModel.read(tmp_path)

@@ -11,13 +11,14 @@ BASE = ["--manifest", "m", "--model_dir", "d"]
 
 
 def test_defaults_of_train_and_evaluate() -> None:
-    """Proves the flags of the contract are enough, and which split each mode reads."""
+    """Proves the flags of the contract are enough, and what is left to dataset and machine."""
     train = parse_flags([*BASE, "--exec_mode", "train", "--batch_size", "2", "--max_steps", "9"])
-    assert (train.split, train.batch_size, train.max_steps) == ("train", 2, 9)
+    assert (train.split, train.batch_size, train.max_steps) == (None, 2, 9)
+    assert (train.epochs, train.threads, train.continue_from) == (None, 0, None)
     assert (train.height_px % 8, train.width_px % 8) == (0, 0)
     assert train.num_workers is None
     evaluate = parse_flags([*BASE, "--exec_mode", "evaluate", "--results_dir", "r"])
-    assert (evaluate.split, evaluate.shard, evaluate.shards) == ("validation", 0, 1)
+    assert (evaluate.split, evaluate.shard, evaluate.shards) == (None, 0, 1)
     assert evaluate.results_dir == Path("r")
 
 
@@ -40,7 +41,10 @@ def test_settings_are_json() -> None:
         (["--exec_mode", "train", "--learning_rate", "-1"], "above 0"),
         (["--exec_mode", "train", "--shards", "2"], "--shards"),
         (["--exec_mode", "train", "--max-steps", "3"], "unrecognized"),
+        (["--exec_mode", "train", "--max_steps", "3", "--epochs", "1"], "give one of them"),
+        (["--exec_mode", "train", "--continue_from", "d"], "is the --model_dir"),
         (["--exec_mode", "evaluate"], "--results_dir"),
+        (["--exec_mode", "predict", "--results_dir", "r", "--epochs", "1"], "belong to train"),
         (
             ["--exec_mode", "evaluate", "--results_dir", "r", "--shard", "2", "--shards", "2"],
             "0 <= shard < shards",

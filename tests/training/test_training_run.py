@@ -2,19 +2,24 @@
 
 import json
 import os
+import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
 from tests.api.servers import wait_until
 from tests.training.commands import TINY, Ended, horovodrun, run, run_several, start
-from tests.training.drawn_frames import draw_frames, every_fourth, write_manifest
+from tests.training.drawn_frames import CLASS_LIST, draw_frames, every_fourth, write_manifest
 from training.checkpoint import Checkpoint
 from training.metrics_log import read_metrics
+from training.shard_file import read_shard, shard_path
 
 pytestmark = pytest.mark.training
 
@@ -51,12 +56,13 @@ def test_two_workers_train(trained: tuple[Path, Ended]) -> None:
     model_dir, ended = trained
     assert ended.status == 0, ended.err
     assert "error:" not in ended.err
-    assert "2 worker(s)" in ended.out
+    assert "2 worker(s) x 2 frames, 1 thread(s) each, step 0 to 40: 13.3 epochs, every" in ended.out
     lines = read_metrics(model_dir)
     assert [line["step"] for line in lines] == [1, 10, 20, 30, 40]
     assert lines[0].keys() == {"step", "loss", "learning_rate", "images_per_s", "time"}
     summary = json.loads((model_dir / "metrics.json").read_text())
     assert (summary["step"], summary["max_steps"]) == (40, 40)
+    assert (summary["epochs"], summary["frames"], summary["frames_seen"]) == (13.333, 12, 12)
     assert summary["first_loss"] == lines[0]["loss"]
     assert summary["loss"] == lines[-1]["loss"] < 0.5 * summary["first_loss"]
     about = json.loads((model_dir / "model.json").read_text())
@@ -65,6 +71,31 @@ def test_two_workers_train(trained: tuple[Path, Ended]) -> None:
     assert list((model_dir / "tensorboard").glob("events.out.tfevents.*"))
     leftovers = [p.name for p in model_dir.iterdir() if "part" in p.name or "draft" in p.name]
     assert not leftovers
+
+
+def test_tensorboard_shows_the_run(trained: tuple[Path, Ended]) -> None:
+    """Proves the TensorBoard that `make setup` installs starts, and reads what a training wrote."""
+    model_dir, _ = trained
+    program = Path(sys.executable).parent / "tensorboard"
+    board = [str(program), "--logdir", str(model_dir), "--port", "0"]
+    with subprocess.Popen(board, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if url := re.search(r"http://localhost:\d+", line):
+                    break
+            assert url, "".join(said)
+            tags = f"{url[0]}/data/plugin/scalars/tags"
+
+            def shown() -> bool:
+                found = httpx.get(tags, timeout=60).json().get("tensorboard", {})
+                return {"loss", "learning_rate", "images_per_s"} <= set(found)
+
+            wait_until(shown)
+        finally:
+            process.kill()
 
 
 def test_workers_notice_that_they_differ() -> None:
@@ -91,6 +122,94 @@ def write_one(checkpoint, model_dir):
 Checkpoint.write = write_one
 sys.exit(main(sys.argv[1:]))
 """
+
+
+_ENDED = """
+import os, signal, sys
+import training.train
+from training.main import main
+rate_at = training.train.learning_rate_at
+def rate_then_signal(step, *more):
+    if step == 7:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return rate_at(step, *more)
+training.train.learning_rate_at = rate_then_signal
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_ended_run_goes_on_exactly(manifest: Path, tmp_path: Path) -> None:
+    """Proves SIGTERM costs nothing, even before the first regular checkpoint.
+
+    The run keeps its state, and goes on to the weights of a run that nobody ended, to the last bit.
+    And it stays this run: another seed, split and rate are refused, each by its flag.
+    """
+    flags = training(manifest, tmp_path / "ended", 20)
+    ended = run("-c", _ENDED, *flags)
+    assert ended.status == 1, ended.err
+    assert "ended by SIGTERM after step 7 of 20: its checkpoint is kept" in ended.error
+    saved = Checkpoint.read(tmp_path / "ended")
+    assert saved
+    assert saved.step == 7
+    other = [*flags, "--seed", "77", "--split", "validation", "--learning_rate", "0.01"]
+    whole = training(manifest, tmp_path / "whole", 20)
+    (refused, again, undisturbed), _ = run_several(other, flags, whole)
+    assert refused.status == 1
+    assert "--split train there, validation here; --seed 0 there, 77 here; --learn" in refused.error
+    for one in (again, undisturbed):
+        assert one.status == 0, one.err
+    assert "going on from the checkpoint of step 7" in again.out
+    finished = [Checkpoint.read(tmp_path / name) for name in ("ended", "whole")]
+    assert finished[0]
+    assert finished[1]
+    assert finished[0].identity == finished[1].identity
+    for kind in ("weights", "optimizer"):
+        for ours, theirs in zip(
+            getattr(finished[0], kind), getattr(finished[1], kind), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_new_run_begins_with_a_model(
+    manifest: Path, trained: tuple[Path, Ended], tmp_path: Path
+) -> None:
+    """Proves --continue_from is a run of its own with a parent, on a dataset that is not divided.
+
+    And that validating the model on what it, or its parent, was trained on is named.
+    """
+    model_dir, _ = trained
+    files = draw_frames(tmp_path, 5, seed=9)
+    write_manifest(tmp_path / "whole", tmp_path, {"all": files}, id="drawn-9")
+    child = training(tmp_path / "whole", tmp_path / "child", 4, "--continue_from", str(model_dir))
+    out = ["--results_dir", str(tmp_path / "results"), *TINY]
+    base = ["--exec_mode", "evaluate", "--model_dir", str(tmp_path / "child"), *out]
+    on_own = [*base, "--manifest", str(tmp_path / "whole")]
+    on_parents = [*base, "--manifest", str(manifest), "--split", "train", "--shards", "2"]
+    wrong = training(tmp_path / "other", tmp_path / "new", 4, "--continue_from", str(model_dir))
+    other_list = dict(list(CLASS_LIST.items())[:4])
+    write_manifest(tmp_path / "other", tmp_path, {"all": files}, other_list)
+    ended, _ = run_several(child, child, on_own, on_parents, wrong)
+    for one in ended[:-1]:
+        assert one.status == 0, one.err
+    began, went_on, own, parents, refused = ended
+    assert f"beginning with the weights of {model_dir.resolve()}, step 40" in began.out
+    assert "warning: dataset drawn is not divided: all its frames are trained on" in began.out
+    assert "going on from the checkpoint of step 4" in went_on.out
+    about, parent = (
+        json.loads((folder / "model.json").read_text())
+        for folder in (tmp_path / "child", model_dir)
+    )
+    assert (about["step"], about["parent"]["step"]) == (4, 40)
+    assert about["parent"]["sha256"] == parent["sha256"]
+    assert (about["parent"]["dataset_id"], about["parent"]["split"]) == ("drawn-1", "train")
+    assert parent["parent"] is None
+    first = json.loads((tmp_path / "child" / "metrics.json").read_text())
+    before = json.loads((model_dir / "metrics.json").read_text())
+    assert first["first_loss"] < 0.5 * before["first_loss"]
+    assert len(first["warnings"]) == 1
+    assert read_shard(shard_path(tmp_path / "results", 0, 1)).trained_frames == 5, own.out
+    assert read_shard(shard_path(tmp_path / "results", 0, 2)).trained_frames == 6, parents.out
+    assert "differ in Bicycle" in refused.error
 
 
 def test_killed_run_goes_on(manifest: Path, tmp_path: Path) -> None:
@@ -136,21 +255,22 @@ def test_one_bad_worker_ends_all(manifest: Path, tmp_path: Path) -> None:
 
 
 def test_sigterm_with_fewer_frames_than_workers(tmp_path: Path) -> None:
-    """Proves one frame keeps two workers busy, and SIGTERM ends them all at once."""
+    """Proves one frame keeps two workers busy, and SIGTERM ends them at one step, which is kept."""
     write_manifest(tmp_path / "manifest", tmp_path, {"train": draw_frames(tmp_path, 1)})
     flags = training(
-        tmp_path / "manifest", tmp_path / "model", 100_000, "--checkpoint_every", "5",
+        tmp_path / "manifest", tmp_path / "model", 100_000, "--checkpoint_every", "100000",
         "--num_workers", "2",
     )  # fmt: skip
     with start("-m", "training.main", *flags, launcher=horovodrun(2)) as process:
-        wait_for(tmp_path / "model" / "checkpoint.npz", process.poll)
+        wait_for(tmp_path / "model" / "metrics.json", process.poll)
         process.terminate()
-        process.communicate(timeout=300)
+        _, err = process.communicate(timeout=300)
         assert process.returncode != 0
+    assert "ended by SIGTERM after step" in err
     wait_until(lambda: not still_running(str(tmp_path / "model")))
     saved = Checkpoint.read(tmp_path / "model")
     assert saved
-    assert saved.step >= 5
+    assert saved.step >= 1
 
 
 def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -> None:
@@ -173,8 +293,7 @@ def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -
         (training(tmp_path / "none", new, 3), "has no frames"),
         (training(tmp_path / "remote", new, 3), "stage the dataset first"),
         (training(manifest, new, 3, "--num_workers", "2"), "horovodrun -np 2"),
-        (training(manifest, model_dir, 50, "--height", "32"), "take another --model_dir"),
-        (training(manifest, model_dir, 10), "trained to step 40 already"),
+        (training(manifest, model_dir, 40), "workers 2 there, 1 here; give the flags of that run"),
         (training(manifest, manifest / "manifest.json", 3), "cannot be"),
         (training(manifest, new, 30, "--learning_rate", "1e30"), "lower --learning_rate"),
     ]

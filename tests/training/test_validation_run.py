@@ -115,7 +115,8 @@ def test_frame_scores_are_of_each_frame(validated: Path) -> None:
 def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> None:
     """Proves each expected failure of a validation is status 1 and one line naming the cause.
 
-    And that a validation afterwards, with nothing but the model's two files, imports no Horovod.
+    And that a validation afterwards, with nothing but the model's two files, imports no Horovod;
+    and that a shard that is there whole is not done again, and one that is damaged is.
     """
     (tmp_path / "empty").mkdir()
     copied = tmp_path / "copied"
@@ -145,7 +146,16 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
         (evaluate(tmp_path / "bad", copied), f"{files[1].image}: is not a PNG"),
     ]
     good = evaluate(validated / "manifest", copied)
-    (*refused, done), imported = run_several(*(flags for flags, _ in cases), good)
+    first_of_two = [*good, "--shards", "2"]
+    cut = shard_path(results, 0, 2)
+    cut.parent.mkdir()
+    cut.write_bytes(b"PK of a copy that was cut")
+    (*refused, done, redone, again), imported = run_several(
+        *(flags for flags, _ in cases), good, first_of_two, good
+    )
+    assert "shard 0 of 2 written" in redone.out
+    assert "shard 0 of 1 is there already" in again.out
+    assert read_shard(cut).frames
     for (flags, expected), one in zip(cases, refused, strict=True):
         assert one.status == 1, flags
         assert expected in one.error

@@ -1,0 +1,30 @@
+"""Which split a training or a validation reads where none was named."""
+
+from pipeline.manifest import Manifest
+
+UNDIVIDED = "all"
+"""The one split of a dataset that was not divided."""
+
+
+def chosen_split(manifest: Manifest, asked: str | None, default: str) -> str:
+    """The name of a split that the dataset has.
+
+    Args:
+        manifest: Of the dataset.
+        asked: The split that was named; None where none was.
+        default: The usual one, "train" or "validation"; a dataset that is not divided gives all
+            its frames in its place.
+
+    Raises:
+        UnknownName: The dataset has no such split.
+    """
+    name = asked
+    if name is None:
+        name = UNDIVIDED if is_undivided(manifest) else default
+    manifest.split(name)
+    return name
+
+
+def is_undivided(manifest: Manifest) -> bool:
+    """Whether the dataset is one split of all its frames."""
+    return tuple(manifest.header.splits) == (UNDIVIDED,)

@@ -1,0 +1,101 @@
+"""The model that a new run begins with: its weights are taken, its steps are not counted."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from catalog.errors import BadFile, NotFound
+from ingest.palette import Palette
+from training.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
+from training.model_files import ABOUT_FILE, AboutModel, check_same_classes, read_model
+
+
+@dataclass(frozen=True)
+class Parent:
+    """Where a run comes from, as its model.json keeps it.
+
+    Attributes:
+        dir: The model's folder when the run began.
+        sha256: Digest of its model.keras, or of its checkpoint where it was not finished.
+        step: Steps it was trained for.
+        dataset_id: Id of the dataset that it was trained on; empty where it is not known.
+        split: Split of that; empty where it is not known.
+        classes: Its class names, in the network's order.
+    """
+
+    dir: str
+    sha256: str
+    step: int
+    dataset_id: str
+    split: str
+    classes: tuple[str, ...]
+
+    def check_classes(self, classes: tuple[str, ...], dataset: str) -> None:
+        """Accept the dataset of the new run.
+
+        Raises:
+            InvalidInput: Its classes are not the parent's.
+        """
+        check_same_classes(f"the model in {self.dir}", self.classes, classes, dataset)
+
+    def weights(self) -> Sequence[Array]:
+        """Its weights, in the network's order.
+
+        Raises:
+            NotFound: It is gone.
+            BadFile: Its files are damaged, or changed since it was read.
+        """
+        folder = Path(self.dir)
+        if (folder / ABOUT_FILE).exists():
+            model, about = read_model(folder)
+            now, weights = about.sha256, list(model.get_weights())
+        else:
+            checkpoint = _checkpoint(folder)
+            now, weights = _digest(folder / CHECKPOINT_FILE), list(checkpoint.weights)
+        if now != self.sha256:
+            raise BadFile("changed while this run began with it; start again", str(folder))
+        return weights
+
+
+def read_parent(folder: Path) -> Parent:
+    """A model to begin with: a finished one, or the last checkpoint of one that is not.
+
+    Raises:
+        NotFound: There is neither.
+        BadFile: Its files are damaged.
+    """
+    where = str(folder.resolve())
+    if (folder / ABOUT_FILE).exists():
+        about = AboutModel.read(folder)
+        dataset = about.dataset
+        return Parent(
+            where,
+            about.sha256,
+            about.step,
+            str(dataset.get("id", "")),
+            str(dataset.get("split", "")),
+            about.classes,
+        )
+    checkpoint = _checkpoint(folder)
+    identity = checkpoint.identity
+    return Parent(
+        where,
+        _digest(folder / CHECKPOINT_FILE),
+        checkpoint.step,
+        identity.dataset_id if identity else "",
+        identity.split if identity else "",
+        Palette.from_class_list(checkpoint.class_list).classes,
+    )
+
+
+def _checkpoint(folder: Path) -> Checkpoint:
+    checkpoint = Checkpoint.read(folder)
+    if checkpoint is None:
+        raise NotFound("model", str(folder), "expected the folder of a model or of a checkpoint")
+    return checkpoint
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

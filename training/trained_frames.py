@@ -1,0 +1,64 @@
+"""Which frames a model was trained on, its parents' included: ``trained_frames.parquet``.
+
+Written before the first step, so that a checkpoint has it as well as a finished model.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from catalog.errors import BadFile
+from pipeline.manifest import Manifest
+from training.aside import write_aside
+
+FILE = "trained_frames.parquet"
+
+
+def write_trained_frames(model_dir: Path, fkeys: Iterable[str], parent: Path | None) -> None:
+    """Keep the frames of a run and those of the model that it begins with.
+
+    Raises:
+        BadFile: The parent's file is damaged.
+        StorageError: The disk refuses.
+    """
+    trained = set(fkeys)
+    if parent is not None:
+        trained |= _read(parent) or set()
+    table = pa.table({"fkey": pa.array(sorted(trained), pa.string())})
+    write_aside(model_dir / FILE, lambda file: pq.write_table(table, file, compression="zstd"))
+
+
+def frames_trained_on(
+    model_dir: Path, dataset: Mapping[str, Any], split: Manifest, name: str
+) -> frozenset[str]:
+    """Those of a split's frames that the model in ``model_dir`` was trained on.
+
+    Args:
+        model_dir: The model.
+        dataset: What its model.json says it was trained on: a model of version 0.1.0 has no more,
+            and then the same split of the same dataset is all of it, anything else nothing.
+        split: The frames.
+        name: The split's name.
+
+    Raises:
+        BadFile: The list is damaged.
+    """
+    fkeys = frozenset(split.frames["fkey"].to_pylist())
+    trained = _read(model_dir)
+    if trained is not None:
+        return fkeys & trained
+    same = (dataset.get("id"), dataset.get("split")) == (split.header.id, name)
+    return fkeys if same else frozenset()
+
+
+def _read(model_dir: Path) -> set[str] | None:
+    path = model_dir / FILE
+    try:
+        return set(pq.read_table(path, columns=["fkey"])["fkey"].to_pylist())
+    except FileNotFoundError:
+        return None
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise BadFile(f"is damaged: {' '.join(str(error).split())}", str(path)) from error
