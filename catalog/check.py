@@ -5,65 +5,60 @@ deletes what is there twice or belongs to nothing and remakes views; it never ma
 missing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import duckdb
 
 from catalog import discover_views
 from catalog.column_statistics import wrong_columns
+from catalog.damage import damage
 from catalog.discover_views import tag_columns
-from catalog.lake_functions import commits, data_files, files_on_disk, orphans, row_counts
+from catalog.findings import EXAMPLES, Finding, listed
+from catalog.lake_functions import commits, orphans, row_counts
 from catalog.lake_tables import CLASS_PIXELS, FILES, FRAME_TAGS
 from catalog.quoting import quoted
 from catalog.store import DISCOVER, LAKE, CatalogStore
 
+__all__ = ["Finding", "check"]
+
 AUTHOR = "check"
-
-_EXAMPLES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that is wrong.
-
-    Attributes:
-        kind: "missing_file", "snapshot_gone", "orphan_file", "view", "wrong_statistics",
-            "wrong_count", "double_fkey", "row_without_file" or "frame_incomplete".
-        what: What was found, with examples, in one line.
-        remedy: What to do about it.
-        repaired: Whether that has been done.
-    """
-
-    kind: str
-    what: str
-    remedy: str
-    repaired: bool = False
-
 
 _REPAIR = "framesift catalog check --repair"
 
 
-def check(store: CatalogStore, named: Mapping[str, int], *, repair: bool = False) -> list[Finding]:
+def check(
+    store: CatalogStore,
+    named: Mapping[str, int],
+    *,
+    sources: Collection[tuple[str, str]] | None = None,
+    repair: bool = False,
+) -> list[Finding]:
     """Look at everything that can be wrong; what is wrong.
 
     Args:
         store: The catalog.
         named: Snapshots that must be there, by who names them, such as "dataset val@1".
+        sources: Cluster and datasource of each source that the records know; None where they are
+            not to be compared.
         repair: Put right what can be, each kind of thing in a commit of its own.
 
     Raises:
         CatalogBusy: Another process held the write lock.
-        CatalogDamaged: So much is lost that the catalog cannot be opened.
     """
-    found, lost = _files(store, repair)
+    damaged = damage(store.location, store.lock_wait_s)
+    found, lost = list(damaged.findings), damaged.tables
+    if not damaged.opens:
+        return found
+    found += _strays(store, repair)
     found += _snapshots(store, named)
     found += _views(store, repair)
     found += _statistics(store, repair)
     with store.reading() as cursor:
         of_tags = list(dict.fromkeys(column.table for column in tag_columns(cursor)))
     readable = [table for table in (FILES, *of_tags) if table not in lost]
+    if sources is not None and FILES in readable:
+        found += _sources(store, sources)
     for table in readable:
         found += _count(store, table)
         found += _double(store, table, repair)
@@ -74,30 +69,29 @@ def check(store: CatalogStore, named: Mapping[str, int], *, repair: bool = False
     return found
 
 
-def _files(store: CatalogStore, repair: bool) -> tuple[list[Finding], set[str]]:
-    """Findings, and the tables whose newest state lacks a file, which cannot be read."""
-    # Under the write lock, so that no writer's or compaction's file comes or goes in between.
+def _strays(store: CatalogStore, repair: bool) -> list[Finding]:
     with store.writing("files checked", AUTHOR) as connection:
-        there = files_on_disk(connection, str(store.location.data))
-        bad = [file for file in data_files(connection) if there.get(file.path) != file.size]
         strays = orphans(connection, delete=repair)
-    found = []
-    for newest, whose in ((True, "the newest snapshot"), (False, "older snapshots")):
-        some = [file for file in bad if file.newest is newest]
-        if some:
-            how = "missing or of another size"
-            paths = _listed([f"{file.path} ({how})" for file in some])
-            remedy = (
-                "restore them or the catalog from a backup"
-                if newest
-                else "restore them from a backup, or let these snapshots go: framesift compact"
-            )
-            what = f"{len(some)} data files of {whose}: {paths}"
-            found.append(Finding("missing_file", what, remedy))
-    if strays:
-        what = f"{len(strays)} files that belong to no commit: {_listed(strays)}"
-        found.append(Finding("orphan_file", what, _REPAIR, repair))
-    return found, {file.table for file in bad if file.newest}
+    if not strays:
+        return []
+    what = f"{len(strays)} files that belong to no commit: {listed(strays)}"
+    return [Finding("orphan_file", what, _REPAIR, repair)]
+
+
+def _sources(store: CatalogStore, known: Collection[tuple[str, str]]) -> list[Finding]:
+    with store.inspecting() as cursor:
+        rows = cursor.execute(
+            f"SELECT DISTINCT cluster, datasource FROM {LAKE}.main.{FILES} ORDER BY ALL"
+        ).fetchall()
+    unknown = [f"{row[0]}:{row[1]}" for row in rows if tuple(row) not in known]
+    if not unknown:
+        return []
+    what = f"{len(unknown)} sources whose files are catalogued, and no record is: {listed(unknown)}"
+    remedy = (
+        "restore the records from a backup, or add the sources again: framesift source add with "
+        "the same --cluster and --datasource"
+    )
+    return [Finding("records_gone", what, remedy)]
 
 
 def _snapshots(store: CatalogStore, named: Mapping[str, int]) -> list[Finding]:
@@ -150,7 +144,7 @@ def _views(store: CatalogStore, repair: bool) -> list[Finding]:
             raise _UndoneError
     if not wrong:
         return []
-    what = f"{len(wrong)} views missing, wrong or of no tag: {_listed(wrong)}"
+    what = f"{len(wrong)} views missing, wrong or of no tag: {listed(wrong)}"
     return [Finding("view", what, _REPAIR, repair)]
 
 
@@ -195,7 +189,7 @@ def _double(store: CatalogStore, table: str, repair: bool) -> list[Finding]:
             connection.execute(f"DELETE FROM {rows} WHERE fkey IN (SELECT fkey FROM kept_rows)")
             connection.execute(f"INSERT INTO {rows} BY NAME SELECT * FROM kept_rows")
             connection.execute("DROP TABLE kept_rows")
-    what = f"{table}: {count:,} files with several rows: {_listed(fkeys, count)}"
+    what = f"{table}: {count:,} files with several rows: {listed(fkeys, count)}"
     return [Finding("double_fkey", what, f"{_REPAIR} keeps the newest row of each", repair)]
 
 
@@ -207,7 +201,7 @@ def _loose(store: CatalogStore, table: str, repair: bool) -> list[Finding]:
     if repair:
         with store.writing(f"{table}: rows of no file deleted", AUTHOR) as connection:
             connection.execute(f"DELETE FROM {LAKE}.main.{table} WHERE fkey IN ({loose})")
-    what = f"{table}: {count:,} rows of files that are not catalogued: {_listed(fkeys, count)}"
+    what = f"{table}: {count:,} rows of files that are not catalogued: {listed(fkeys, count)}"
     return [Finding("row_without_file", what, _REPAIR, repair)]
 
 
@@ -233,7 +227,7 @@ def _incomplete(store: CatalogStore) -> list[Finding]:
     ):
         count, fkeys = _counted(store, _lacking(rows, table))
         if count:
-            shown = f"{count:,} frames {what}: {_listed(fkeys, count)}"
+            shown = f"{count:,} frames {what}: {listed(fkeys, count)}"
             found.append(Finding("frame_incomplete", shown, "framesift ingest SOURCE --full"))
     return found
 
@@ -247,11 +241,6 @@ def _lacking(rows: str, table: str) -> str:
 def _counted(store: CatalogStore, statement: str) -> tuple[int, Sequence[str]]:
     """How many fkeys a statement gives, and the first of them."""
     with store.inspecting() as cursor:
-        row = cursor.execute(f"SELECT count(*), min(fkey, {_EXAMPLES}) FROM ({statement})")
+        row = cursor.execute(f"SELECT count(*), min(fkey, {EXAMPLES}) FROM ({statement})")
         count, first = row.fetchone() or (0, None)
     return count, first or ()
-
-
-def _listed(names: Sequence[str], count: int | None = None) -> str:
-    more = (len(names) if count is None else count) - _EXAMPLES
-    return ", ".join(names[:_EXAMPLES]) + (f" and {more:,} more" if more > 0 else "")

@@ -27,6 +27,8 @@ AUTHOR = "compact"
 IN_USE = timedelta(hours=1)
 """How long a query, or the way from an answer to its dataset, may take at most."""
 
+_LONGEST_PAUSE = timedelta(days=1)
+
 _FILES_PER_COMMIT = 2
 """Files written in one commit, of at most 512 MB each: seconds of the write lock."""
 
@@ -105,21 +107,23 @@ def outdated(
 ) -> tuple[int, ...]:
     """Numbers of the snapshots to expire, oldest first.
 
+    Time without a commit counts as a day at most: where the clock jumps to another year, between
+    two commits or after the last, what was made an hour ago is an hour and a day old.
+
     Args:
         found: The snapshots, newest first.
         kept: Numbers that must stay.
         keep: A snapshot stays while it was the newest one within this time.
         at: The time now, naive UTC.
     """
-    since = (at or datetime.now(UTC).replace(tzinfo=None)) - keep
-    # A snapshot was the newest until the next one came.
-    return tuple(
-        sorted(
-            commit.number
-            for newer, commit in pairwise(found)
-            if newer.time < since and commit.number not in kept
-        )
-    )
+    later, age, numbers = at or datetime.now(UTC).replace(tzinfo=None), timedelta(0), []
+    for newer, commit in pairwise(found):
+        # A snapshot was the newest until the next one came.
+        age += min(max(later - newer.time, timedelta(0)), _LONGEST_PAUSE)
+        later = newer.time
+        if age > keep and commit.number not in kept:
+            numbers.append(commit.number)
+    return tuple(reversed(numbers))
 
 
 def _merge(store: CatalogStore, table: str) -> int:

@@ -7,6 +7,7 @@
 They lie in the schema BLUADMIN and follow the tags in the transaction that changes them.
 """
 
+import hashlib
 from collections.abc import Sequence
 
 import duckdb
@@ -52,17 +53,27 @@ def create(
     tags = sorted(tag_columns(connection), key=lambda tag: places.get(tag.table, len(places)))
     present = set() if anew else _views(connection)
     if "metaocean" not in present:
-        columns = ", ".join(f'"{name}"' for name in FILES_COLUMNS)
-        _view(connection, "metaocean", f"SELECT {columns} FROM lake.main.{FILES}")
+        _view(connection, "metaocean", _metaocean())
     for tag in tags:
         if f"t_{tag.tag}" not in present:
-            _view(
-                connection,
-                f"t_{tag.tag}",
-                f'SELECT fkey, CAST("{tag.tag}" AS VARCHAR) AS value '
-                f'FROM lake.main.{tag.table} WHERE "{tag.tag}" IS NOT NULL',
-            )
+            _view(connection, f"t_{tag.tag}", _of_tag(tag))
     _view(connection, "metaocean_view", _wide(tags))
+    connection.execute(f"COMMENT ON VIEW lake.bluadmin.metaocean_view IS '{_definition()}'")
+
+
+def are_former(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the views are those of a release that defined them otherwise."""
+    row = connection.execute(
+        "SELECT comment FROM duckdb_views() WHERE database_name = 'lake' "
+        "AND schema_name = 'bluadmin' AND view_name = 'metaocean_view'"
+    ).fetchone()
+    return row is not None and row[0] != _definition()
+
+
+def _definition() -> str:
+    """What tells this release's views from those that were defined otherwise."""
+    texts = (_metaocean(), _of_tag(TagColumn("a", "b", "c")), _wide([TagColumn("a", "b", "c")]))
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def _views(connection: duckdb.DuckDBPyConnection) -> set[str]:
@@ -72,6 +83,18 @@ def _views(connection: duckdb.DuckDBPyConnection) -> set[str]:
         "WHERE database_name = 'lake' AND schema_name = 'bluadmin'"
     ).fetchall()
     return {str(row[0]) for row in rows}
+
+
+def _metaocean() -> str:
+    columns = ", ".join(f'"{name}"' for name in FILES_COLUMNS)
+    return f"SELECT {columns} FROM lake.main.{FILES}"
+
+
+def _of_tag(tag: TagColumn) -> str:
+    return (
+        f'SELECT fkey, CAST("{tag.tag}" AS VARCHAR) AS value '
+        f'FROM lake.main.{tag.table} WHERE "{tag.tag}" IS NOT NULL'
+    )
 
 
 def _wide(tags: list[TagColumn]) -> str:

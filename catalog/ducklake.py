@@ -118,7 +118,7 @@ class Lake:
                 self._read_in_one_transaction()
             self._prepare_s3()
             self.sign_in()
-            self._attach(read_only, at, attached_as)
+            self.attach(read_only=read_only, at=at, name=attached_as)
             if read_only:
                 self._lock_down()
         except BaseException:
@@ -177,7 +177,8 @@ class Lake:
         ):
             self.connection.execute(f"SET GLOBAL {setting}")
 
-    def _attach(self, read_only: bool, at: int | None, name: str) -> None:
+    def attach(self, *, read_only: bool, at: int | None, name: str) -> None:
+        """Attach the catalog, or a snapshot of it, under a name."""
         # No data inlining: with schema changes it made queries on wide tables 13 times slower.
         # The data path is given anew each time, so that a catalog's folder can be moved.
         options = [
@@ -281,7 +282,7 @@ def translated(
     try:
         yield
     except duckdb.Error as error:
-        if not isinstance(error, kinds) and not _of_postgres(location, error):
+        if not isinstance(error, kinds) and not _of_metadata(location, error):
             raise
         shown = location.clean(str(error))
         # A cause is printed with every traceback: one that holds a password is dropped.
@@ -289,11 +290,14 @@ def translated(
         raise _ours(location, " ".join(shown.split()), committing) from cause
 
 
-def _of_postgres(location: CatalogLocation, error: duckdb.Error) -> bool:
-    """Whether it is PostgreSQL that fails: its complaints come in errors of any kind or none."""
-    if not isinstance(location.metadata, Postgres):
-        return False
-    return type(error) is duckdb.Error or _UNREACHABLE.search(str(error)) is not None
+def _of_metadata(location: CatalogLocation, error: duckdb.Error) -> bool:
+    """Whether it is the metadata's database that fails.
+
+    SQLite's complaints come as errors of no kind, PostgreSQL's in errors of any kind or none.
+    """
+    if type(error) is duckdb.Error:
+        return True
+    return isinstance(location.metadata, Postgres) and _UNREACHABLE.search(str(error)) is not None
 
 
 def _ours(location: CatalogLocation, text: str, committing: bool) -> FramesiftError:

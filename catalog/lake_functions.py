@@ -3,7 +3,7 @@
 Beside catalog.store, which opens the lake, the only file that knows DuckLake.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -127,22 +127,45 @@ class DataFile:
 
 def data_files(cursor: duckdb.DuckDBPyConnection) -> list[DataFile]:
     """Every Parquet file that any snapshot needs, by table and path."""
-    columns = "table_id, path, path_is_relative, file_size_bytes, newest"
-    # A delete file that ended with its data file is not marked as ended itself.
-    current = f"SELECT data_file_id FROM {METADATA}.ducklake_data_file WHERE end_snapshot IS NULL"
     rows = cursor.execute(
-        "SELECT t.table_name, CASE WHEN f.path_is_relative THEN s.path || t.path || f.path "
-        "ELSE f.path END AS place, f.file_size_bytes, bool_or(newest) "
-        f"FROM (SELECT {columns} FROM (SELECT *, end_snapshot IS NULL AS newest "
-        f"FROM {METADATA}.ducklake_data_file) UNION ALL "
-        f"SELECT {columns} FROM (SELECT *, end_snapshot IS NULL AND data_file_id IN ({current}) "
-        f"AS newest FROM {METADATA}.ducklake_delete_file)) AS f "
-        "JOIN (SELECT DISTINCT table_id, table_name, schema_id, path "
-        f"FROM {METADATA}.ducklake_table) AS t USING (table_id) "
-        f"JOIN (SELECT DISTINCT schema_id, path FROM {METADATA}.ducklake_schema) AS s "
-        "USING (schema_id) GROUP BY ALL ORDER BY ALL"
+        "SELECT table_name, place, file_size_bytes, bool_or(end_snapshot IS NULL) "
+        f"FROM ({_FILES}) GROUP BY ALL ORDER BY ALL"
     ).fetchall()
     return [DataFile(*row) for row in rows]
+
+
+def snapshots_that_need(
+    cursor: duckdb.DuckDBPyConnection, paths: Collection[str]
+) -> dict[str, set[int]]:
+    """Numbers of the snapshots that need each of some files, by its path below the data folder."""
+    rows = cursor.execute(
+        f"SELECT place, list(DISTINCT snapshot_id) FROM ({_FILES}) AS f "
+        f"JOIN {METADATA}.ducklake_snapshot AS s ON s.snapshot_id >= f.begin_snapshot "
+        "AND (f.end_snapshot IS NULL OR s.snapshot_id < f.end_snapshot) "
+        "WHERE place IN (SELECT unnest(?::VARCHAR[])) AND snapshot_id > 0 GROUP BY place",
+        [list(paths)],
+    ).fetchall()
+    return {str(path): set(numbers) for path, numbers in rows}
+
+
+_COLUMNS = ("table_id", "path", "path_is_relative", "file_size_bytes", "begin_snapshot")
+
+# A delete file that ended with its data file is not marked as ended itself.
+_FILES = f"""
+    SELECT t.table_name, CASE WHEN f.path_is_relative THEN s.path || t.path || f.path
+        ELSE f.path END AS place, f.file_size_bytes, f.begin_snapshot, f.end_snapshot
+    FROM (
+        SELECT {", ".join(_COLUMNS)}, end_snapshot FROM {METADATA}.ducklake_data_file
+        UNION ALL
+        SELECT {", ".join(f"d.{name}" for name in _COLUMNS)}, coalesce(
+            d.end_snapshot, CASE WHEN of_data.data_file_id IS NULL THEN 0 END, of_data.end_snapshot)
+        FROM {METADATA}.ducklake_delete_file AS d
+        LEFT JOIN {METADATA}.ducklake_data_file AS of_data USING (data_file_id)
+    ) AS f
+    JOIN (SELECT DISTINCT table_id, table_name, schema_id, path
+        FROM {METADATA}.ducklake_table) AS t USING (table_id)
+    JOIN (SELECT DISTINCT schema_id, path FROM {METADATA}.ducklake_schema) AS s USING (schema_id)
+"""
 
 
 def row_counts(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:

@@ -243,7 +243,7 @@ class CatalogStore:
         with self.lock(WRITE_LOCK, "the catalog is being written") as still_held:
             # Kept for the next write: loading DuckDB's extensions takes longer than a commit. The
             # lock keeps this store's other threads out, too.
-            lake, self._writer = self._writer or self._open(), None
+            lake, self._writer = self._writer or self._brought_forward(self._open()), None
             with translated(self.location):
                 if column_statistics.may_be_unknown(lake.connection):
                     lake = self._with_statistics(lake)
@@ -278,6 +278,13 @@ class CatalogStore:
             lake, self._writer = self._writer or self._open(), None
             with translated(self.location):
                 self._writer = self._with_statistics(lake)
+
+    def _brought_forward(self, lake: Lake) -> Lake:
+        """The lake, whose views are those of this release from here on."""
+        with translated(self.location):
+            if discover_views.are_former(lake.connection):
+                _make_views(lake.connection)
+        return lake
 
     def _with_statistics(self, lake: Lake) -> Lake:
         """The lake with its statistics put right, opened anew."""
@@ -388,6 +395,15 @@ class CatalogStore:
                 f"{self.location.metadata}: catalog format {found}, this version reads {FORMAT}; "
                 "use the release of Framesift that wrote it"
             )
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Commit the views of this release, in place of another's."""
+    connection.execute(f"USE {LAKE}.main")
+    connection.execute("BEGIN TRANSACTION")
+    discover_views.create(connection, anew=True)
+    connection.execute(f"CALL {LAKE}.set_commit_message('framesift', 'views of this release')")
+    connection.execute("COMMIT")
 
 
 def _create_tables(connection: duckdb.DuckDBPyConnection, new_files: NewDataFiles) -> None:

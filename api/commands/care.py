@@ -15,6 +15,7 @@ from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:
     from api.workspace import Workspace
+    from catalog.findings import Finding
 
 # What works on the catalog imports the databases: each command imports its own.
 
@@ -135,10 +136,7 @@ def check(
 
     With --repair it is 0 when everything that was wrong has been put right.
     """
-    from catalog.check import check as check_catalog
-
-    workspace = open_workspace()
-    found = check_catalog(workspace.catalog, _named(workspace), repair=repair)
+    found = _checked(open_workspace(), repair)
     if as_json:
         emit_json([asdict(finding) for finding in found])
     else:
@@ -149,6 +147,30 @@ def check(
             stdout.print("nothing is wrong")
     if any(not finding.repaired for finding in found):
         raise typer.Exit(1)
+
+
+def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
+    """What is wrong with the records and the catalog, also where one cannot be opened."""
+    from catalog.check import check as check_catalog
+    from catalog.damage import damage, damage_of_records
+    from catalog.ducklake import is_made
+    from catalog.errors import CatalogDamaged
+
+    found: list[Finding] = []
+    if is_made(workspace.catalog_location):  # else there is nothing, and nothing wrong
+        found += damage_of_records(workspace.records_place)
+    named, sources = dict[str, int](), None
+    if not found:
+        named = _named(workspace)
+        sources = {(one.cluster, one.datasource) for one in workspace.records.sources()}
+    try:
+        catalog = workspace.catalog
+    except CatalogDamaged:
+        damaged = damage(workspace.catalog_location, workspace.settings.lock_wait_s).findings
+        if not damaged:
+            raise
+        return [*found, *damaged]
+    return [*found, *check_catalog(catalog, named, sources=sources, repair=repair)]
 
 
 @catalog_app.command("export")
@@ -196,13 +218,31 @@ def backup(
 
 @catalog_app.command("restore")
 def restore(
-    source: Annotated[Path, typer.Argument(help="What framesift catalog backup made.")],
+    source: Annotated[
+        Path | None, typer.Argument(help="What framesift catalog backup made.")
+    ] = None,
+    to_snapshot: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Go back to this snapshot of the catalog that is there, as a new one."
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Put a backup's catalog and records into this home, which must have neither."""
+    """Put a backup's catalog and records into this home, which must have neither.
+
+    With --to-snapshot, go back to an older snapshot of the catalog that is there, where files of
+    the newest are lost: framesift catalog check says which is whole.
+    """
+    workspace = open_workspace()
+    if (source is None) == (to_snapshot is None):
+        raise InvalidInput("give a backup, or --to-snapshot with the number of a snapshot")
+    if to_snapshot is not None:
+        _go_back(workspace, to_snapshot, as_json)
+        return
+    assert source is not None
     from catalog.backup import restore as restore_backup
 
-    workspace = open_workspace()
     settings = workspace.settings
     if settings.catalog_metadata or settings.catalog_data or settings.records:
         raise InvalidInput(
@@ -214,6 +254,16 @@ def restore(
         raise InvalidInput(f"{source}: no such file or folder; expected a backup")
     done = restore_backup(source.absolute(), workspace.home)
     _emit_backup(f"restored {source} into {workspace.home}", asdict(done), as_json)
+
+
+def _go_back(workspace: "Workspace", number: int, as_json: bool) -> None:
+    from catalog.go_back import go_back
+
+    made = go_back(workspace.catalog_location, number, workspace.settings.lock_wait_s)
+    if as_json:
+        emit_json({"snapshot": made, "restored": number})
+    else:
+        stdout.print(f"snapshot {made} is as snapshot {number} was")
 
 
 def _emit_backup(what: str, done: dict[str, Any], as_json: bool) -> None:

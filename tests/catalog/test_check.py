@@ -73,7 +73,6 @@ def loose_rows(store: CatalogStore) -> None:
         "INSERT INTO tags_late VALUES ('c1:d1:gone', 1), ('c1:d1:a', 2)",
         "CREATE VIEW lake.bluadmin.t_late AS SELECT fkey, CAST(late AS VARCHAR) AS value "
         "FROM lake.main.tags_late WHERE late IS NOT NULL",
-        "CREATE OR REPLACE VIEW lake.bluadmin.metaocean_view AS SELECT 1 AS nothing",
     )
 
 

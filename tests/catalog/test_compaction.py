@@ -136,6 +136,21 @@ def test_what_expires(keep_hours: float, kept: list[int], expired: tuple[int, ..
     assert outdated(found, kept, timedelta(hours=keep_hours), at) == expired
 
 
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_clock_that_jumps(committed: bool) -> None:
+    """To 2030 and back, with a commit at the wrong time or without: it expires nothing young."""
+    found = [commit(4, 11), commit(3, 10), commit(2, 8), commit(1, 6)]
+    of_2030 = datetime(2030, 1, 1, 12)  # noqa: DTZ001
+    week = timedelta(days=7)
+    if committed:
+        found.insert(0, replace(commit(5, 0), time=of_2030))
+    assert outdated(found, [], week, of_2030) == ()
+    assert outdated(found, [], week, datetime(2026, 1, 1, 12)) == ()  # noqa: DTZ001
+    daily = [Commit(n, datetime(2029, 12, n), "", "", ()) for n in range(31, 0, -1)]  # noqa: DTZ001
+    end = datetime(2029, 12, 31, 23)  # noqa: DTZ001
+    assert outdated([*daily, *found[-4:]], [], week, end)[-1] == 23
+
+
 def test_a_reader_goes_on(store: CatalogStore, folder: Path) -> None:
     """What was in use within the hour stays: no snapshot expires and no file goes."""
     old = add(store, "a")

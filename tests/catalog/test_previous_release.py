@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog.check import check
 from catalog.frames import info
 from catalog.location import CatalogLocation
 from catalog.record_store import NEWEST, RecordStore
@@ -62,6 +63,17 @@ def test_records_are_brought_forward(home: Path) -> None:
         assert records.class_names()["car"] == "Car"
     with closing(sqlite3.connect(path)) as opened:
         assert opened.execute("SELECT version_num FROM alembic_version").fetchall() == [(NEWEST,)]
+
+
+def test_nothing_is_wrong_with_it(home: Path) -> None:
+    """Its views are brought forward by the first write, once, and a check finds nothing."""
+    for _ in range(2):
+        store = CatalogStore(CatalogLocation.in_folder(home / "catalog"))
+        assert check(store, {}) == []
+        assert store.snapshot() == OF_THEN + 1
+        with store.reading() as cursor:
+            rows = cursor.execute("SELECT count(*) FROM metaocean_view WHERE nodename IS NULL")
+            assert rows.fetchone() == (10,)
 
 
 def test_the_catalog_reads_as_then(home: Path) -> None:

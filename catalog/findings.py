@@ -1,0 +1,32 @@
+"""What a check of the catalog finds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+EXAMPLES = 3
+"""Names that a finding shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong.
+
+    Attributes:
+        kind: "damaged_metadata", "damaged_records", "records_gone", "missing_file",
+            "damaged_file", "snapshot_gone", "orphan_file", "view", "wrong_statistics",
+            "wrong_count", "double_fkey", "row_without_file" or "frame_incomplete".
+        what: What was found, with examples, in one line.
+        remedy: What to do about it.
+        repaired: Whether that has been done.
+    """
+
+    kind: str
+    what: str
+    remedy: str
+    repaired: bool = False
+
+
+def listed(names: Sequence[str], count: int | None = None) -> str:
+    """The first of some names, and how many more there are."""
+    more = (len(names) if count is None else count) - EXAMPLES
+    return ", ".join(names[:EXAMPLES]) + (f" and {more:,} more" if more > 0 else "")
