@@ -175,7 +175,18 @@ class JobBody(BaseModel):
     state: str = Field(
         description="pending, running, done, failed, cancelled or unknown", examples=["running"]
     )
+    waits: str = Field(
+        description="What it waits for before it begins; else empty.",
+        examples=["for one of 1 slot; 2 came before it"],
+    )
     error: str = Field(examples=[""])
+    attempt: int = Field(description="How often it was started.", examples=[1])
+    dataset: str | None = Field(description="NAME@VERSION.", examples=["bikes@1"])
+    split: str | None = Field(description="Of the dataset.", examples=["train"])
+    settings: dict[str, Any] = Field(
+        description="What was asked for; empty for jobs of the first releases.",
+        examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
+    )
     created: str = Field(examples=[_TIME])
     started: str | None = Field(examples=[_TIME])
     finished: str | None = Field(examples=[None])
@@ -215,6 +226,14 @@ class ModelBody(BaseModel):
     """A trained model: a training job that is done."""
 
     name: str = Field(description="The job's.", examples=["train-bikes-7"])
+    dataset: str | None = Field(
+        description="That it was trained on: NAME@VERSION.", examples=["bikes@1"]
+    )
+    split: str | None = Field(description="Of the dataset.", examples=["train"])
+    settings: dict[str, Any] = Field(
+        description="How it was trained; empty for models of the first releases.",
+        examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
+    )
     created: str = Field(examples=[_TIME])
     finished: str | None = Field(examples=[_TIME])
     metrics: dict[str, Any] = Field(examples=[{"step": 300, "loss": 0.412}])
@@ -226,6 +245,9 @@ class ModelBody(BaseModel):
         body = JobBody.of(job)
         return cls(
             name=body.name,
+            dataset=body.dataset,
+            split=body.split,
+            settings=body.settings,
             created=body.created,
             finished=body.finished,
             metrics=body.metrics,

@@ -151,8 +151,8 @@ def of_tag_import(result: "TagImport") -> dict[str, Any]:
 
 
 def of_job(job: Job) -> dict[str, Any]:
-    """A job: state, metrics, paths, and the request that it runs."""
-    seconds = None
+    """A job: state, what was asked for, metrics, paths, and the request that it runs."""
+    seconds, settings = None, job.request.get("settings", {})
     if job.started is not None and job.finished is not None:
         seconds = round((job.finished - job.started).total_seconds(), 3)
     return {
@@ -160,7 +160,12 @@ def of_job(job: Job) -> dict[str, Any]:
         "kind": job.kind,
         "backend": job.backend,
         "state": job.state,
+        "waits": job.waits,
         "error": job.error,
+        "attempt": job.request.get("attempt", 1),
+        "dataset": job.dataset,
+        "split": settings.get("split"),
+        "settings": settings,
         "created": _time(job.created),
         "started": _time(job.started),
         "finished": _time(job.finished),

@@ -119,7 +119,7 @@ def started(workspace: Workspace, policy: Policy) -> PolicyRun:
         StorageError: The job cannot be started.
     """
     store, records = workspace.catalog, workspace.records
-    begun = runs.start(store, records, workspace.jobs, policy, workspace.variables)
+    begun = runs.start(store, records, workspace.job_queue, policy, workspace.variables)
     return policy_runs.found(records, begun.run_id) or begun
 
 

@@ -52,6 +52,17 @@ class Settings(BaseSettings):
         description="Key that keys of sources are encrypted by: 32 bytes in URL-safe base64; "
         "in the file HOME/secret.key by default.",
     )
+    job_slots: int = Field(
+        default=1, ge=1, description="Trainings and validations that run at once; others wait."
+    )
+    command_slots: int = Field(
+        default=8, ge=1, description="Scans, stagings and other jobs that run at once; others wait."
+    )
+    job_environment: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Variables that jobs inherit besides those that they need: names with commas "
+        "between, in which * stands for any characters.",
+    )
     lock_wait_s: float = Field(
         default=60.0, gt=0, description="How long a write waits for another one [s]."
     )
@@ -166,6 +177,13 @@ class Settings(BaseSettings):
         if not isinstance(given, str):
             return given
         return tuple(part.strip().lower() for part in given.split(",") if part.strip())
+
+    @field_validator("job_environment", mode="before")
+    @classmethod
+    def _names(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        return tuple(part.strip() for part in given.split(",") if part.strip())
 
     @field_validator("source_roots", mode="before")
     @classmethod

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError
 from catalog.tables import Job
-from pipeline.run import refresh
+from pipeline.follow import refresh
 from query.wrong_value import validation_message
 
 

@@ -20,6 +20,7 @@ from catalog.private_files import tighten
 from catalog.s3_prefix import S3Access, S3Prefix
 from ingest import sealed_keys
 from ingest.sealed_keys import SecretKey
+from pipeline.jobs.queue import JobQueue
 
 if TYPE_CHECKING:
     from catalog.limited_store import LimitedStore
@@ -228,6 +229,14 @@ class Workspace:
         return self.home / "jobs"
 
     @property
+    def job_queue(self) -> JobQueue:
+        """The home's jobs, of which so many run at once."""
+        settings = self.settings
+        return JobQueue(
+            self.jobs, settings.job_slots, settings.command_slots, settings.job_environment
+        )
+
+    @property
     def cache(self) -> Path:
         """Folder that datasets are staged into."""
         return (self.settings.cache or self.home / "cache").expanduser().absolute()
@@ -236,7 +245,7 @@ class Workspace:
     def variables(self) -> dict[str, str]:
         """Variables by which a command that this process starts opens the same home.
 
-        What is secret it has from this process's own.
+        What is secret it inherits (pipeline.jobs.environment).
         """
         cache = self.settings.cache
         return {

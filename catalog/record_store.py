@@ -44,7 +44,7 @@ from catalog.records import PLATFORMS, Problem
 from catalog.tables import Dataset, Job, Scan, ScanProblem, Source, Staging, TagDefinition
 from catalog.write_lock import write_lock
 
-NEWEST = "0009"
+NEWEST = "0010"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 _KEYS_PER_STATEMENT = 500

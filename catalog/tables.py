@@ -11,9 +11,11 @@ from sqlalchemy import (
     Index,
     String,
     UniqueConstraint,
+    cast,
+    select,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column
 
 
 def now() -> datetime:
@@ -152,6 +154,14 @@ class Job(Base):
     backend: Mapped[str] = mapped_column(String(16))
     state: Mapped[str] = mapped_column(String(16))
     dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id"))
+    # "name@version" of the dataset; read only.
+    dataset: Mapped[str | None] = column_property(
+        select(Dataset.name + "@" + cast(Dataset.version, String))
+        .where(Dataset.id == dataset_id)
+        .correlate_except(Dataset)
+        .scalar_subquery(),
+        expire_on_flush=False,  # a dataset keeps its name, and records are read without a session
+    )
     # What was asked for, so that it can be asked again.
     request: Mapped[dict[str, Any]]
     # What the backend knows the job by.
@@ -162,6 +172,10 @@ class Job(Base):
     # Name of the user who began it, where that one sees some rows only; else empty.
     owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))
     created: Mapped[datetime] = mapped_column(default=now)
+    # When its last attempt was submitted.
+    submitted: Mapped[datetime | None]
+    # What it waits for before it begins; empty otherwise.
+    waits: Mapped[str] = mapped_column(default="", server_default=text("''"))
     started: Mapped[datetime | None]
     finished: Mapped[datetime | None]
 

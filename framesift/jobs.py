@@ -122,6 +122,17 @@ class Job(Record):
             raise JobFailed(self.name, self.state, self["error"])
         return self
 
+    def resume(self) -> "Job":
+        """Start its next attempt, where it failed or was cancelled; the same job.
+
+        A training goes on from its checkpoint, a validation does the shards that are missing.
+
+        Raises:
+            FramesiftServerError: It has not ended, or is done; or the server does not answer.
+        """
+        self._body = self._transport.json("POST", f"{self._path}/resume")
+        return self
+
     def cancel(self) -> "Job":
         """Ask it to end; the same job.
 

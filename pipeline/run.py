@@ -1,39 +1,31 @@
-"""Training and validation as jobs: build the request, submit, record, follow."""
+"""Training and validation as jobs: what runs, submitted."""
 
 import sys
 import sysconfig
-import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from datetime import timedelta
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from catalog.errors import InvalidInput, JobFailed, NotFound, UnknownName
+from catalog.errors import InvalidInput, NotFound
 from catalog.record_store import RecordStore
-from catalog.tables import Dataset, Job, now
+from catalog.tables import Dataset, Job
 from pipeline.chosen_split import chosen_split
-from pipeline.command_job import command_metrics
 from pipeline.fan_out import validation_stages
 from pipeline.installed import need_installed
-from pipeline.jobs.registry import backend
-from pipeline.jobs.request import JobPaths, Stage, read_json
-from pipeline.jobs.state import FINISHED, UNFINISHED
+from pipeline.jobs.queue import JobQueue
+from pipeline.jobs.request import JobPaths, Stage
 from pipeline.manifest import Manifest
 from pipeline.stage import newest_manifest
 from pipeline.submit import Plan, Wanted, submit
 from pipeline.train_settings import TrainSettings
 
-_POLL_S = 0.3
 _FINISHED_MODEL = ("model.json",)
 _CHECKPOINT = ("checkpoint.npz",)
-_SUBMITTING = timedelta(seconds=60)
-"""For how long a record without a handle is taken for a job that is being submitted just now."""
 
 
 def submit_training(
     records: RecordStore,
-    jobs_folder: Path,
+    queue: JobQueue,
     dataset: Dataset,
     settings: TrainSettings,
     *,
@@ -63,11 +55,12 @@ def submit_training(
         shown = {"model_dir": str(paths.model), "manifest": str(manifest)}
         if parent is not None:
             shown["continued_from"] = str(parent)
-        return Plan((_training_stage(manifest, split, parent, paths, settings),), shown)
+        stage = _training_stage(manifest, split, parent, paths, settings)
+        return Plan((stage,), shown, settings={**asdict(settings), "split": split})
 
     return submit(
         records,
-        jobs_folder,
+        queue,
         Wanted("train", f"train-{dataset.name}", name, dataset, backend_name),
         plan,
     )
@@ -91,7 +84,7 @@ def _training_stage(
 
 def submit_validation(
     records: RecordStore,
-    jobs_folder: Path,
+    queue: JobQueue,
     model: str,
     dataset: Dataset,
     *,
@@ -104,7 +97,7 @@ def submit_validation(
 
     Args:
         records: The records.
-        jobs_folder: Where jobs' folders lie.
+        queue: The home's jobs.
         model: Name of a training job, or a model folder.
         dataset: What to validate on.
         workers: Shards, each a process of its own.
@@ -132,6 +125,8 @@ def submit_validation(
     # One thread each, so that scores do not depend on the number of shards to the last digit.
     evaluate += ["--exec_mode", "evaluate", "--split", split, "--threads", "1", "--results_dir"]
 
+    settings = {"model": model, "workers": workers, "split": split}
+
     def plan(paths: JobPaths) -> Plan:
         shown = {
             "model_dir": str(model_dir),
@@ -141,85 +136,14 @@ def submit_validation(
             "confusion_matrix": str(paths.report / "confusion_matrix.png"),
         }
         stages = validation_stages([*evaluate, str(paths.results)], paths, workers)
-        return Plan(stages, shown, workers)
+        return Plan(stages, shown, workers, settings=settings)
 
     return submit(
         records,
-        jobs_folder,
+        queue,
         Wanted("validate", f"validate-{dataset.name}", name, dataset, backend_name),
         plan,
     )
-
-
-def refresh(records: RecordStore, job: Job) -> Job:
-    """The job's record, brought to what its backend and its metrics say now."""
-    if job.state in FINISHED or _is_being_submitted(job):
-        return job
-    paths = JobPaths(Path(job.paths["folder"]))
-    status = backend(job.backend).status(job.handle, paths)
-    job = records.job(job.name)  # the caller's may be old
-    metrics = _metrics(job.kind, paths) or job.metrics
-    seen = (status.state, status.error, status.started, status.finished, metrics)
-    if seen == (job.state, job.error, job.started, job.finished, job.metrics):
-        return job  # whoever follows a job asks often, and a transaction that writes waits
-    with records.session() as session:
-        kept = session.get_one(Job, job.id)
-        if kept.state in FINISHED:
-            return kept  # somebody looked later than we did, and was faster
-        kept.state, kept.error = status.state, status.error
-        kept.started, kept.finished = status.started, status.finished
-        if status.state in FINISHED and kept.finished is None:
-            kept.finished = now()
-        kept.metrics = metrics
-        return kept
-
-
-def refresh_all(records: RecordStore) -> None:
-    """Bring the record of every job that has not ended to what its backend says now.
-
-    One whose backend this version does not know stays as it is.
-    """
-    for job in records.jobs(states=UNFINISHED):
-        with suppress(UnknownName):
-            refresh(records, job)
-
-
-def wait(records: RecordStore, job: Job, progress: Callable[[Job], None] | None = None) -> Job:
-    """Follow a job to its end.
-
-    Raises:
-        JobFailed: It failed or was cancelled; the message says why.
-    """
-    while True:
-        job = refresh(records, job)
-        if progress is not None:
-            progress(job)
-        if job.state in FINISHED:
-            break
-        time.sleep(_POLL_S)
-    if job.state != "done":
-        raise JobFailed(job.name, f"job {job.name} {job.state}: {job.error}")
-    return job
-
-
-def cancel(records: RecordStore, job: Job) -> Job:
-    """Ask the job to end; its record, which shows it once it has."""
-    job = refresh(records, job)
-    if job.state not in FINISHED:
-        backend(job.backend).cancel(job.handle, JobPaths(Path(job.paths["folder"])))
-    return job
-
-
-def _metrics(kind: str, paths: JobPaths) -> dict[str, Any]:
-    if kind == "train":
-        return read_json(paths.model / "metrics.json")
-    if kind == "validate":
-        return read_json(paths.report / "metrics.json")
-    return command_metrics(paths)
-
-
-def _is_being_submitted(job: Job) -> bool:
-    return not job.handle and now() - job.created < _SUBMITTING
 
 
 def _model_dir(records: RecordStore, model: str, files: Sequence[str]) -> Path:

@@ -1,10 +1,11 @@
-"""Submitting a job: its name, its record, its folder, and the backend that starts it."""
+"""Submitting a job, and its next attempts: name, record, folder, and the backend that starts it."""
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -12,8 +13,13 @@ from sqlalchemy.orm import Session
 from catalog.errors import AlreadyExists, InvalidInput, JobFailed, StorageError
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Job, now
+from pipeline.follow import refresh
+from pipeline.jobs.backend import Backend
+from pipeline.jobs.environment import Need
+from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.registry import backend
 from pipeline.jobs.request import JobPaths, JobRequest, Stage
+from pipeline.jobs.state import FINISHED
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
 _LONGEST_NAME = 128
@@ -47,16 +53,20 @@ class Plan:
         shown: Further paths that its record shows.
         parallel: Commands of one stage that run at once.
         environment: Variables set for every command.
+        needs: What of the home its commands open.
+        settings: What was asked for, as its record shows it.
     """
 
     stages: tuple[Stage, ...]
     shown: Mapping[str, str] = field(default_factory=dict)
     parallel: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[Need, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def submit(
-    records: RecordStore, jobs_folder: Path, wanted: Wanted, plan: Callable[[JobPaths], Plan]
+    records: RecordStore, queue: JobQueue, wanted: Wanted, plan: Callable[[JobPaths], Plan]
 ) -> Job:
     """Record a job and start it; its record.
 
@@ -70,11 +80,18 @@ def submit(
     chosen = backend(wanted.backend)
     # Name and record in one transaction: two submissions at once get two names.
     with records.session() as session:
-        name = _free_name(session, jobs_folder, wanted, records.own_names)
-        paths = JobPaths(jobs_folder / name)
+        name = _free_name(session, queue.folder, wanted, records.own_names)
+        paths = JobPaths(queue.folder / name)
         made = plan(paths)
-        environment = {**_QUIET, **made.environment}
-        request = JobRequest(name, wanted.kind, made.stages, environment, made.parallel)
+        request = JobRequest(
+            name,
+            wanted.kind,
+            made.stages,
+            {**_QUIET, **made.environment},
+            made.parallel,
+            made.needs,
+            dict(made.settings),
+        )
         job = Job(
             name=name,
             kind=wanted.kind,
@@ -86,9 +103,57 @@ def submit(
             owner=records.user,
         )
         session.add(job)
+    return _start(records, queue, job, request, chosen)
+
+
+def resume(records: RecordStore, queue: JobQueue, job: Job) -> Job:
+    """Start the next attempt of a job that failed or was cancelled; its record.
+
+    It runs the same commands in the same folder, where they find what the last attempt left: a
+    training its checkpoint, a validation the shards that are done, a scan what is catalogued.
+
+    Raises:
+        InvalidInput: It has not ended, is done, or is the run of a policy.
+        UnknownName: Its backend is not known here.
+        StorageError: The job's folder cannot be written.
+        JobFailed: The backend refuses it.
+    """
+    job = refresh(records, job)
+    chosen = backend(job.backend)
+    with records.session() as session:
+        kept = session.get_one(Job, job.id)
+        _check_resumable(kept)
+        JobPaths(Path(kept.paths["folder"])).cancel.unlink(missing_ok=True)  # of its last attempt
+        earlier = JobRequest.from_json(kept.request)
+        request = replace(earlier, attempt=earlier.attempt + 1)
+        kept.request, kept.handle = request.to_json(), ""
+        kept.state, kept.error, kept.waits = "pending", "", ""
+        kept.submitted, kept.started, kept.finished = now(), None, None
+    return _start(records, queue, kept, request, chosen)
+
+
+def _check_resumable(job: Job) -> None:
+    if job.kind == "policy":
+        raise InvalidInput(
+            f"job {job.name} is a run of a policy, which has ended with it: run the policy again, "
+            "and it takes the files that its condition finds then"
+        )
+    if job.state == "done":
+        raise InvalidInput(f"job {job.name} is done: there is nothing left to do")
+    if job.state not in FINISHED:
+        raise InvalidInput(
+            f"job {job.name} is {job.state}: framesift jobs wait {job.name} follows it"
+        )
+
+
+def _start(
+    records: RecordStore, queue: JobQueue, job: Job, request: JobRequest, chosen: Backend
+) -> Job:
+    """Have the backend start what the records hold by now."""
+    paths = JobPaths(Path(job.paths["folder"]))
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
-        handle = chosen.submit(request, paths)
+        handle = chosen.submit(request, paths, queue)
     except (OSError, StorageError, JobFailed) as error:
         with records.session() as session:
             kept = session.get_one(Job, job.id)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from api.places.going_on import going_on
 from api.places.jobs import Jobs, ValidateSettings, jobs
 from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
 from pipeline.jobs.state import FINISHED
@@ -92,8 +93,8 @@ def list_(as_json: JsonFlag = False) -> None:
     if as_json:
         emit_json(listed)
     else:
-        columns = ("name", "kind", "backend", "state", "created", "error")
-        emit_table(columns, [[job[column] for column in columns] for job in listed])
+        columns = ("name", "kind", "dataset", "split", "state", "attempt", "created", "error")
+        emit_table(columns, [[job.get(column) for column in columns] for job in listed])
 
 
 @jobs_app.command("show")
@@ -133,6 +134,21 @@ def cancel(
         stdout.print(f"asked job {name} to end; framesift jobs show {name}")
 
 
+@jobs_app.command("resume")
+def resume(
+    name: Annotated[str, typer.Argument(help="The job.")],
+    detach: DetachFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Start the next attempt of a job that failed or was cancelled, and follow it.
+
+    It goes on where the last one ended: a training from its checkpoint, a validation with the
+    shards that are missing, scans and stagings with the rest.
+    """
+    place = jobs()
+    _follow(place, place.resume(name), detach, as_json)
+
+
 def _follow(place: Jobs, job: Mapping[str, Any], detach: bool, as_json: bool) -> None:
     if detach:
         _show(job, as_json)
@@ -148,9 +164,10 @@ def _follow(place: Jobs, job: Mapping[str, Any], detach: bool, as_json: bool) ->
                     note += f", of {frames:,} frames it will see {seen:,}"
                 bar.show(metrics["step"], metrics.get("max_steps"), note)
             else:
-                bar.show(0, None, now["state"])
+                bar.show(0, None, f"{now['state']} {now.get('waits', '')}".strip())
 
-        job = place.follow(job["name"], show_progress)
+        with going_on(job["name"]):
+            job = place.follow(job["name"], show_progress)
     _show(job, as_json)
 
 
@@ -160,12 +177,26 @@ def _show(job: Mapping[str, Any], as_json: bool) -> None:
         return
     seconds = f" in {job['seconds']:.1f} s" if job["seconds"] is not None else ""
     stdout.print(f"job {job['name']}: {job['state']}{seconds}")
-    if job["error"]:
-        stdout.print(job["error"])
+    # What is asked by get, servers of the first releases do not tell.
+    for line in (job["error"], f"waits {job['waits']}" if job.get("waits") else ""):
+        if line:
+            stdout.print(line)
     for warning in job["metrics"].get("warnings", ()):
         stdout.print(f"warning: {warning}")
+    if job["state"] in ("failed", "cancelled") and job["kind"] != "policy":
+        stdout.print(f"framesift jobs resume {job['name']} goes on where it ended")
+    asked = {name: job.get(name) for name in ("dataset", "attempt")} | job.get("settings", {})
+    told = [(key, _plain(value)) for key, value in asked.items() if value is not None]
+    emit_table(("asked for", ""), told)
     shown = job["metrics"].items()
     metrics = {key: value for key, value in shown if not isinstance(value, dict | list)}
     if metrics:
         emit_table(("metric", "value"), list(metrics.items()))
     emit_table(("", ""), list(job["paths"].items()))
+
+
+def _plain(value: object) -> object:
+    """As it is given on a command line."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else value

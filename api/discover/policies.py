@@ -246,4 +246,4 @@ def _act(home: Workspace, name: str, action: str, rights: PolicyRights) -> None:
 
 
 def _start(home: Workspace, policy: Policy) -> None:
-    runs.start(home.catalog, home.records, home.jobs, policy, home.variables)
+    runs.start(home.catalog, home.records, home.job_queue, policy, home.variables)

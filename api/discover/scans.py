@@ -21,8 +21,8 @@ from ingest.scan_lock import scan_lock
 from ingest.scan_record import SCAN
 from ingest.sources import open_recorded
 from pipeline.command_job import submit_command
+from pipeline.follow import cancel, refresh
 from pipeline.jobs.state import FINISHED
-from pipeline.run import cancel, refresh
 
 router = discover_router("connmgr")
 
@@ -137,11 +137,12 @@ def _start(workspace: Workspace, source: Source, arguments: Sequence[str]) -> No
             raise InvalidInput(f"Scan already currently in-progress for {source.name}.")
         submit_command(
             workspace.records,
-            workspace.jobs,
+            workspace.job_queue,
             "scan",
             f"scan-{source.name}",
             ("ingest", "--json", *arguments, "--", source.name),
             environment=workspace.variables,
+            settings={"source": source.name},
         )
 
 

@@ -49,6 +49,9 @@ class Jobs(Protocol):
     def cancel(self, name: str) -> Body:
         """Ask one to end."""
 
+    def resume(self, name: str) -> Body:
+        """Start the next attempt of one that failed or was cancelled."""
+
     def follow(self, name: str, show: Callable[[Body], None]) -> Body:
         """Wait until one has ended, and show how it stands meanwhile.
 
@@ -98,6 +101,10 @@ class ServerJobs:
     def cancel(self, name: str) -> Body:
         """Ask one to end."""
         return self.server.jobs.get(name).cancel().document
+
+    def resume(self, name: str) -> Body:
+        """Start the next attempt of one."""
+        return self.server.jobs.get(name).resume().document
 
     def follow(self, name: str, show: Callable[[Body], None]) -> Body:
         """Wait for one."""

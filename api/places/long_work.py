@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from api.places.going_on import going_on
+
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client, Job
 
@@ -69,4 +71,5 @@ def _document(job: "Job", show: Callable[[Body], None] | None = None) -> Body:
 
 
 def _result(job: "Job", show: Callable[[Body], None] | None = None) -> Any:
-    return job.wait(progress=show or False).result()
+    with going_on(job.name):
+        return job.wait(progress=show or False).result()

@@ -52,9 +52,10 @@ def _submitted(workspace: Workspace, wanted: NewExtraction) -> Job:
     options += ["--workers", str(wanted.workers)]
     return submit_command(
         workspace.records,
-        workspace.jobs,
+        workspace.job_queue,
         "extract",
         f"extract-{source.name}",
         ("tags", "extract", "--json", *options, "--", source.name, *wanted.extractors),
         environment=workspace.variables,
+        settings=wanted.model_dump(),
     )

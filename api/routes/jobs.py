@@ -19,8 +19,10 @@ from api.pages import CurrentPage
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotFound
 from catalog.tables import Job
+from pipeline.follow import cancel, refresh, refresh_all
 from pipeline.jobs.state import JobState
-from pipeline.run import cancel, refresh, refresh_all, submit_training, submit_validation
+from pipeline.run import submit_training, submit_validation
+from pipeline.submit import resume
 from pipeline.train_settings import TrainSettings
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -155,12 +157,30 @@ async def get_job(name: JobName, workspace: CurrentWorkspace) -> JobBody:
 
 @router.post("/{name}/cancel", status_code=202, responses=BEGUN)
 async def post_cancel(name: JobName, workspace: CurrentWorkspace, response: Response) -> JobBody:
-    """Ask a job to end; nothing happens where it has ended."""
+    """Ask a job to end; nothing happens where it has ended.
+
+    Its programs have two minutes to keep what they have, such as a checkpoint.
+    """
 
     def ask() -> Job:
         return cancel(workspace.records, workspace.records.job(name))
 
     return job_begun(await run_in_threadpool(ask), response)
+
+
+@router.post("/{name}/resume", status_code=202, responses=BEGUN)
+async def post_resume(name: JobName, workspace: CurrentWorkspace, response: Response) -> JobBody:
+    """Start the next attempt of a job that failed or was cancelled; it goes on where that ended.
+
+    A training goes on from its checkpoint, a validation validates the shards that are missing, and
+    scans, stagings and extractions do the rest.
+    """
+
+    def begin() -> Job:
+        job = workspace.records.job(name)
+        return resume(workspace.records, workspace.job_queue, job)
+
+    return job_begun(await run_in_threadpool(begin), response)
 
 
 @router.get("/{name}/logs", response_class=Response, responses=_TEXT)
@@ -261,7 +281,7 @@ def _submitted(workspace: Workspace, wanted: NewTraining | NewValidation) -> Job
         )
         return submit_training(
             records,
-            workspace.jobs,
+            workspace.job_queue,
             dataset,
             settings,
             name=wanted.name,
@@ -269,7 +289,7 @@ def _submitted(workspace: Workspace, wanted: NewTraining | NewValidation) -> Job
         )
     return submit_validation(
         records,
-        workspace.jobs,
+        workspace.job_queue,
         _training(workspace, wanted.model),
         dataset,
         workers=wanted.workers,

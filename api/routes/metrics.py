@@ -18,7 +18,7 @@ from api.metrics_folder import shared_folder
 from api.workspace import Workspace
 from catalog.record_store import RecordStore
 from catalog.tables import Job, Scan, Source
-from pipeline.run import refresh_all
+from pipeline.follow import refresh_all
 
 router = APIRouter(tags=["health"])
 

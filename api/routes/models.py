@@ -8,7 +8,7 @@ from api.dependencies import CurrentWorkspace
 from api.pages import CurrentPage
 from api.workspace import Workspace
 from catalog.errors import NotFound
-from pipeline.run import refresh, refresh_all
+from pipeline.follow import refresh, refresh_all
 
 router = APIRouter(prefix="/v1/models", tags=["jobs"])
 

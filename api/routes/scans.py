@@ -101,9 +101,10 @@ def _submitted(workspace: Workspace, wanted: NewScan) -> Job:
     options += ["--max-removed", str(wanted.max_removed)]
     return submit_command(
         workspace.records,
-        workspace.jobs,
+        workspace.job_queue,
         "scan",
         f"scan-{source.name}",
         ("ingest", "--json", *options, "--", source.name),
         environment=workspace.variables,
+        settings=wanted.model_dump(),
     )

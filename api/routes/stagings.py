@@ -69,10 +69,11 @@ def _submitted(workspace: Workspace, wanted: NewStaging) -> Job:
     name = f"{dataset.name}@{dataset.version}"
     return submit_command(
         workspace.records,
-        workspace.jobs,
+        workspace.job_queue,
         "stage",
         f"stage-{dataset.name}",
         ("stage", "--json", "--workers", str(wanted.workers), "--", name),
         environment=workspace.variables,
         dataset=dataset,
+        settings={"workers": wanted.workers},
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest
 from pipeline.jobs.state import JobState
 
@@ -17,12 +18,14 @@ class JobStatus:
         error: Why it failed, in one line; empty otherwise.
         started: When its first command began, naive UTC.
         finished: When it ended, naive UTC.
+        waits: What it waits for before it begins; empty otherwise.
     """
 
     state: JobState
     error: str = ""
     started: datetime | None = None
     finished: datetime | None = None
+    waits: str = ""
 
 
 class Backend(Protocol):
@@ -30,8 +33,10 @@ class Backend(Protocol):
 
     name: str
 
-    def submit(self, request: JobRequest, paths: JobPaths) -> str:
+    def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue) -> str:
         """Start the job, whose folder exists; what the backend knows it by.
+
+        An earlier attempt in the folder has ended, and what it left there stays.
 
         Raises:
             StorageError: Its folder cannot be written.
@@ -44,7 +49,7 @@ class Backend(Protocol):
         ...
 
     def cancel(self, handle: str, paths: JobPaths) -> None:
-        """End it; nothing happens where it has ended.
+        """Ask it to end, with time to keep what it has; nothing happens where it has ended.
 
         Raises:
             StorageError: Its folder cannot be written.

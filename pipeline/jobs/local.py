@@ -1,5 +1,6 @@
 """Jobs on this machine: a runner process of its own, which outlives who started it."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,7 +9,9 @@ from typing import Any
 
 from catalog.errors import StorageError
 from pipeline.jobs.backend import JobStatus
+from pipeline.jobs.environment import inherited
 from pipeline.jobs.process import ProcessId
+from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
 from pipeline.jobs.state import FINISHED
 
@@ -20,17 +23,22 @@ class LocalBackend:
 
     name = "local"
 
-    def submit(self, request: JobRequest, paths: JobPaths) -> str:
-        """Start the runner; its process number with its start time."""
+    def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue) -> str:
+        """Start the runner, which waits for a slot; its process number with its start time."""
+        slots = queue.slots(request.kind)
+        arguments = (str(paths.folder), str(slots.folder), str(slots.number))
         try:
             paths.logs.mkdir(parents=True, exist_ok=True)
+            for left in (paths.result, paths.progress):
+                left.unlink(missing_ok=True)
             write_json(paths.request, request.to_json())
             write_json(paths.status, {"state": "pending"})
             with (paths.logs / "runner.log").open("ab") as log:
                 runner = subprocess.Popen(
                     # -P: a folder "pipeline" where the user happens to stand is not ours.
-                    [sys.executable, "-P", "-m", _RUNNER, str(paths.folder)],
+                    [sys.executable, "-P", "-m", _RUNNER, *arguments],
                     cwd=paths.folder,
+                    env=inherited(os.environ, request.needs, queue.inherits),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
@@ -48,11 +56,12 @@ class LocalBackend:
         found = read_json(paths.status)  # read after the look: a last word is not missed
         state, error = found.get("state", "unknown"), found.get("error", "")
         if state not in FINISHED and not alive:
-            state, error = "cancelled", "cancelled"
+            state, error, found = "cancelled", "cancelled", {**found, "waits": ""}
             if not paths.cancel.exists():
                 log = paths.logs / "runner.log"
                 state, error = "failed", f"the job's runner process ended without a word; see {log}"
-        return JobStatus(state, error, _time(found, "started"), _time(found, "finished"))
+        times = _time(found, "started"), _time(found, "finished")
+        return JobStatus(state, error, *times, waits=found.get("waits", ""))
 
     def cancel(self, handle: str, paths: JobPaths) -> None:
         """Ask the runner to end; it ends its commands first."""

@@ -1,9 +1,10 @@
 """Runs one local job: stage after stage, and says in status.json how it went.
 
-Started by `pipeline.jobs.local` as ``python -P -m pipeline.jobs.local_runner FOLDER``. When one
-command fails, its stage's others are ended, and the job has failed. What a stage started, its
-commands' own children included, is ended with it; a command is asked to end when this process
-dies, however it dies.
+Started by `pipeline.jobs.local` as
+``python -P -m pipeline.jobs.local_runner FOLDER SLOTS_FOLDER SLOTS``. It waits for a slot first,
+and for what still runs of the job's last attempt. When one command fails, its stage's others are
+ended, and the job has failed. What a stage started, its commands' own children included, is ended
+with it; a command is asked to end when this process dies, however it dies.
 """
 
 import ctypes
@@ -13,16 +14,22 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from pipeline.jobs.process import ProcessId
+from pipeline.jobs.process import ProcessId, workers_of
+from pipeline.jobs.queue import Slots
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json, write_json
+from pipeline.jobs.turn import Turn, locked
 
+_CHECKPOINT_S = 120.0
+"""For how long a cancelled job's programs may keep what they have."""
 _GRACE_S = 10.0
 _POLL_S = 0.05
+_TURN_POLL_S = 0.2
 _LOG_END_BYTES = 65_536
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -32,10 +39,11 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 class _Runner:
     """A job under way."""
 
-    def __init__(self, request: JobRequest, paths: JobPaths) -> None:
-        self.request, self.paths = request, paths
+    def __init__(self, request: JobRequest, paths: JobPaths, slots: Slots) -> None:
+        self.request, self.paths, self.slots = request, paths, slots
         self.asked_to_end = False
         self.me = os.getpid()
+        self.held: tuple[int, ...] = ()
 
     def ask_to_end(self, _number: int, _frame: FrameType | None) -> None:
         """The handler of SIGTERM and SIGINT; the loop below acts on it."""
@@ -48,27 +56,59 @@ class _Runner:
 
     def run(self) -> int:
         """Run every stage and keep status.json; 0 when the job was done."""
-        status: dict[str, str] = {
-            "state": "running", "started": _now(), "runner": str(ProcessId.of(self.me)),
-        }  # fmt: skip
+        runner = str(ProcessId.of(self.me))
+        status: dict[str, str] = {"state": "pending", "runner": runner}
         write_json(self.paths.status, status)
         state, error = "done", ""
+        try:
+            self.wait_for_turn(status)
+            if not self.cancelled:
+                status |= {"state": "running", "started": _now()}
+                write_json(self.paths.status, status)
+        except OSError as problem:
+            state, error = "failed", f"waiting for a slot: {_what(problem)}"
         for stage in self.request.stages:
-            write_json(self.paths.status, {**status, "stage": stage.title})
-            try:
-                error = self.run_stage(stage)
-            except OSError as problem:
-                error = f"{stage.title}: {problem.filename or 'the system'}: {problem.strerror}"
-            if error:
-                state = "failed"
             if self.cancelled:
                 state, error = "cancelled", "cancelled"
             if state != "done":
                 break
+            write_json(self.paths.status, {**status, "stage": stage.title})
+            try:
+                error = self.run_stage(stage)
+            except OSError as problem:
+                error = f"{stage.title}: {_what(problem)}"
+            if error:
+                state = "failed"
+        if self.cancelled:
+            state, error = "cancelled", "cancelled"
         write_json(
             self.paths.status, {**status, "state": state, "error": error, "finished": _now()}
         )
         return 0 if state == "done" else 1
+
+    def wait_for_turn(self, status: Mapping[str, str]) -> None:
+        """Wait until no process of an earlier attempt runs and a slot is free, or for the end.
+
+        Both are locks, which the job's commands hold with this process.
+
+        Raises:
+            OSError: A folder cannot be written, or has no locks.
+        """
+        alone: int | None = None
+        turn, told = Turn(self.slots), ""
+        while not self.cancelled:
+            if alone is None:
+                alone = locked(self.paths.lock)
+            slot = turn.come() if alone is not None else None
+            if alone is not None and slot is not None:
+                self.held = (alone, slot)
+                return
+            waits = _waits(turn, self.slots.number) if alone is not None else _EARLIER
+            if waits != told:
+                told = waits
+                write_json(self.paths.status, {**status, "waits": waits})
+            time.sleep(_TURN_POLL_S)
+        turn.release()
 
     def run_stage(self, stage: Stage) -> str:
         """Why the stage failed; empty when all its commands succeeded, or it is to end."""
@@ -87,8 +127,10 @@ class _Runner:
                         continue
                     running.remove(index)
                     if code != 0:
-                        return _reason(stage.title, index, code, self.paths.log(stage.title, index))
+                        return self.reason(stage.title, index, code)
                 time.sleep(_POLL_S)
+            if self.cancelled:
+                _let_keep(started, stage.commands)
         finally:
             _end(list(started.values()))
         return ""
@@ -96,12 +138,16 @@ class _Runner:
     def start(self, command: tuple[str, ...], log: Path) -> subprocess.Popen[bytes]:
         """Start a command in a session of its own, its output in ``log``."""
         with log.open("ab") as output:
+            if self.request.attempt > 1:
+                output.write(_heading(self.request.attempt))
+                output.flush()
             return subprocess.Popen(
                 list(command),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **self.request.environment},
+                pass_fds=self.held,
                 start_new_session=True,
                 preexec_fn=self.end_with_me,  # safe: this process has one thread
             )
@@ -112,16 +158,44 @@ class _Runner:
         if os.getppid() != self.me:
             os._exit(1)
 
+    def reason(self, title: str, index: int, code: int) -> str:
+        """Why a command failed: its own last error line, or its exit code."""
+        log = self.paths.log(title, index)
+        for line in reversed(_last_lines(log)):
+            if line == _heading(self.request.attempt).decode().strip():
+                break  # what stands above is of an earlier attempt
+            _, marker, message = line.partition("error: ")
+            if marker:
+                return f"{message.strip()} ({title} {index}, log {log})"
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"{title} {index} {how}; see {log}"
 
-def main(folder: Path) -> int:
+
+def main(folder: Path, slots: Slots) -> int:
     """Run the job in ``folder``; 0 when it was done."""
     paths = JobPaths(folder)
-    runner = _Runner(JobRequest.from_json(read_json(paths.request)), paths)
+    runner = _Runner(JobRequest.from_json(read_json(paths.request)), paths, slots)
     signal.signal(signal.SIGTERM, runner.ask_to_end)
     signal.signal(signal.SIGINT, runner.ask_to_end)
     # Orphans of a command come to this process, which so can end them too.
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     return runner.run()
+
+
+def _let_keep(
+    started: Mapping[int, subprocess.Popen[bytes]], commands: Sequence[tuple[str, ...]]
+) -> None:
+    """Ask the programs that do the work to end, and give them time to keep what they have.
+
+    Before their launchers: horovodrun kills its workers five seconds after it is asked.
+    """
+    for index, process in started.items():
+        for pid in workers_of(process.pid, commands[index]):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + _CHECKPOINT_S
+    while time.monotonic() < deadline and any(p.poll() is None for p in started.values()):
+        time.sleep(_POLL_S)
 
 
 def _end(started: list[subprocess.Popen[bytes]]) -> None:
@@ -172,20 +246,27 @@ def _children() -> set[int]:
     return {int(pid) for pid in text.split()}
 
 
-def _reason(title: str, index: int, code: int, log: Path) -> str:
-    """The command's own last error line, or its exit code."""
-    for line in reversed(_last_lines(log)):
-        _, marker, message = line.partition("error: ")
-        if marker:
-            return f"{message.strip()} ({title} {index}, log {log})"
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    return f"{title} {index} {how}; see {log}"
-
-
 def _last_lines(log: Path) -> list[str]:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _LOG_END_BYTES))
         return file.read().decode("utf-8", errors="replace").splitlines()
+
+
+_EARLIER = "for the end of what its last attempt started"
+
+
+def _waits(turn: Turn, slots: int) -> str:
+    """What a job waits for, as users read it."""
+    before = f"; {turn.before} came before it" if turn.before else ""
+    return f"for one of {slots} slot{'s' if slots > 1 else ''}{before}"
+
+
+def _heading(attempt: int) -> bytes:
+    return f"==> attempt {attempt} <==\n".encode()
+
+
+def _what(problem: OSError) -> str:
+    return f"{problem.filename or 'the system'}: {problem.strerror}"
 
 
 def _now() -> str:
@@ -193,4 +274,4 @@ def _now() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), Slots(Path(sys.argv[2]), int(sys.argv[3]))))

@@ -1,6 +1,7 @@
 """Processes of this machine, told apart from later ones that reuse their number."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,32 @@ class ProcessId:
         if self.is_alive():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
+
+
+def workers_of(pid: int, command: Sequence[str]) -> set[int]:
+    """The processes that do a command's work: below a launcher, its programs; else itself.
+
+    A launcher, such as ``horovodrun -np 2 python -m training.main``, has the program's command line
+    at the end of its own.
+
+    Args:
+        pid: The command's process.
+        command: Its program and arguments.
+    """
+    parents, lines = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                number = int(entry.name)
+                parents[number] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                lines[number] = (entry / "cmdline").read_bytes().decode(errors="replace")
+    below = {pid}
+    while more := {child for child, parent in parents.items() if parent in below} - below:
+        below |= more
+    ends = {"\0".join(command[start:]) + "\0": start for start in range(len(command))}
+    found = {number: ends[lines[number]] for number in below if lines.get(number) in ends}
+    innermost = max(found.values(), default=0)
+    return {number for number, start in found.items() if start == innermost} or {pid}
 
 
 def _start_ticks(pid: int) -> int:

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline.jobs.environment import Need
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -29,6 +31,9 @@ class JobRequest:
         stages: What runs, in order.
         environment: Variables set for every command.
         parallel: Commands of one stage that run at once.
+        needs: What of the home its commands open.
+        settings: What was asked for, such as the split and the number of steps.
+        attempt: How often it was started, this time included.
     """
 
     name: str
@@ -36,6 +41,9 @@ class JobRequest:
     stages: tuple[Stage, ...]
     environment: dict[str, str] = field(default_factory=dict)
     parallel: int = 2
+    needs: tuple[Need, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+    attempt: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """The request as data that `from_json` reads."""
@@ -48,7 +56,16 @@ class JobRequest:
             Stage(stage["title"], tuple(tuple(command) for command in stage["commands"]))
             for stage in data["stages"]
         )
-        return cls(data["name"], data["kind"], stages, data["environment"], data["parallel"])
+        return cls(
+            data["name"],
+            data["kind"],
+            stages,
+            data["environment"],
+            data["parallel"],
+            tuple(data.get("needs", ())),  # requests of the first releases have none of these
+            data.get("settings", {}),
+            data.get("attempt", 1),
+        )
 
 
 @dataclass(frozen=True)
@@ -76,6 +93,11 @@ class JobPaths:
     def progress(self) -> Path:
         """How far a command was when it last said so."""
         return self.folder / "progress.json"
+
+    @property
+    def lock(self) -> Path:
+        """Locked as long as a process of the job runs."""
+        return self.folder / "lock"
 
     @property
     def cancel(self) -> Path:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 
 from catalog import policy_runs
 from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, NotFound
@@ -12,9 +11,10 @@ from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import now
 from pipeline.command_job import submit_command
+from pipeline.follow import refresh
+from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import FINISHED
 from pipeline.policies.report import Killed, Report
-from pipeline.run import refresh
 
 _BEGINNING = timedelta(seconds=60)
 """For how long a run that has found no file yet is taken for one that begins just now."""
@@ -57,7 +57,7 @@ def perform(
 def start(
     store: CatalogStore,
     records: RecordStore,
-    jobs_folder: Path,
+    queue: JobQueue,
     policy: Policy,
     environment: Mapping[str, str],
 ) -> PolicyRun:
@@ -66,7 +66,7 @@ def start(
     Args:
         store: The catalog.
         records: The records.
-        jobs_folder: Where jobs' folders lie.
+        queue: The home's jobs.
         policy: What to run.
         environment: Variables by which the job finds this home.
 
@@ -80,11 +80,12 @@ def start(
     try:
         job = submit_command(
             records,
-            jobs_folder,
+            queue,
             "policy",
             f"policy-{policy.name}",
             ("policy", "run", policy.name, "--run", run.run_id, "--json"),
             environment=environment,
+            settings={"policy": policy.name},
         )
     except BaseException as error:
         policy_runs.finish(records, run.id, "failed", None, _reason(error))

@@ -445,7 +445,7 @@ def test_a_job_s_name_tells_of_no_other_s(served: Served) -> None:
 
     def named(name: str) -> Job:
         return submit_command(
-            workspace.records, workspace.jobs, "stage", "x", ("--version",), name=name
+            workspace.records, workspace.job_queue, "stage", "x", ("--version",), name=name
         )
 
     assert (named("mine").name, named("cora~yours").name) == ("cora~mine", "cora~yours")

@@ -21,6 +21,8 @@ from tests.api.servers import serving
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
 from tests.pipeline.test_datasets import make
 
+TRAINED = {"split": "train", "max_steps": 7}
+
 
 @pytest.fixture(scope="module")
 def served(
@@ -46,7 +48,8 @@ def recorded(workspace: Workspace, name: str, kind: str, state: str, **paths: st
         session.add(
             Job(
                 name=name, kind=kind, backend="local", state=state, handle="1:1",
-                request={"stages": []}, started=now(), finished=now(),
+                request={"stages": [], "settings": TRAINED}, started=now(), finished=now(),
+                dataset_id=1,
                 paths={"folder": str(files.folder), "logs": str(files.logs), **paths},
                 metrics={"loss": 0.5},
             )
@@ -211,7 +214,18 @@ def test_trainings_and_validations(
         assert answer.status_code == 202, answer.text
         assert len(answer.json()["request"]["stages"][0]["commands"]) == 3
         assert client.post("/v1/jobs/v-2/cancel").status_code == 202
-        assert client.get("/v1/jobs/v-2").json()["state"] == "cancelled"
+        ended = client.get("/v1/jobs/v-2").json()
+        assert (ended["state"], ended["attempt"]) == ("cancelled", 1)
+        assert (ended["dataset"], ended["split"]) == ("all@1", "validation")
+        assert ended["settings"]["model"] == "t-1"
+        answer = client.post("/v1/jobs/v-2/resume")
+        assert (answer.status_code, answer.headers["location"]) == (202, "/v1/jobs/v-2")
+        assert (answer.json()["attempt"], answer.json()["state"]) == (2, "pending")
+        assert answer.json()["request"] == ended["request"] | {"attempt": 2}
+        write_json(JobPaths(workspace.jobs / "v-2").status, {"state": "done"})
+        answer = client.post("/v1/jobs/v-2/resume")
+        assert (answer.status_code, answer.json()["title"]) == (400, "InvalidInput")
+        assert client.post("/v1/jobs/none/resume").status_code == 404
         assert client.post("/v1/jobs/t-1/cancel").status_code == 202
 
 
@@ -264,6 +278,7 @@ def test_models_and_reports(served: tuple[httpx.Client, Workspace]) -> None:
         {"loss": 0.5},
     )
     assert client.get("/v1/models/m-1").json() == model
+    assert (model["dataset"], model["split"], model["settings"]) == ("all@1", "train", TRAINED)
     for name in ("m-2", "v-1", "none"):
         assert client.get(f"/v1/models/{name}").status_code == 404
     assert client.get("/v1/jobs/v-1/report").json() == {"mean_iou": 0.5}

@@ -8,10 +8,10 @@ import pytest
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists
 from catalog.tables import Job
-from pipeline.command_job import command_metrics, submit_command
+from pipeline.command_job import submit_command
+from pipeline.follow import cancel, command_metrics, refresh
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.state import FINISHED
-from pipeline.run import cancel, refresh
 from tests.pipeline.test_local_jobs import eventually
 
 
@@ -19,7 +19,7 @@ def submitted(workspace: Workspace, kind: str, base: str, *arguments: str) -> Jo
     """A job over the workspace's home."""
     return submit_command(
         workspace.records,
-        workspace.jobs,
+        workspace.job_queue,
         kind,
         base,
         arguments,
@@ -59,7 +59,7 @@ def test_names(workspace: Workspace) -> None:
     """A made-up name fits a folder whatever it is made of; a given one is taken once."""
     job = submitted(workspace, "scan", "../scan of ü/x", "--version")
     assert job.name.startswith("scan-of---x-")
-    records, jobs = workspace.records, workspace.jobs
+    records, jobs = workspace.records, workspace.job_queue
     submit_command(records, jobs, "scan", "scan", ["--version"], name="mine")
     with pytest.raises(AlreadyExists):
         submit_command(records, jobs, "scan", "scan", ["--version"], name="mine")

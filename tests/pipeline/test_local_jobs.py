@@ -14,8 +14,10 @@ import pytest
 
 from catalog.errors import StorageError, UnknownName
 from pipeline.jobs.backend import JobStatus
+from pipeline.jobs.environment import Need, inherited
 from pipeline.jobs.local import LocalBackend
 from pipeline.jobs.process import ProcessId
+from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.registry import backend
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json
 from pipeline.jobs.state import FINISHED
@@ -29,11 +31,18 @@ def shell(script: str) -> tuple[str, ...]:
     return ("/bin/sh", "-c", script)
 
 
-def submit(folder: Path, *stages: Stage, parallel: int = 2, **environment: str) -> str:
+def submit(
+    folder: Path,
+    *stages: Stage,
+    parallel: int = 2,
+    attempt: int = 1,
+    queue: JobQueue | None = None,
+    **environment: str,
+) -> str:
     """Start a job in the folder; its handle."""
     folder.mkdir(parents=True, exist_ok=True)
-    request = JobRequest("job", "train", stages, environment, parallel)
-    return LOCAL.submit(request, JobPaths(folder))
+    request = JobRequest("job", "train", stages, environment, parallel, attempt=attempt)
+    return LOCAL.submit(request, JobPaths(folder), queue or JobQueue(folder))
 
 
 def eventually(condition: Callable[[], object], seconds: float = 120.0) -> None:
@@ -143,7 +152,8 @@ echo ready > {0}/ready
 def test_nothing_a_command_started_outlives_its_stage(tmp_path: Path, last: str) -> None:
     """Cancelled, failed or done: children that ignore SIGTERM and sessions of their own end too."""
     patient = "import pipeline.jobs.local_runner as r, sys; from pathlib import Path\n"
-    patient += "r._GRACE_S = 0.3; sys.exit(r.main(Path(sys.argv[1])))"
+    patient += "r._GRACE_S = r._CHECKPOINT_S = 0.3; folder = Path(sys.argv[1])\n"
+    patient += "sys.exit(r.main(folder, r.Slots(folder / 'slots', 1)))"
     script = STUBBORN.format(tmp_path, last)
     paths = JobPaths(tmp_path / "job")
     paths.logs.mkdir(parents=True)
@@ -177,6 +187,32 @@ def test_cancel_ends_the_job(tmp_path: Path) -> None:
     assert not (tmp_path / "two").exists()
     LOCAL.cancel(handle, JobPaths(tmp_path / "job"))
     assert LOCAL.status(handle, JobPaths(tmp_path / "job")).state == "cancelled"
+
+
+LAUNCHER = """#!/bin/sh
+trap 'kill -9 $worker; exit 1' TERM
+setsid "$@" &
+worker=$!
+wait $worker
+"""
+WORKER = """
+trap 'sleep 0.5; echo kept > {0}/kept; exit 3' TERM
+touch {0}/works
+while :; do sleep 0.05; done
+"""
+
+
+def test_a_cancelled_program_may_keep_what_it_has(tmp_path: Path) -> None:
+    """It is asked to end before its launcher is, which would kill it at once."""
+    launcher = tmp_path / "launcher"
+    launcher.write_text(LAUNCHER)
+    launcher.chmod(0o755)
+    stage = Stage("only", ((str(launcher), *shell(WORKER.format(tmp_path))),))
+    handle = submit(tmp_path / "job", stage)
+    eventually((tmp_path / "works").exists)
+    LOCAL.cancel(handle, JobPaths(tmp_path / "job"))
+    assert ended(handle, tmp_path / "job").state == "cancelled"
+    assert (tmp_path / "kept").exists()
 
 
 def test_a_cancel_right_after_the_start_counts(tmp_path: Path) -> None:
@@ -261,9 +297,11 @@ def test_the_users_own_folders_are_not_taken_for_ours(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
         "from pipeline.jobs.local import LocalBackend\n"
+        "from pipeline.jobs.queue import JobQueue\n"
         "from pipeline.jobs.request import JobPaths, JobRequest, Stage\n"
         "request = JobRequest('j', 'train', (Stage('only', (('/bin/true',),)),))\n"
-        "print(LocalBackend().submit(request, JobPaths(Path(sys.argv[1]))))"
+        "folder = Path(sys.argv[1])\n"
+        "print(LocalBackend().submit(request, JobPaths(folder), JobQueue(folder)))"
     )
     job = tmp_path / "job"
     job.mkdir()
@@ -296,8 +334,9 @@ def test_a_number_used_again_is_another_process(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_a_storage_error(tmp_path: Path) -> None:
     """The folder is named; no process is left behind."""
     (tmp_path / "file").touch()
+    queue = JobQueue(tmp_path / "file")
     with pytest.raises(StorageError, match="the job cannot be started: Not a directory"):
-        LOCAL.submit(JobRequest("j", "train", ()), JobPaths(tmp_path / "file" / "job"))
+        LOCAL.submit(JobRequest("j", "train", ()), JobPaths(tmp_path / "file" / "job"), queue)
 
 
 def test_an_unknown_backend_names_the_known_ones() -> None:
@@ -305,3 +344,131 @@ def test_an_unknown_backend_names_the_known_ones() -> None:
     assert backend("local").name == "local"
     with pytest.raises(UnknownName, match="unknown backend 'lokal': did you mean local"):
         backend("lokal")
+
+
+SECRETS = {
+    "FRAMESIFT_CATALOG_METADATA": "postgresql://u:hidden@db/catalog",
+    "FRAMESIFT_RECORDS": "postgresql://u:hidden@db/records",
+    "FRAMESIFT_SECRET_KEY": "hidden", "FRAMESIFT_TOKEN": "hidden", "PGPASSWORD": "hidden",
+    "AWS_SECRET_ACCESS_KEY": "hidden", "SLURM_JWT": "hidden", "WANDB_API_KEY": "hidden",
+    "HTTPS_PROXY": "http://u:hidden@proxy", "KAFKA_PASSWORD": "hidden", "OTHER": "hidden",
+}  # fmt: skip
+
+
+def test_a_training_gets_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither its command nor its runner, as /proc shows them; what training needs, they get."""
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/cuda")
+    stage = Stage("only", (shell("env; tr '\\0' '\\n' < /proc/$PPID/environ"),))
+    handle = submit(tmp_path, stage, queue=JobQueue(tmp_path, inherits=("WANDB_*",)), GIVEN="1")
+    assert ended(handle, tmp_path).state == "done"
+    lines = JobPaths(tmp_path).log("only", 0).read_text().splitlines()
+    assert {line for line in lines if "hidden" in line} == {"WANDB_API_KEY=hidden"}
+    for line in ("CUDA_VISIBLE_DEVICES=1", "LD_LIBRARY_PATH=/opt/cuda", "GIVEN=1"):
+        assert line in lines
+    assert f"PATH={os.environ['PATH']}" in lines
+
+
+@pytest.mark.parametrize(
+    ("needs", "expected"),
+    [
+        ((), set()),
+        (
+            ("sources",),
+            {"FRAMESIFT_HOME", "FRAMESIFT_RECORDS", "FRAMESIFT_SECRET_KEY", "PGPASSWORD"}
+            | {"AWS_SECRET_ACCESS_KEY", "HTTPS_PROXY"},
+        ),
+        (
+            ("catalog",),
+            {"FRAMESIFT_HOME", "FRAMESIFT_RECORDS", "FRAMESIFT_CATALOG_METADATA", "PGPASSWORD"}
+            | {"AWS_SECRET_ACCESS_KEY", "HTTPS_PROXY"},
+        ),
+    ],
+)
+def test_a_command_gets_the_keys_that_it_needs(needs: tuple[Need, ...], expected: set[str]) -> None:
+    """A staging opens sources and no catalog; none asks a server by its starter's token."""
+    environment = {**SECRETS, "FRAMESIFT_HOME": "/h", "FRAMESIFT_SERVER": "https://s"}
+    assert inherited(environment, needs, ()).keys() == expected
+    assert inherited(environment, needs, ("OTH*",)).keys() == {*expected, "OTHER"}
+
+
+def test_jobs_wait_for_a_slot_in_their_order(tmp_path: Path) -> None:
+    """One slot: two wait and say for what; one of them is killed; the next begins as it is free."""
+    queue = JobQueue(tmp_path, training_slots=1)
+    stage = Stage("only", (shell("exec sleep 600"),))
+
+    def begun(name: str) -> str:
+        handle = submit(tmp_path / name, stage, queue=queue)
+        eventually(lambda: read_json(paths(name).status).get("waits") or state(name) == "running")
+        return handle
+
+    def paths(name: str) -> JobPaths:
+        return JobPaths(tmp_path / name)
+
+    def state(name: str) -> str:
+        return str(read_json(paths(name).status).get("state"))
+
+    handles = {name: begun(name) for name in ("first", "killed", "second", "third")}
+    assert [state(name) for name in handles] == ["running", "pending", "pending", "pending"]
+    status = LOCAL.status(handles["third"], paths("third"))
+    assert (status.state, status.waits) == ("pending", "for one of 1 slot; 2 came before it")
+    assert status.started is None
+    # Scans wait for no training.
+    scan = JobRequest("scan", "scan", (Stage("only", (shell("exit 0"),)),))
+    (tmp_path / "scan").mkdir()
+    assert ended(LOCAL.submit(scan, paths("scan"), queue), tmp_path / "scan").state == "done"
+    os.kill(ProcessId.parse(handles["killed"]).pid, signal.SIGKILL)
+    LOCAL.cancel(handles["first"], paths("first"))
+    eventually(lambda: state("second") == "running")
+    eventually(lambda: read_json(paths("third").status)["waits"] == "for one of 1 slot")
+    LOCAL.cancel(handles["third"], paths("third"))
+    assert ended(handles["third"], tmp_path / "third").state == "cancelled"
+    LOCAL.cancel(handles["second"], paths("second"))
+    assert ended(handles["second"], tmp_path / "second").state == "cancelled"
+    assert not list(queue.slots("train").folder.glob("ticket-*"))
+
+
+def test_more_slots_run_more_jobs_and_fewer_fewer(tmp_path: Path) -> None:
+    """Each submission brings the number that counts for it; what runs is counted, whatever slot."""
+    stage = Stage("only", (shell("exec sleep 600"),))
+
+    def begun(name: str, slots: int) -> str:
+        return submit(tmp_path / name, stage, queue=JobQueue(tmp_path, training_slots=slots))
+
+    def state(name: str) -> str:
+        return str(read_json(JobPaths(tmp_path / name).status).get("state"))
+
+    handles = {"a": begun("a", 2), "b": begun("b", 2)}
+    eventually(lambda: state("a") == state("b") == "running")
+    handles["c"] = begun("c", 1)
+    eventually(lambda: read_json(JobPaths(tmp_path / "c").status).get("waits"))
+    LOCAL.cancel(handles["a"], JobPaths(tmp_path / "a"))
+    ended(handles["a"], tmp_path / "a")
+    time.sleep(0.5)
+    assert state("c") == "pending"
+    LOCAL.cancel(handles["b"], JobPaths(tmp_path / "b"))
+    eventually(lambda: state("c") == "running")
+    LOCAL.cancel(handles["c"], JobPaths(tmp_path / "c"))
+    ended(handles["c"], tmp_path / "c")
+
+
+def test_the_next_attempt_waits_for_what_the_last_one_left(tmp_path: Path) -> None:
+    """Its runner was killed, and a command of it still writes: one attempt at a time."""
+    script = (
+        f"trap '' TERM; touch {tmp_path}/works; until [ -e {tmp_path}/go ]; do sleep 0.05; done"
+    )
+    handle = submit(tmp_path / "job", Stage("only", (shell(script + "; echo error: old >&2"),)))
+    eventually((tmp_path / "works").exists)
+    os.kill(ProcessId.parse(handle).pid, signal.SIGKILL)
+    assert ended(handle, tmp_path / "job").state == "failed"
+    again = submit(tmp_path / "job", Stage("only", (shell("exit 5"),)), attempt=2)
+    paths = JobPaths(tmp_path / "job")
+    eventually(lambda: LOCAL.status(again, paths).waits)
+    assert LOCAL.status(again, paths).waits == "for the end of what its last attempt started"
+    (tmp_path / "go").touch()
+    status = ended(again, tmp_path / "job")
+    # The reason is its own, and not what the last attempt printed.
+    assert status.error.startswith("only 0 ended with exit code 5")
+    assert paths.log("only", 0).read_text() == "error: old\n==> attempt 2 <==\n"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from api.bodies import of_job
 from api.workspace import Workspace
 from catalog.errors import (
     AlreadyExists,
@@ -26,11 +27,14 @@ from catalog.errors import (
     UnknownName,
 )
 from catalog.tables import Dataset, Job, now
+from pipeline.follow import cancel, refresh, wait
 from pipeline.jobs.backend import JobStatus
+from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
-from pipeline.run import cancel, refresh, submit_training, submit_validation, wait
+from pipeline.run import submit_training, submit_validation
 from pipeline.stage import stage_dataset
+from pipeline.submit import resume
 from pipeline.train_settings import TrainSettings
 from tests.api.servers import wait_until
 from tests.pipeline.homes import REPOSITORY, copy_home, open_home
@@ -44,7 +48,7 @@ class Keeping:
 
     name = "keeping"
 
-    def submit(self, request: JobRequest, paths: JobPaths) -> str:
+    def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue) -> str:
         """Keep it."""
         write_json(paths.request, request.to_json())
         return "kept"
@@ -62,7 +66,7 @@ class Keeping:
 class Refusing(Keeping):
     """A backend that takes no jobs."""
 
-    def submit(self, request: JobRequest, paths: JobPaths) -> str:
+    def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue) -> str:
         """Refuse it."""
         raise JobFailed(request.name, "the queue is closed")
 
@@ -88,7 +92,7 @@ def train(
     """Submit a training."""
     return submit_training(
         home.records,
-        home.jobs,
+        home.job_queue,
         home.records.dataset("streets"),
         replace(TrainSettings(), **settings),  # type: ignore[arg-type]
         name=name,
@@ -148,7 +152,7 @@ def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> 
     """One command per worker, then the merge; all shards run at once."""
     model = model_folder(home.home / "model")
     job = submit_validation(
-        home.records, home.jobs, str(model), streets,
+        home.records, home.job_queue, str(model), streets,
         workers=2, name="check", backend_name="keeping",
     )  # fmt: skip
     shard = [
@@ -175,14 +179,14 @@ def test_a_dataset_that_is_not_divided_gives_all_its_frames(home: Workspace) -> 
     whole = home.records.dataset("whole")
     model = str(model_folder(home.home / "model"))
     job = submit_training(
-        home.records, home.jobs, whole, TrainSettings(workers=1), backend_name="keeping"
+        home.records, home.job_queue, whole, TrainSettings(workers=1), backend_name="keeping"
     )
-    check = submit_validation(home.records, home.jobs, model, whole, backend_name="keeping")
+    check = submit_validation(home.records, home.job_queue, model, whole, backend_name="keeping")
     for submitted in (job, check):
         command = commands(submitted, home)[0]
         assert command[command.index("--split") + 1] == "all"
     with pytest.raises(UnknownName, match="unknown split 'train'"):
-        submit_training(home.records, home.jobs, whole, TrainSettings(split="train"))
+        submit_training(home.records, home.job_queue, whole, TrainSettings(split="train"))
 
 
 def test_a_run_begins_with_another_s_weights(home: Workspace, tmp_path: Path) -> None:
@@ -258,9 +262,9 @@ def test_bad_settings_are_refused_before_anything_is_kept(
         train(home, backend="nowhere")
     model = str(model_folder(home.home / "model"))
     with pytest.raises(InvalidInput, match="at least 1"):
-        submit_validation(home.records, home.jobs, model, streets, workers=0)
+        submit_validation(home.records, home.job_queue, model, streets, workers=0)
     with pytest.raises(UnknownName, match="unknown split 'all'"):
-        submit_validation(home.records, home.jobs, model, streets, split="all")
+        submit_validation(home.records, home.job_queue, model, streets, split="all")
     assert home.records.jobs() == []
     assert not home.jobs.exists()
 
@@ -275,7 +279,7 @@ def test_a_model_that_is_none_is_refused(home: Workspace, streets: Dataset, tmp_
         ("a\0b", NotFound, "no model named"),
     ):
         with pytest.raises(kind, match=message):
-            submit_validation(home.records, home.jobs, model, streets)
+            submit_validation(home.records, home.job_queue, model, streets)
 
 
 def test_a_job_goes_before_a_folder_of_its_name(
@@ -286,7 +290,9 @@ def test_a_job_goes_before_a_folder_of_its_name(
     model_folder(home.jobs / "demo-train" / "model")
     (tmp_path / "here" / "demo-train").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
-    job = submit_validation(home.records, home.jobs, "demo-train", streets, backend_name="keeping")
+    job = submit_validation(
+        home.records, home.job_queue, "demo-train", streets, backend_name="keeping"
+    )
     assert job.paths["model_dir"] == str(home.jobs / "demo-train" / "model")
 
 
@@ -378,6 +384,81 @@ def test_a_job_under_submission_is_not_taken_for_a_dead_one(home: Workspace) -> 
     assert "ended without a word" in found.error
 
 
+def failed(home: Workspace, name: str) -> Job:
+    """The job, which has ended badly."""
+    write_json(JobPaths(home.jobs / name).status, {"state": "failed", "error": "no GPU"})
+    return refresh(home.records, home.records.job(name))
+
+
+def test_the_next_attempt_is_the_same_job(home: Workspace) -> None:
+    """The same commands in the same folder; counted; what was of the last attempt is gone."""
+    first = train(home, "first", max_steps=7)
+    cancel(home.records, first)
+    JobPaths(home.jobs / "first").cancel.touch()
+    ended = refresh(home.records, first)
+    again = resume(home.records, home.job_queue, ended)
+    assert (again.state, again.error, again.finished, again.handle) == ("pending", "", None, "kept")
+    assert again.request == first.request | {"attempt": 2}
+    assert read_json(JobPaths(home.jobs / "first").request) == again.request
+    assert not JobPaths(home.jobs / "first").cancel.exists()
+    failed(home, "first")
+    assert resume(home.records, home.job_queue, again).request["attempt"] == 3
+    assert [job.name for job in home.records.jobs()] == ["first"]
+
+
+def test_what_has_no_next_attempt_is_refused(home: Workspace) -> None:
+    """It runs, is done, or is of another sort; nothing is changed."""
+    job = train(home, "first")
+    with pytest.raises(InvalidInput, match="job first is running: framesift jobs wait first"):
+        resume(home.records, home.job_queue, job)
+    write_json(JobPaths(home.jobs / "first").status, {"state": "done"})
+    with pytest.raises(InvalidInput, match="job first is done: there is nothing left to do"):
+        resume(home.records, home.job_queue, job)
+    train(home, "second")
+    failed(home, "second")
+    with home.records.session() as session:
+        session.query(Job).filter_by(name="second").one().kind = "policy"
+    with pytest.raises(InvalidInput, match="is a run of a policy"):
+        resume(home.records, home.job_queue, home.records.job("second"))
+    assert {job.request["attempt"] for job in home.records.jobs()} == {1}
+
+
+def test_who_looked_at_the_last_attempt_does_not_end_the_next(
+    home: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow look finds the end of the first attempt, and keeps it when the second has begun."""
+    train(home, "first")
+    early = home.records.job("first")
+    resumed = resume(home.records, home.job_queue, failed(home, "first"))
+
+    def slow(_self: Keeping, _handle: str, _paths: JobPaths) -> JobStatus:
+        return JobStatus("failed", "no GPU")
+
+    monkeypatch.setattr(Keeping, "status", slow)
+    assert refresh(home.records, early).state == "pending"
+    assert home.records.job("first").state == "pending"
+    assert refresh(home.records, resumed).state == "failed"
+
+
+def test_a_job_names_what_it_was_asked_for(home: Workspace, streets: Dataset) -> None:
+    """Dataset, split and settings, in the record's JSON."""
+    train(home, "first", max_steps=7, seed=3)
+    body = of_job(home.records.job("first"))
+    assert (body["dataset"], body["split"], body["attempt"]) == ("streets@1", "train", 1)
+    assert (body["settings"]["max_steps"], body["settings"]["seed"]) == (7, 3)
+    model_folder(home.jobs / "first" / "model")
+    submit_validation(
+        home.records, home.job_queue, "first", streets, name="second", backend_name="keeping"
+    )
+    body = of_job(home.records.job("second"))
+    assert (body["dataset"], body["split"]) == ("streets@1", "validation")
+    assert body["settings"]["model"] == "first"
+    with home.records.session() as session:  # as the first releases kept them
+        session.query(Job).filter_by(name="first").one().request = {"stages": []}
+    body = of_job(home.records.job("first"))
+    assert (body["dataset"], body["split"], body["settings"]) == ("streets@1", None, {})
+
+
 _NOT_INSTALLED = """
 import importlib.util, sys
 from pathlib import Path
@@ -389,7 +470,7 @@ from tests.pipeline.homes import open_home
 home = open_home(Path(sys.argv[1]))
 dataset = home.records.dataset("streets")
 try:
-    run.submit_training(home.records, home.jobs, dataset, run.TrainSettings())
+    run.submit_training(home.records, home.job_queue, dataset, run.TrainSettings())
 except InvalidInput as error:
     print(error)
 """

@@ -8,7 +8,9 @@ from api import bodies
 from api.places.jobs import Body, ValidateSettings
 from api.workspace import Workspace
 from catalog.tables import Job
-from pipeline.run import cancel, refresh, submit_training, submit_validation, wait
+from pipeline.follow import cancel, refresh, wait
+from pipeline.run import submit_training, submit_validation
+from pipeline.submit import resume
 from pipeline.train_settings import TrainSettings
 
 
@@ -23,7 +25,7 @@ class HomeJobs:
         records = self.workspace.records
         job = submit_training(
             records,
-            self.workspace.jobs,
+            self.workspace.job_queue,
             records.dataset(dataset),
             settings,
             name=name,
@@ -38,7 +40,7 @@ class HomeJobs:
         records = self.workspace.records
         job = submit_validation(
             records,
-            self.workspace.jobs,
+            self.workspace.job_queue,
             model,
             records.dataset(dataset),
             **asdict(settings),
@@ -66,6 +68,12 @@ class HomeJobs:
     def cancel(self, name: str) -> Body:
         """Ask one to end."""
         return bodies.of_job(cancel(self.workspace.records, self._job(name)))
+
+    def resume(self, name: str) -> Body:
+        """Start the next attempt of one."""
+        return bodies.of_job(
+            resume(self.workspace.records, self.workspace.job_queue, self._job(name))
+        )
 
     def follow(self, name: str, show: Callable[[Body], None]) -> Body:
         """Wait for one."""

@@ -1,0 +1,22 @@
+"""Ctrl-C while a job is followed: the job goes on, and whoever stopped looking is told so."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from api.terminal import stderr
+
+_INTERRUPTED = 130
+"""As shells have it: 128 and the number of SIGINT."""
+
+
+@contextmanager
+def going_on(job: str) -> Iterator[None]:
+    """Where the block is interrupted, say what goes on and how to end it; then exit with 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        stderr.print(
+            f"job {job} goes on; framesift jobs wait {job} follows it, "
+            f"framesift jobs cancel {job} ends it"
+        )
+        raise SystemExit(_INTERRUPTED) from None

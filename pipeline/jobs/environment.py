@@ -1,0 +1,64 @@
+"""Which variables of a process its jobs inherit: those on a list, and what they need to know."""
+
+import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Literal
+
+Need = Literal["catalog", "sources"]
+"""What a job of this program's own commands opens: the catalog, or the files of sources."""
+
+_EVERY_JOB = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ",
+    "TMPDIR", "TMP", "TEMP", "XDG_*", "MPLCONFIGDIR", "LD_*", "MALLOC_*",
+    "PYTHON*", "VIRTUAL_ENV", "CONDA_PREFIX", "NUMBA_*",
+    # Accelerators, and how processes on them find each other and share cores.
+    "CUDA_*", "CUDNN_*", "NVIDIA_*", "NCCL_*", "ROCR_*", "HIP_*", "HSA_*", "TF_*", "XLA_*",
+    "HOROVOD_*", "GLOO_*", "OMPI_*", "PMIX_*", "UCX_*", "FI_*", "OMP_*", "KMP_*", "MKL_*",
+    "OPENBLAS_*",
+    # The allocation that the job was begun in.
+    "SLURM_*", "LSB_*", "LSF_*",
+)  # fmt: skip
+_SECRET = re.compile("TOKEN|SECRET|PASSW|JWT|CREDENTIAL|PRIVATE|KEY")
+"""Of a name; none of the above is passed on that has it, such as SLURM_JWT."""
+
+_OF_THE_HOME = ("FRAMESIFT_*", "PG*", "SSL_CERT_*", "REQUESTS_CA_BUNDLE")
+_OF_A_NEED: Mapping[Need, tuple[str, ...]] = {
+    "catalog": ("FRAMESIFT_CATALOG_METADATA", "AWS_*", "*_PROXY", "*_proxy"),
+    "sources": ("FRAMESIFT_SECRET_KEY", "AWS_*", "*_PROXY", "*_proxy", "DASK_*"),
+}
+_NEVER = ("FRAMESIFT_SERVER", "FRAMESIFT_SERVER_*", "FRAMESIFT_TOKEN", "FRAMESIFT_CONFIG")
+"""Of whoever asks a server: a job works on the home."""
+
+
+def inherited(
+    environment: Mapping[str, str], needs: Iterable[Need], further: Iterable[str]
+) -> dict[str, str]:
+    """What of an environment a job gets.
+
+    Args:
+        environment: Of the process that starts it.
+        needs: What the job opens; nothing for training and validation, which open local files.
+        further: Names, or patterns such as "WANDB_*", that every job gets.
+    """
+    needed = list(needs)
+    wanted = [pattern for need in needed for pattern in _OF_A_NEED[need]]
+    others = {pattern for need in _OF_A_NEED.keys() - needed for pattern in _OF_A_NEED[need]}
+    home = _OF_THE_HOME if needed else ()
+
+    def is_inherited(name: str) -> bool:
+        if _is_one(name, further):
+            return True
+        if _is_one(name, _NEVER):
+            return False
+        if _is_one(name, wanted):
+            return True
+        if _is_one(name, home):
+            return not _is_one(name, others)
+        return _is_one(name, _EVERY_JOB) and not _SECRET.search(name)
+
+    return {name: value for name, value in environment.items() if is_inherited(name)}
+
+
+def _is_one(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -1,0 +1,71 @@
+"""Commands on jobs: followed, interrupted, resumed."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from api.places.going_on import going_on
+from catalog.tables import Job
+from pipeline.jobs.turn import locked
+from pipeline.run import submit_validation
+from tests.api.servers import FRAMESIFT, environment, framesift, wait_until
+from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.test_datasets import make
+
+
+def test_whoever_stops_following_is_told_what_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C: what follows the job again, what ends it, and the exit code of an interruption."""
+    with pytest.raises(SystemExit) as stopped, going_on("train-1"):
+        raise KeyboardInterrupt
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err == (
+        "job train-1 goes on; framesift jobs wait train-1 follows it, "
+        "framesift jobs cancel train-1 ends it\n"
+    )
+
+
+def test_a_job_waits_is_left_cancelled_and_resumed(catalogued: Path, tmp_path: Path) -> None:
+    """By commands: it says for what it waits, what was asked for, and counts its attempts."""
+    home = copy_home(catalogued, tmp_path)
+    workspace = open_home(home)
+    make(workspace, "all", split="train=0.75,validation=0.25")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.json").write_text("{}")
+    slots = workspace.job_queue.slots("validate").folder
+    slots.mkdir(parents=True)
+    taken = locked(slots / "slot-0")
+    assert taken is not None
+    submit_validation(
+        workspace.records, workspace.job_queue, str(tmp_path / "model"),
+        workspace.records.dataset("all"), name="v",
+    )  # fmt: skip
+    following = subprocess.Popen(
+        [FRAMESIFT, "jobs", "wait", "v"], env=environment(home), stderr=subprocess.PIPE, text=True
+    )
+    for _ in range(2):  # its first look, and one of those by which it follows
+        wait_until(lambda: workspace.records.job("v").waits != "")
+        with workspace.records.session() as session:
+            session.query(Job).filter_by(name="v").one().waits = ""
+    wait_until(lambda: workspace.records.job("v").waits != "")
+    following.send_signal(signal.SIGINT)
+    _, told = following.communicate(timeout=300)
+    assert following.returncode == 130
+    assert "job v goes on; framesift jobs wait v follows it" in told
+    shown = framesift(home, "jobs", "show", "v").stdout
+    assert "waits for one of 1 slot" in shown
+    assert framesift(home, "jobs", "cancel", "v").returncode == 0
+    ended = framesift(home, "jobs", "wait", "v")
+    assert (ended.returncode, ended.stderr) == (1, "error: job v cancelled: cancelled\n")
+    again = framesift(home, "jobs", "resume", "v", "--detach", "--json")
+    job = json.loads(again.stdout)
+    assert (job["state"], job["attempt"], job["dataset"]) == ("pending", 2, "all@1")
+    listed = framesift(home, "jobs", "list").stdout
+    assert "all@1" in listed
+    assert "validation" in listed
+    framesift(home, "jobs", "cancel", "v")
+    os.close(taken)
+    workspace.close()
