@@ -247,10 +247,18 @@ class Workspace:
 
         What is secret it inherits (pipeline.jobs.environment).
         """
-        cache = self.settings.cache
-        return {
-            "FRAMESIFT_HOME": str(self.home),
-            **({} if cache is None else {"FRAMESIFT_CACHE": str(self.cache)}),
+        settings = self.settings
+        places = {
+            "CACHE": settings.cache and self.cache,
+            "CATALOG_METADATA": database_at(settings.catalog_metadata),
+            "CATALOG_DATA": data_at(settings.catalog_data, self.s3_access),
+            "RECORDS": database_at(settings.records),
+        }
+        # It starts in another folder, where a path that is not whole would lead elsewhere.
+        return {"FRAMESIFT_HOME": str(self.home)} | {
+            f"FRAMESIFT_{name}": str(place)
+            for name, place in places.items()
+            if isinstance(place, Path)
         }
 
     def close(self) -> None:

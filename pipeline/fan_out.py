@@ -21,4 +21,4 @@ def validation_stages(evaluate: Sequence[str], paths: JobPaths, shards: int) -> 
         sys.executable, "-P", "-m", "training.merge_scores",
         "--results_dir", str(paths.results), "--shards", str(shards), "--out", str(paths.report),
     )  # fmt: skip
-    return Stage("validate", parts), Stage("merge", (merge,))
+    return Stage("validate", parts, independent=True), Stage("merge", (merge,))

@@ -3,8 +3,9 @@
 Started by `pipeline.jobs.local` as
 ``python -P -m pipeline.jobs.local_runner FOLDER SLOTS_FOLDER SLOTS``. It waits for a slot first,
 and for what still runs of the job's last attempt. When one command fails, its stage's others are
-ended, and the job has failed. What a stage started, its commands' own children included, is ended
-with it; a command is asked to end when this process dies, however it dies.
+ended unless they are independent of each other, and the job has failed. What a stage started, its
+commands' own children included, is ended with it; a command is asked to end when this process dies,
+however it dies.
 """
 
 import ctypes
@@ -115,6 +116,7 @@ class _Runner:
         waiting = deque(enumerate(stage.commands))
         started: dict[int, subprocess.Popen[bytes]] = {}
         running: set[int] = set()
+        failed = ""
         try:
             while (waiting or running) and not self.cancelled:
                 while waiting and len(running) < self.request.parallel:
@@ -127,13 +129,15 @@ class _Runner:
                         continue
                     running.remove(index)
                     if code != 0:
-                        return self.reason(stage.title, index, code)
+                        failed = failed or self.reason(stage.title, index, code)
+                if failed and not stage.independent:
+                    break
                 time.sleep(_POLL_S)
             if self.cancelled:
                 _let_keep(started, stage.commands)
         finally:
             _end(list(started.values()))
-        return ""
+        return failed
 
     def start(self, command: tuple[str, ...], log: Path) -> subprocess.Popen[bytes]:
         """Start a command in a session of its own, its output in ``log``."""

@@ -15,10 +15,12 @@ class Stage:
     Attributes:
         title: "train", "validate", "merge"...
         commands: Program and arguments of each.
+        independent: When one fails, the others go on: what they make counts in the next attempt.
     """
 
     title: str
     commands: tuple[tuple[str, ...], ...]
+    independent: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,11 @@ class JobRequest:
     def from_json(cls, data: dict[str, Any]) -> "JobRequest":
         """The request that `to_json` gave."""
         stages = tuple(
-            Stage(stage["title"], tuple(tuple(command) for command in stage["commands"]))
+            Stage(
+                stage["title"],
+                tuple(tuple(command) for command in stage["commands"]),
+                stage.get("independent", False),
+            )
             for stage in data["stages"]
         )
         return cls(

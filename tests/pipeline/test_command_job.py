@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
+from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists
 from catalog.tables import Job
@@ -71,6 +73,21 @@ def test_a_command_can_be_cancelled(workspace: Workspace, tmp_path: Path) -> Non
     eventually(lambda: refresh(workspace.records, job).state == "running")
     cancel(workspace.records, refresh(workspace.records, job))
     assert ended(workspace, job).state == "cancelled"
+
+
+def test_a_job_finds_the_same_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths from where the server was started are whole; what is secret is left to inherit."""
+    monkeypatch.chdir(tmp_path)
+    secret = SecretStr("postgresql://u:hidden@db/catalog")
+    settings = Settings(
+        home=Path("h"), cache=None, catalog_data="data", catalog_metadata=secret,
+        records=SecretStr("r/records.sqlite"),
+    )  # fmt: skip
+    assert Workspace(settings).variables == {
+        "FRAMESIFT_HOME": str(tmp_path / "h"),
+        "FRAMESIFT_CATALOG_DATA": str(tmp_path / "data"),
+        "FRAMESIFT_RECORDS": str(tmp_path / "r" / "records.sqlite"),
+    }
 
 
 def test_a_result_may_be_long(own_source: Workspace, tmp_path: Path) -> None:

@@ -117,6 +117,16 @@ def test_a_failing_command_gives_its_own_error_and_ends_its_siblings(tmp_path: P
     assert not (tmp_path / "after").exists()
 
 
+def test_independent_commands_end_none_of_the_others(tmp_path: Path) -> None:
+    """The first that failed gives the reason; the others come to their end; nothing follows."""
+    scripts = ("echo error: bad frame; exit 1", *(f"touch {tmp_path}/{n}" for n in "abc"))
+    first = Stage("shards", tuple(shell(script) for script in scripts), independent=True)
+    after = Stage("after", (shell(f"touch {tmp_path}/after"),))
+    status = ended(submit(tmp_path / "job", first, after, parallel=1), tmp_path / "job")
+    assert (status.state, status.error.partition(" (")[0]) == ("failed", "bad frame")
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize(
     ("script", "reason"),
     [("exit 3", "only 0 ended with exit code 3; see "), ("kill -9 $$", "only 0 was killed")],

@@ -111,6 +111,21 @@ def test_an_ended_training_leaves_no_worker(home: Path, how: str) -> None:
         time.sleep(0.2)
     state = ask(home, "jobs", "show", name)["state"]
     assert state == ("cancelled" if how == "cancel" else "failed")
+    if how == "cancel":
+        _goes_on(home, name)
+
+
+def _goes_on(home: Path, name: str) -> None:
+    """Both workers had time for a checkpoint, which the next attempt begins with."""
+    log = home / "jobs" / name / "logs" / "train-0.log"
+    assert "its checkpoint is kept" in log.read_text()
+    assert ask(home, "jobs", "resume", name, "--detach")["attempt"] == 2
+    deadline = time.monotonic() + 600
+    while "going on from the checkpoint of step" not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.5)
+    assert framesift(home, "jobs", "cancel", name).returncode == 0
+    assert framesift(home, "jobs", "wait", name).returncode == 1
 
 
 def _processes_of(folder: Path) -> list[str]:
