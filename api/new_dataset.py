@@ -1,7 +1,6 @@
 """Asking a question and saving its answer: what the routes and the commands both do."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from api.wanted_dataset import Divided, NewDataset, NewExtension, NewSplit
@@ -12,6 +11,7 @@ from pipeline.derive import Gap, Stores, extend_dataset, split_dataset
 from pipeline.division import FRAME, Division
 from pipeline.keep_away import keep_away_from, union
 from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
 from pipeline.naming import naming
 from pipeline.split import parse_split
 from query.describe import Description, describe
@@ -111,7 +111,8 @@ def _keep_away(workspace: Workspace, wanted: NewDataset) -> tuple[KeepAway | Non
     others = [workspace.records.dataset(name) for name in wanted.disjoint_from]
     timeout_s = workspace.settings.query_timeout_s
     parts = [
-        keep_away_from(workspace.catalog, found, wanted.min_gap_s, timeout_s) for found in others
+        keep_away_from(workspace.catalog, workspace.records, found, wanted.min_gap_s, timeout_s)
+        for found in others
     ]
     return union(parts, wanted.min_gap_s), others
 
@@ -123,7 +124,9 @@ def _with_targets(
     if not isinstance(method, Match) or method.like is None:
         return method, {}
     found = workspace.records.dataset(method.like)
-    fkeys = Manifest.read(Path(found.manifest)).split(method.like_split).frames["fkey"].to_pylist()
+    fkeys = (
+        read_manifest(workspace.records, found).split(method.like_split).frames["fkey"].to_pylist()
+    )
     targets = distribution(
         workspace.catalog,
         fkeys,
@@ -150,16 +153,14 @@ def save_selection(
         selection = with_versions(cursor, selection, workspace.settings.query_timeout_s)
     origin = origin or Origin(seed=wanted.seed)
     with naming(catalog, selection.snapshot, wanted.name):
-        made = create_dataset(
-            workspace.records, workspace.datasets, wanted.name, selection, division, origin
-        )
+        made = create_dataset(workspace.records, wanted.name, selection, division, origin)
     return _as_seen(workspace, made)
 
 
 def divide_dataset(workspace: Workspace, name: str, wanted: NewSplit, owner: str = "") -> Dataset:
     """Divide a dataset's frames anew, as a new version of it, for a user."""
     found = workspace.records.own_dataset(name)
-    made = split_dataset(_stores(workspace), found, _division(wanted), owner)
+    made = split_dataset(stores_of(workspace), found, _division(wanted), owner)
     return _as_seen(workspace, made)
 
 
@@ -173,7 +174,7 @@ def grow_dataset(
     """Add the frames that a dataset lacks, as a new version of it, for a user."""
     gap = Gap(wanted.demands, wanted.split, wanted.min_gap_s, wanted.allow_leakage, wanted.seed)
     found = workspace.records.own_dataset(name)
-    return _as_seen(workspace, extend_dataset(_stores(workspace), found, gap, at, owner))
+    return _as_seen(workspace, extend_dataset(stores_of(workspace), found, gap, at, owner))
 
 
 def _as_seen(workspace: Workspace, made: Dataset) -> Dataset:
@@ -181,11 +182,11 @@ def _as_seen(workspace: Workspace, made: Dataset) -> Dataset:
     return workspace.records.dataset(f"{made.name}@{made.version}")
 
 
-def _stores(workspace: Workspace) -> Stores:
+def stores_of(workspace: Workspace) -> Stores:
+    """What datasets of a home are made with."""
     return Stores(
         workspace.catalog,
         workspace.records,
-        workspace.datasets,
         workspace.records.class_names(),
         workspace.settings.query_timeout_s,
     )

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 import pyarrow.compute as pc
 
@@ -11,6 +10,7 @@ from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.tables import Dataset
 from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
 from query.class_statistics import class_report
 from query.correlations import Correlation, correlate
 from query.gap_report import GapReport
@@ -52,7 +52,7 @@ def frames_of(
             raise InvalidInput(f"split {split}: of which dataset? give one, such as city@1")
         return Frames(question, at=at)
     found = workspace.records.dataset(dataset)
-    manifest = Manifest.read(Path(found.manifest)).split(split)
+    manifest = read_manifest(workspace.records, found).split(split)
     return Frames(question, manifest.frames["fkey"], found.snapshot if at is None else at)
 
 
@@ -71,7 +71,7 @@ def dataset_gaps(
         UnknownName: It has no such split.
     """
     found = workspace.records.dataset(dataset)
-    whole = Manifest.read(Path(found.manifest))
+    whole = read_manifest(workspace.records, found)
     part = whole.split(split)
     names = workspace.records.class_names()
     content = Content(

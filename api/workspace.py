@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from api.machine import memory_mb
 from api.settings import Settings
 from catalog.errors import NotMade, StorageError
+from catalog.home_places import HomePlaces
 from catalog.location import CatalogLocation
 from catalog.postgres import Postgres
 from catalog.private_files import tighten
@@ -146,6 +147,7 @@ class Workspace:
         """The same home for a user who sees the rows of collections with these rules, or none."""
         from catalog.limited_store import LimitedStore
         from pipeline.limited_records import LimitedRecords
+        from pipeline.manifest_store import read_manifest
         from pipeline.seen_datasets import SeenDatasets
         from query.collection_rule import rows_of
 
@@ -158,7 +160,8 @@ class Workspace:
                 }
                 catalog = LimitedStore(self.catalog, rows_of(rules), limits)
                 folder = self.home / "seen"
-                rows = catalog, SeenDatasets(catalog, folder, self.settings.query_timeout_s)
+                read = partial(read_manifest, self.records)
+                rows = catalog, SeenDatasets(catalog, folder, self.settings.query_timeout_s, read)
             self._limited[rules] = rows
             while len(self._limited) > _LIMITED:
                 self._limited.popitem(last=False)
@@ -184,7 +187,7 @@ class Workspace:
         if self.settings.records:
             variable = "FRAMESIFT_RECORDS"
         is_there = self._is_there("records", place, variable, lambda: is_made(place))
-        store = RecordStore(place, lock_wait_s=self.settings.lock_wait_s)
+        store = RecordStore(place, places=self.places, lock_wait_s=self.settings.lock_wait_s)
         if not is_there and self.on_making is not None:
             self.on_making(f"made new records: {place}")
         return store
@@ -208,10 +211,10 @@ class Workspace:
             raise NotMade(what, str(place), variable)
         return is_there
 
-    @property
-    def datasets(self) -> Path:
-        """Folder of dataset manifests."""
-        return self.home / "datasets"
+    @cached_property
+    def places(self) -> HomePlaces:
+        """Where datasets, jobs and caches lie."""
+        return HomePlaces.of(self.home, self.catalog_location)
 
     @property
     def images(self) -> Path:

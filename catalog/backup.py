@@ -3,9 +3,11 @@
     backup.json           what it is: snapshot, size and SHA-256 of every file
     catalog/              metadata in SQLite, and every data file that a snapshot needs
     records/              sources, scans, datasets, jobs in SQLite
+    datasets/             the datasets' manifests
+    jobs/                 of each job its model and its report
 
-Metadata and records are copied under the write lock; data files never change, and are copied while
-others write. Wherever the catalog lies, the backup is SQLite and files.
+Metadata and records are copied under the write lock; data files and manifests never change, and are
+copied while others write. Wherever the catalog lies, the backup is SQLite and files.
 """
 
 import json
@@ -24,8 +26,10 @@ import duckdb
 from sqlalchemy import insert, select
 
 from catalog.backup_files import Digests, cleared, disk, unpack, writing_backup
+from catalog.belongings import Belongings
 from catalog.ducklake import METADATA, snapshot_of
 from catalog.errors import AlreadyExists, BadFile, StorageError
+from catalog.home_places import local_file
 from catalog.lake_functions import OF_ONE_PLACE, DataFile, data_files
 from catalog.location import CatalogLocation
 from catalog.record_store import RecordStore
@@ -33,13 +37,16 @@ from catalog.store import CatalogStore
 from catalog.tables import Base
 from catalog.to_disk import to_disk, tree_to_disk
 
-FORMAT = 1
+FORMAT = 2
+"""1 has neither datasets nor jobs."""
 
 _HEADER = "backup.json"
 _METADATA = "catalog/catalog.sqlite"
 _DATA = "catalog/data"
 _RECORDS = "records/records.sqlite"
 _ROWS = 5_000
+_PARTS = ("datasets", "jobs", "records", "catalog")
+"""Folders of a home that a backup has; the catalog last: with it a restored home is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +58,19 @@ class Backup:
         made: When, naive UTC.
         files: Number of files.
         bytes: Their size [bytes].
+        datasets: Datasets whose manifest is in it.
+        models: Models in it.
+        missing: Datasets whose manifest could not be found, "name@version"; see
+            framesift catalog check.
     """
 
     snapshot: int
     made: datetime
     files: int
     bytes: int
+    datasets: int = 0
+    models: int = 0
+    missing: tuple[str, ...] = ()
 
 
 def back_up(
@@ -94,11 +108,19 @@ def back_up(
             progress(done, len(needed))
             with _data_file(store, file, scratch) as path:
                 backup.add(f"{_DATA}/{file.path}", path)
+        belongings = Belongings.of(records)
+        for kept in (*belongings.datasets.values(), *belongings.jobs):
+            for name in kept.names:
+                with local_file(kept.place, name, scratch) as path:
+                    backup.add(f"{kept.folder}/{name}", path)
         header = {
             "format": FORMAT,
             "framesift": version("framesift"),
             "snapshot": snapshot,
             "made": made.isoformat(),
+            "datasets": len(belongings.datasets),
+            "models": len([kept for kept in belongings.jobs if kept.is_model]),
+            "missing": list(belongings.missing),
             "files": dict(backup.files),
         }
         (scratch / _HEADER).write_text(json.dumps(header, indent=1), encoding="utf-8")
@@ -118,7 +140,7 @@ def restore(source: Path, home: Path) -> Backup:
         BadFile: The backup is none, lacks a file, or one is not as it was written.
         StorageError: The home cannot be written.
     """
-    for name in ("catalog", "records"):
+    for name in _PARTS:
         if (home / name).exists():
             raise AlreadyExists(name, str(home / name), "move it away before restoring")
     aside = home / "restoring"
@@ -133,8 +155,9 @@ def restore(source: Path, home: Path) -> Backup:
         if snapshot != header["snapshot"]:
             raise BadFile(f"holds snapshot {snapshot}, not {header['snapshot']}", str(source))
         tree_to_disk(aside)  # a rename must not come before what it names
-        for name in ("records", "catalog"):  # the catalog last: with it the home is whole
-            (aside / name).rename(home / name)
+        for name in _PARTS:
+            if (aside / name).exists():
+                (aside / name).rename(home / name)
         to_disk(home)
     return _summary(header)
 
@@ -142,11 +165,11 @@ def restore(source: Path, home: Path) -> Backup:
 def _header(folder: Path, source: Path) -> dict[str, Any]:
     try:
         header: dict[str, Any] = json.loads((folder / _HEADER).read_bytes())
-        known = header["format"] == FORMAT
+        known = header["format"] in range(1, FORMAT + 1)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"no backup: it has no {_HEADER} that can be read", str(source)) from error
     if not known:
-        raise BadFile(f"a backup of format {header['format']}, expected {FORMAT}", str(source))
+        raise BadFile(f"a backup of format {header['format']}, expected 1 to {FORMAT}", str(source))
     return header
 
 
@@ -165,7 +188,8 @@ def _summary(header: dict[str, Any]) -> Backup:
     files = header["files"]
     made = datetime.fromisoformat(header["made"])
     size = sum(size for size, _ in files.values())
-    return Backup(header["snapshot"], made, len(files), size)
+    kept = header.get("datasets", 0), header.get("models", 0), tuple(header.get("missing", ()))
+    return Backup(header["snapshot"], made, len(files), size, *kept)
 
 
 # Metadata and records
@@ -204,7 +228,7 @@ def _for_sqlite(value: object) -> object:
 
 
 def _copy_records(records: RecordStore, path: Path) -> None:
-    copy = RecordStore(path)
+    copy = RecordStore(path, places=records.places)  # so that paths stay as they are
     with records.reading() as session, copy.session() as copied:
         for table in Base.metadata.sorted_tables:
             rows = session.execute(select(table)).mappings()

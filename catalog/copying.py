@@ -1,7 +1,8 @@
 """Copies a catalog, with its whole history, to a team's PostgreSQL and data; and its records.
 
 Parquet files and DuckLake's own tables are copied as they are, so that snapshots keep their
-numbers, and a dataset's snapshot is the same there. Nothing is left of a copy that fails.
+numbers, and a dataset's snapshot is the same there. With the records go the manifests of their
+datasets and their models, beside the data. Nothing is left of a copy that fails.
 """
 
 import hashlib
@@ -18,8 +19,10 @@ import duckdb
 from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
+from catalog.belongings import Belongings, Kept
 from catalog.ducklake import LAKE, METADATA, Lake, snapshot_of
 from catalog.errors import AlreadyExists, CatalogDamaged, InvalidInput, StorageError
+from catalog.home_places import HomePlaces, local_file, names_in, put_file
 from catalog.lake_functions import DataFile, data_files, tables
 from catalog.location import WRITE_LOCK, CatalogLocation
 from catalog.postgres import Postgres
@@ -47,6 +50,10 @@ class Copied:
         files: Parquet files.
         bytes: Their size [bytes].
         records: Rows of each table of the records; empty where they were not copied.
+        datasets: Manifests of datasets that were copied with them.
+        models: Models that were copied with them.
+        missing: Datasets whose manifest could not be found, "name@version"; see
+            framesift catalog check.
     """
 
     snapshot: int
@@ -55,6 +62,9 @@ class Copied:
     files: int
     bytes: int
     records: dict[str, int]
+    datasets: int = 0
+    models: int = 0
+    missing: tuple[str, ...] = ()
 
 
 def copy_catalog(
@@ -85,12 +95,13 @@ def copy_catalog(
             "in SQLite use framesift catalog backup"
         )
     target.make_folders()
-    _refuse_what_is_there(target, database, records)
+    files_place = _files_place(target, records)
+    _refuse_what_is_there(target, database, records, files_place)
     with (
         store.lock(WRITE_LOCK, "the catalog is being copied"),
         store.reading() as cursor,
         target.lock(WRITE_LOCK, 0.0, f"{target.metadata} is being written"),
-        _undone_on_failure(target, database),
+        _undone_on_failure(target, database, files_place),
     ):
         files = data_files(cursor)
         _copy_files(store.location, target, files, progress)
@@ -101,6 +112,10 @@ def copy_catalog(
         finally:
             copy.close()
         row = cursor.execute(f"SELECT count(*) FROM {LAKE}.snapshots()").fetchone()
+        belongings = Belongings.of(records[0]) if records is not None else Belongings({}, (), ())
+        models = [kept for kept in belongings.jobs if kept.is_model]
+        if files_place is not None:
+            _copy_belongings([*belongings.datasets.values(), *models], files_place)
         return Copied(
             snapshot_of(cursor),
             int(row[0]) if row else 0,
@@ -108,11 +123,38 @@ def copy_catalog(
             len(files),
             sum(file.size for file in files),
             _copy_records(*records) if records is not None else {},
+            len(belongings.datasets),
+            len(models),
+            belongings.missing,
         )
 
 
+def _files_place(
+    target: CatalogLocation, records: tuple[RecordStore, RecordStore] | None
+) -> Path | S3Prefix | None:
+    """Where manifests and models go; None where no records are copied, or no place is beside."""
+    if records is None or records[0].places is None:
+        return None
+    return HomePlaces.of(records[0].places.home, target).files
+
+
+def _copy_belongings(found: Sequence[Kept], place: Path | S3Prefix) -> None:
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_AT_ONCE) as pool:
+
+        def copy(kept: Kept, name: str) -> None:
+            with local_file(kept.place, name, Path(scratch)) as path:
+                put_file(path, place, f"{kept.team_folder}/{name}")
+
+        copies = [pool.submit(copy, kept, name) for kept in found for name in kept.names]
+        for one in copies:
+            one.result()
+
+
 def _refuse_what_is_there(
-    target: CatalogLocation, database: Postgres, records: tuple[RecordStore, RecordStore] | None
+    target: CatalogLocation,
+    database: Postgres,
+    records: tuple[RecordStore, RecordStore] | None,
+    files: Path | S3Prefix | None,
 ) -> None:
     with database.connected() as connection:
         for name in _lake_tables(connection):
@@ -125,6 +167,8 @@ def _refuse_what_is_there(
         raise AlreadyExists(
             "catalog data", str(target.data), "choose a place that is empty, or empty this one"
         )
+    if files is not None and (isinstance(files, S3Prefix) or files.exists()) and names_in(files):
+        raise AlreadyExists("datasets", str(files), "choose another place, or empty this one")
     if records is not None:
         with records[1].reading() as session:
             for table in Base.metadata.sorted_tables:
@@ -135,14 +179,17 @@ def _refuse_what_is_there(
 
 
 @contextmanager
-def _undone_on_failure(target: CatalogLocation, database: Postgres) -> Iterator[None]:
+def _undone_on_failure(
+    target: CatalogLocation, database: Postgres, files: Path | S3Prefix | None
+) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if isinstance(target.data, S3Prefix):
-            target.data.delete_all()
-        else:
-            shutil.rmtree(target.data, ignore_errors=True)
+        for place in (target.data, files):
+            if isinstance(place, S3Prefix):
+                place.delete_all()
+            elif place is not None:
+                shutil.rmtree(place, ignore_errors=True)
         with database.connected() as connection:
             for name in _lake_tables(connection):
                 connection.execute(f'DROP TABLE public."{name}"')
@@ -296,6 +343,8 @@ def _digest(cursor: duckdb.DuckDBPyConnection, table: str) -> tuple[int, str]:
 def _copy_records(source: RecordStore, target: RecordStore) -> dict[str, int]:
     """Every record with its number, in one transaction; rows of each table."""
     copied = {}
+    # By the same places, so that paths are copied as the database has them.
+    target = RecordStore(target.place, places=source.places)
     with source.reading() as session, target.session() as new:
         for table in Base.metadata.sorted_tables:
             rows = session.execute(select(table)).mappings()

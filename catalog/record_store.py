@@ -38,13 +38,15 @@ from catalog.errors import (
     NotFound,
     StorageError,
 )
+from catalog.home_places import HomePlaces
 from catalog.postgres import Postgres
 from catalog.private_files import make_private_file, make_private_folder
+from catalog.record_paths import use
 from catalog.records import PLATFORMS, Problem
 from catalog.tables import Dataset, Job, Scan, ScanProblem, Source, Staging, TagDefinition
 from catalog.write_lock import write_lock
 
-NEWEST = "0010"
+NEWEST = "0011"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 _KEYS_PER_STATEMENT = 500
@@ -76,6 +78,8 @@ class RecordStore:
 
     Attributes:
         user: Who asks, where that one sees some rows only; else empty.
+        places: Where the datasets, jobs and caches that they name lie; None where that is not
+            known, and paths are as the database has them.
     """
 
     user: str = ""
@@ -85,11 +89,19 @@ class RecordStore:
         """What names of new datasets and jobs begin with, to be told from those of others."""
         return f"{self.user}~" if self.user else ""
 
-    def __init__(self, place: Path | Postgres, *, lock_wait_s: float = 60.0) -> None:
+    def __init__(
+        self,
+        place: Path | Postgres,
+        *,
+        places: HomePlaces | None = None,
+        lock_wait_s: float = 60.0,
+    ) -> None:
         """Open the database, made or migrated first where needed.
 
         Args:
             place: The SQLite file, or the PostgreSQL database.
+            places: Where what they name lies; by default the home that has the file at
+                records/records.sqlite.
             lock_wait_s: How long to wait for another process that is migrating it.
 
         Raises:
@@ -98,6 +110,9 @@ class RecordStore:
             CatalogDamaged: It is no such database, or one of a later version.
         """
         self.place = place
+        if places is None and isinstance(place, Path) and place.parent.name == "records":
+            places = HomePlaces(place.parent.parent)
+        self.places = places
         if isinstance(place, Path):
             try:
                 make_private_folder(place.parent)
@@ -108,6 +123,7 @@ class RecordStore:
             with suppress(OSError):  # SQLite says what is wrong
                 make_private_file(place)
         self.engine = _sqlite_engine(place) if isinstance(place, Path) else _postgres_engine(place)
+        use(self.engine.dialect, places)
         with _translated(place):
             self._migrate(lock_wait_s)
 

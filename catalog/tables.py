@@ -17,6 +17,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column
 
+from catalog.record_paths import PathsJson, PathText
+
 
 def now() -> datetime:
     """The time, naive UTC, as every record keeps it."""
@@ -111,7 +113,8 @@ class Dataset(Base):
     frames: Mapped[int]
     splits: Mapped[dict[str, Any]]
     class_pixels: Mapped[dict[str, Any]]
-    manifest: Mapped[str] = mapped_column(String(4096))
+    # Folder or s3:// URI; read by pipeline.manifest_store.
+    manifest: Mapped[str] = mapped_column(PathText(4096))
     # Decimal digits: a seed may be larger than any integer column.
     seed: Mapped[str] = mapped_column(String(64), default="0")
     # Frames that contain each class; empty for datasets of schema 0003 and before.
@@ -133,8 +136,8 @@ class Staging(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
     state: Mapped[str] = mapped_column(String(16))
-    cache: Mapped[str] = mapped_column(String(4096))
-    manifest: Mapped[str] = mapped_column(String(4096))
+    cache: Mapped[str] = mapped_column(PathText(4096))
+    manifest: Mapped[str] = mapped_column(PathText(4096))
     files: Mapped[int]
     files_copied: Mapped[int]
     bytes: Mapped[int] = mapped_column(BigInteger)
@@ -163,11 +166,11 @@ class Job(Base):
         expire_on_flush=False,  # a dataset keeps its name, and records are read without a session
     )
     # What was asked for, so that it can be asked again.
-    request: Mapped[dict[str, Any]]
+    request: Mapped[dict[str, Any]] = mapped_column(PathsJson)
     # What the backend knows the job by.
     handle: Mapped[str] = mapped_column(String(256), default="")
     metrics: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    paths: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    paths: Mapped[dict[str, Any]] = mapped_column(PathsJson, default=dict)
     error: Mapped[str] = mapped_column(default="")
     # Name of the user who began it, where that one sees some rows only; else empty.
     owner: Mapped[str] = mapped_column(String(128), default="", server_default=text("''"))

@@ -118,6 +118,14 @@ class Dataset(Record):
         answer = self._transport.json("POST", path, body, creates=True, asked={"at": at})
         return Dataset(answer, self._transport)
 
+    def rebuild(self) -> "Dataset":
+        """Make its lost or damaged manifest again; the server proves it equal by its id.
+
+        Raises:
+            FramesiftServerError: It cannot be made equal, or the server does not answer.
+        """
+        return Dataset(self._transport.json("POST", f"{self._path}/rebuild"), self._transport)
+
     def diff(self, other: "str | Dataset", *, limit: int | None = None) -> Mapping[str, Any]:
         """What changed from this to the other: frames, splits, distributions.
 

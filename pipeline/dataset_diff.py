@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from catalog.record_store import RecordStore
 from catalog.tables import Dataset
 from pipeline.datasets import class_matrix
 from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
 from query.sampling import hashes_of
 from query.sets.distances import Distance, distance
 
@@ -80,13 +81,13 @@ class DatasetDiff:
     scenes: Compared
 
 
-def diff_datasets(before: Dataset, after: Dataset) -> DatasetDiff:
+def diff_datasets(records: RecordStore, before: Dataset, after: Dataset) -> DatasetDiff:
     """What changed from ``before`` to ``after``.
 
     Raises:
         BadFile: A manifest is damaged.
     """
-    one, other = (Manifest.read(Path(found.manifest)) for found in (before, after))
+    one, other = (read_manifest(records, found) for found in (before, after))
     left, right = one.frames, other.frames
     left_names, right_names = (hashes_of(rows["fkey"].to_pylist()) for rows in (left, right))
     both, in_left, in_right = np.intersect1d(left_names, right_names, return_indices=True)

@@ -3,13 +3,10 @@
 import hashlib
 import json
 import re
-import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +21,8 @@ from pipeline.chosen_split import UNDIVIDED
 from pipeline.division import Division, divide
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
+from pipeline.manifest_store import keep_manifest
+from pipeline.source_places import Places
 from query.file_versions import IMAGE_VERSION, LABEL_VERSION
 from query.sampling import hashes_of
 from query.selection import Selection
@@ -53,44 +52,6 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where sources lie, by their names.
-
-    Attributes:
-        roots: Folder or URI of each.
-        datasources: "cluster:datasource" of each.
-        within: Folder that it must lie below, as pipeline.manifest.ManifestHeader has it.
-    """
-
-    roots: Mapping[str, str]
-    datasources: Mapping[str, str]
-    within: Mapping[str, str]
-
-    @classmethod
-    def of(cls, sources: Iterable[Source]) -> "Places":
-        """Those of recorded sources, as they lie now."""
-        found = list(sources)
-        return cls(
-            {source.name: _root(source) for source in found},
-            {source.name: f"{source.cluster}:{source.datasource}" for source in found},
-            {source.name: str(source.options.get("within", "")) for source in found},
-        )
-
-    @classmethod
-    def in_header(cls, header: ManifestHeader) -> "Places":
-        """Those that a manifest names."""
-        return cls(header.roots, header.datasources, header.within)
-
-    def and_of(self, later: "Places") -> "Places":
-        """Those of both; where both have a source, as it lies later."""
-        return Places(
-            {**self.roots, **later.roots},
-            {**self.datasources, **later.datasources},
-            {**self.within, **later.within},
-        )
-
-
-@dataclass(frozen=True)
 class Content:
     """A dataset's frames, ready to be saved.
 
@@ -117,7 +78,6 @@ class Content:
 
 def create_dataset(
     records: RecordStore,
-    folder: Path,
     name: str,
     selection: Selection,
     division: Division | None = None,
@@ -127,7 +87,6 @@ def create_dataset(
 
     Args:
         records: The records.
-        folder: Where manifests lie; the dataset's is ``folder/name/vN``.
         name: Letters, digits, dots, dashes and underscores; see `name_of_new`.
         selection: The frames, with the division's columns and their files' versions.
         division: How to divide them; one split "all" when None.
@@ -142,8 +101,31 @@ def create_dataset(
         NotFound: A frame's source has been removed.
         StorageError: The manifest cannot be written.
     """
-    division, origin = division or Division(), origin or Origin()
+    origin = origin or Origin()
     name = name_of_new(records, name)
+    content, report = content_of(records, name, selection, division or Division(), origin.built)
+    return save_content(records, name, content, replace(origin, report={**origin.report, **report}))
+
+
+def content_of(
+    records: RecordStore,
+    name: str,
+    selection: Selection,
+    division: Division,
+    built: Mapping[str, Any],
+) -> tuple[Content, dict[str, Any]]:
+    """A selection divided, ready to be saved; and what is to be said of the division.
+
+    Args:
+        records: The records.
+        name: The dataset's name, for messages.
+        selection: The frames, with the division's columns and their files' versions.
+        division: How to divide them.
+        built: What chose the frames besides the question, as data.
+
+    Raises:
+        InvalidInput, UnknownName, NotFound: As `create_dataset`.
+    """
     if not len(selection):
         raise InvalidInput(
             f"dataset {name}: the selection has no frames; widen its ranges "
@@ -153,12 +135,9 @@ def create_dataset(
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
     rows, class_list, classes, places = rows_of(records, name, selection, of_rows)
+    asked = selection.question.model_dump(mode="json", exclude_defaults=True)
     content = Content(
-        question={
-            **selection.question.model_dump(mode="json", exclude_defaults=True),
-            **origin.built,
-            **division.to_json(),
-        },
+        question={**asked, **built, **division.to_json()},
         snapshot=selection.snapshot,
         rows=rows,
         splits=splits,
@@ -167,9 +146,7 @@ def create_dataset(
         class_list=class_list,
         places=places,
     )
-    return save_content(
-        records, folder, name, content, replace(origin, report={**origin.report, **report})
-    )
+    return content, report
 
 
 def rows_of(
@@ -210,9 +187,7 @@ def name_of_new(records: RecordStore, name: str) -> str:
     return saved
 
 
-def save_content(
-    records: RecordStore, folder: Path, name: str, content: Content, origin: Origin
-) -> Dataset:
+def save_content(records: RecordStore, name: str, content: Content, origin: Origin) -> Dataset:
     """Save frames as a dataset's new version, or find the version that has the same content.
 
     Raises:
@@ -229,27 +204,13 @@ def save_content(
         )
         if same is not None:
             return same
-        place = folder / name / f"v{newest + 1}"
-        held = Counter(rows["split"].to_pylist())
-        header = ManifestHeader(
-            name=name,
-            version=newest + 1,
-            id=own_id,
-            question=content.question,
-            snapshot=content.snapshot,
-            class_list=content.class_list,
-            classes=content.classes,
-            splits={split: held[split] for split in content.splits},
-            roots=content.places.roots,
-            datasources=content.places.datasources,
-            within=content.places.within,
+        header = replace(
+            header_of(name, newest + 1, own_id, content),
             seed=origin.seed,
             parents=tuple(parents),
             report=origin.report,
         )
-        # Leftovers of a creation that was killed before its record was committed.
-        shutil.rmtree(place, ignore_errors=True)
-        Manifest(header, rows).write(place)
+        place = keep_manifest(records, Manifest(header, rows))
         dataset = Dataset(
             name=name,
             version=newest + 1,
@@ -260,7 +221,7 @@ def save_content(
             splits=dict(header.splits),
             class_pixels=dict(zip(content.tags, matrix.sum(axis=0).tolist(), strict=True)),
             class_frames=dict(zip(content.tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
-            manifest=str(place),
+            manifest=place,
             seed=str(origin.seed),
             parents=parents,
             report=dict(origin.report),
@@ -268,6 +229,24 @@ def save_content(
         )
         session.add(dataset)
     return dataset
+
+
+def header_of(name: str, version: int, id_: str, content: Content) -> ManifestHeader:
+    """The header of a dataset's manifest, without how its frames were come by."""
+    held = Counter(content.rows["split"].to_pylist())
+    return ManifestHeader(
+        name=name,
+        version=version,
+        id=id_,
+        question=content.question,
+        snapshot=content.snapshot,
+        class_list=content.class_list,
+        classes=content.classes,
+        splits={split: held[split] for split in content.splits},
+        roots=content.places.roots,
+        datasources=content.places.datasources,
+        within=content.places.within,
+    )
 
 
 def class_matrix(rows: pa.Table, classes: int) -> npt.NDArray[np.int64]:
@@ -355,12 +334,6 @@ def _classes(
             )
     names = records.class_names()
     return first, tuple(names[tag] for tag in selection.classes)
-
-
-def _root(source: Source) -> str:
-    """The source's folder; its URI where it is in no folder."""
-    parts = urlsplit(source.uri)
-    return unquote(parts.path) if parts.scheme == "file" else source.uri
 
 
 def content_id(question: Mapping[str, object], snapshot: int, rows: pa.Table) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,14 @@ from catalog.errors import InvalidInput, UnknownName
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tables import Dataset
-from pipeline.datasets import Content, Origin, Places, class_matrix, rows_of, save_content
+from pipeline.datasets import Content, Origin, class_matrix, rows_of, save_content
 from pipeline.division import Division, divide, leakage
 from pipeline.keep_away import frame_numbers, keep_away_from_rows
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
+from pipeline.manifest_store import read_manifest
 from pipeline.naming import naming
+from pipeline.source_places import Places
 from query.candidates import Candidates, columns_of
 from query.file_versions import with_versions
 from query.frames_relation import FKEY_HASH, FramesRelation, frames_relation
@@ -39,14 +40,12 @@ class Stores:
     Attributes:
         catalog: The catalog.
         records: The records.
-        folder: Where manifests lie.
         class_names: Class name of each class tag.
         timeout_s: When to give up one statement.
     """
 
     catalog: CatalogStore
     records: RecordStore
-    folder: Path
     class_names: Mapping[str, str]
     timeout_s: float = 600.0
 
@@ -65,7 +64,18 @@ def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: s
         InvalidInput: Too few groups for the splits.
         BadFile: The dataset's manifest is damaged.
     """
-    manifest = Manifest.read(Path(dataset.manifest))
+    content, report = split_content(stores, dataset, division)
+    # How the frames were chosen stays true; how they were divided does not.
+    chosen = {k: v for k, v in dataset.report.items() if k not in ("leakage", "split_strata")}
+    origin = Origin(seed=division.seed, parents=[dataset], report={**chosen, **report}, owner=owner)
+    return save_content(stores.records, dataset.name, content, origin)
+
+
+def split_content(
+    stores: Stores, dataset: Dataset, division: Division
+) -> tuple[Content, dict[str, Any]]:
+    """What `split_dataset` saves, and what is to be said of the division; it raises the same."""
+    manifest = read_manifest(stores.records, dataset)
     tags = _tags(manifest, stores.class_names)
     hashes = hashes_of(manifest.frames["fkey"].to_pylist())
     rows = _described(stores, manifest.frames, tags, hashes, dataset.snapshot, division.columns())
@@ -81,10 +91,7 @@ def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: s
         class_list=manifest.header.class_list,
         places=Places.in_header(manifest.header),
     )
-    # How the frames were chosen stays true; how they were divided does not.
-    chosen = {k: v for k, v in dataset.report.items() if k not in ("leakage", "split_strata")}
-    origin = Origin(seed=division.seed, parents=[dataset], report={**chosen, **report}, owner=owner)
-    return save_content(stores.records, stores.folder, dataset.name, content, origin)
+    return content, report
 
 
 def _tags(manifest: Manifest, class_names: Mapping[str, str]) -> tuple[str, ...]:
@@ -175,7 +182,17 @@ def extend_dataset(
         UnknownName: It has no such split; or a class, tag or column that does not exist.
         BadFile: The dataset's manifest is damaged.
     """
-    manifest = Manifest.read(Path(dataset.manifest))
+    content, report = grown_content(stores, dataset, gap, at)
+    origin = Origin(seed=gap.seed, parents=[dataset], report=report, owner=owner)
+    with naming(stores.catalog, content.snapshot, dataset.name):
+        return save_content(stores.records, dataset.name, content, origin)
+
+
+def grown_content(
+    stores: Stores, dataset: Dataset, gap: Gap, at: int | None
+) -> tuple[Content, dict[str, Any]]:
+    """What `extend_dataset` saves, and its report; it raises the same."""
+    manifest = read_manifest(stores.records, dataset)
     split = _grown(dataset, manifest, gap.split)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     of_split = np.asarray(pc.equal(manifest.frames["split"], split))
@@ -215,9 +232,7 @@ def extend_dataset(
     guard = Division(min_gap_s=gap.min_gap_s, allow_leakage=gap.allow_leakage)
     if len(content.splits) > 1:
         report["leakage"] = leakage(times, splits.astype(np.int64), guard)
-    origin = Origin(seed=gap.seed, parents=[dataset], report=report, owner=owner)
-    with naming(stores.catalog, snapshot, dataset.name):
-        return save_content(stores.records, stores.folder, dataset.name, content, origin)
+    return content, report
 
 
 def _candidates(

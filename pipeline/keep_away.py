@@ -1,15 +1,15 @@
 """What a new set must stay away from: the frames of a dataset."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import Dataset
-from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
 from query.candidates import columns_of
 from query.frames_relation import frames_relation
 from query.sampling import hashes_of
@@ -19,7 +19,11 @@ _NUMBER = r"_(?P<number>[0-9]{1,9})\.[^./]*$"
 
 
 def keep_away_from(
-    store: CatalogStore, dataset: Dataset, min_gap_s: float, timeout_s: float = 600.0
+    store: CatalogStore,
+    records: RecordStore,
+    dataset: Dataset,
+    min_gap_s: float,
+    timeout_s: float = 600.0,
 ) -> KeepAway:
     """Frames, scenes, drives and times of a dataset.
 
@@ -27,7 +31,7 @@ def keep_away_from(
         BadFile: Its manifest is damaged.
     """
     return keep_away_from_rows(
-        store, Manifest.read(Path(dataset.manifest)).frames, dataset.snapshot, min_gap_s, timeout_s
+        store, read_manifest(records, dataset).frames, dataset.snapshot, min_gap_s, timeout_s
     )
 
 

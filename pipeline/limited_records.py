@@ -26,7 +26,7 @@ class LimitedRecords(RecordStore):
             seen: What is seen of each dataset.
             user: Name of who asks.
         """
-        self.place, self.engine = whole.place, whole.engine
+        self.place, self.engine, self.places = whole.place, whole.engine, whole.places
         self._seen, self.user = seen, user
 
     @override

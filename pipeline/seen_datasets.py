@@ -12,7 +12,7 @@ import logging
 import shutil
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version as installed_version
@@ -70,14 +70,22 @@ class Seen:
 class SeenDatasets:
     """What of each dataset is seen through one limited catalog. Safe to use from threads."""
 
-    def __init__(self, catalog: LimitedStore, folder: Path, timeout_s: float) -> None:
+    def __init__(
+        self,
+        catalog: LimitedStore,
+        folder: Path,
+        timeout_s: float,
+        read: Callable[[Dataset], Manifest],
+    ) -> None:
         """Look at nothing yet.
 
         Args:
             catalog: The rows that are seen.
             folder: Where manifests of what is seen lie; whatever is in it can be made anew.
             timeout_s: When to give up one statement.
+            read: Gives a dataset's manifest.
         """
+        self._read = read
         self._catalog, self._folder, self._timeout_s = catalog, folder, timeout_s
         self._known: OrderedDict[str, Seen | None] = OrderedDict()
         self._looking = threading.Lock()
@@ -125,7 +133,7 @@ class SeenDatasets:
         with suppress(BadFile):
             return _described(Manifest.read(place), tags)
         try:
-            whole = Manifest.read(Path(dataset.manifest))
+            whole = self._read(dataset)
         except (BadFile, StorageError) as error:
             raise _Unreadable(str(error)) from error
         rows = self._seen_rows(whole.frames, whole.header.datasources, snapshot)

@@ -10,6 +10,7 @@ from catalog.errors import FramesiftError
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Staging
 from pipeline.manifest import SAYS_VERSIONS, Manifest
+from pipeline.manifest_store import manifest_folder, read_manifest
 from pipeline.staging.copy import Progress, copy_files
 from pipeline.staging.plan import check_space, plan_staging
 
@@ -31,10 +32,8 @@ def stage_dataset(
         StorageError: No space, no permission, or a source file that vanished or changed.
         BadFile: The dataset's manifest is damaged.
     """
-    manifest = Manifest.read(Path(dataset.manifest))
-    within = {source.name: str(source.options.get("within", "")) for source in records.sources()}
-    # One that has been removed stays where it had to lie when the dataset was made.
-    plan = plan_staging(manifest, cache, {**manifest.header.within, **within})
+    manifest = read_manifest(records, dataset)
+    plan = plan_staging(manifest, cache)
     check_space(plan, cache)
     copy_files(plan, cache, workers, progress)
     # The id as well: two homes may share a cache, each with a dataset of that name.
@@ -69,7 +68,7 @@ def newest_manifest(records: RecordStore, dataset: Dataset) -> Path:
         for staging in staged:
             if _is_of(Path(staging.manifest), dataset):
                 return Path(staging.manifest)
-    return Path(dataset.manifest)
+    return manifest_folder(records, dataset)
 
 
 def _is_of(manifest: Path, dataset: Dataset) -> bool:

@@ -132,7 +132,7 @@ def check(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Verify counts, uniqueness, views, snapshots and files; exit code 1 when something is wrong.
+    """Verify counts, views, snapshots, files, datasets and models; exit code 1 when one is wrong.
 
     With --repair it is 0 when everything that was wrong has been put right.
     """
@@ -155,6 +155,7 @@ def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     from catalog.damage import damage, damage_of_records
     from catalog.ducklake import is_made
     from catalog.errors import CatalogDamaged
+    from pipeline.check_belongings import check_belongings
 
     found: list[Finding] = []
     if is_made(workspace.catalog_location):  # else there is nothing, and nothing wrong
@@ -163,6 +164,7 @@ def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     if not found:
         named = _named(workspace)
         sources = {(one.cluster, one.datasource) for one in workspace.records.sources()}
+        found += check_belongings(workspace.records, repair=repair)
     try:
         catalog = workspace.catalog
     except CatalogDamaged:
@@ -202,7 +204,7 @@ def backup(
     target: Annotated[Path, typer.Argument(help="Folder to make, or a file NAME.tar.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Write catalog and records into a backup while others read and write."""
+    """Write catalog, records, datasets and models into a backup while others read and write."""
     from catalog.backup import back_up
 
     workspace = open_workspace()
@@ -229,7 +231,7 @@ def restore(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Put a backup's catalog and records into this home, which must have neither.
+    """Put a backup's catalog, records, datasets and models into this home, which must have none.
 
     With --to-snapshot, go back to an older snapshot of the catalog that is there, where files of
     the newest are lost: framesift catalog check says which is whole.
@@ -272,6 +274,9 @@ def _emit_backup(what: str, done: dict[str, Any], as_json: bool) -> None:
         emit_json(done)
     else:
         stdout.print(
-            f"{what}: snapshot {done['snapshot']}, made {done['made']}, {done['files']:,} files, "
-            f"{size(done['bytes'])}"
+            f"{what}: snapshot {done['snapshot']}, made {done['made']}, {done['datasets']:,} "
+            f"datasets, {done['models']:,} models, {done['files']:,} files, {size(done['bytes'])}"
         )
+        if done["missing"]:
+            missing = ", ".join(done["missing"])
+            stdout.print(f"without a manifest, see framesift catalog check: {missing}")

@@ -38,8 +38,8 @@ def copy(
     """Copy the catalog to a team's, with all of its history, and compare both.
 
     Snapshots keep their numbers, so that datasets keep theirs. Writers wait meanwhile, readers do
-    not. Manifests, jobs' folders and indexes stay in FRAMESIFT_HOME. Nothing is left of a copy
-    that fails.
+    not. With --records, manifests of datasets and models are copied beside the data; other files
+    of jobs and indexes stay in FRAMESIFT_HOME. Nothing is left of a copy that fails.
     """
     from pydantic import SecretStr
 
@@ -72,5 +72,12 @@ def copy(
         f"{sum(copied.rows.values()):,} rows compared and equal"
     )
     if records is not None:
-        stdout.print(f"copied {sum(copied.records.values()):,} records to {place}")
+        stdout.print(
+            f"copied {sum(copied.records.values()):,} records to {place}, and "
+            f"{copied.datasets:,} manifests of datasets and {copied.models:,} models"
+        )
+    if copied.missing:
+        stdout.print(
+            f"without a manifest, see framesift catalog check: {', '.join(copied.missing)}"
+        )
     stdout.print("now set FRAMESIFT_CATALOG_METADATA, FRAMESIFT_CATALOG_DATA and FRAMESIFT_RECORDS")

@@ -125,6 +125,22 @@ def _is_short(report: Mapping[str, Any]) -> bool:
     return bool(report.get("unmet")) or report.get("tolerance_met") is False
 
 
+@dataset_app.command("rebuild")
+def rebuild(
+    name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a lost or damaged manifest again, from question, snapshot and seed; its id proves it."""
+    found = datasets().rebuild(name)
+    if as_json:
+        emit_json(found)
+    else:
+        stdout.print(
+            f"rebuilt {found['name']}@{found['version']}: {found['frames']:,} frames, equal to "
+            f"those of then by its id {found['id'][:12]}"
+        )
+
+
 @dataset_app.command("diff")
 def diff(
     before: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],

@@ -44,6 +44,9 @@ class Datasets(Protocol):
     def extend(self, name: str, wanted: NewExtension, at: int | None) -> Body:
         """Add frames to one, as a new version."""
 
+    def rebuild(self, name: str) -> Body:
+        """Make one's manifest again, proven equal by its id."""
+
     def difference(self, before: str, after: str) -> Body:
         """What changed between two: pipeline.dataset_diff.diff_to_json."""
 
@@ -89,6 +92,10 @@ class ServerDatasets:
     def extend(self, name: str, wanted: NewExtension, at: int | None) -> Body:
         """Add frames to one."""
         return self._made(f"{_path(name)}/extensions", _plain(wanted), at)
+
+    def rebuild(self, name: str) -> Body:
+        """Make one's manifest again."""
+        return self.server.call("POST", f"{_path(name)}/rebuild")
 
     def difference(self, before: str, after: str) -> Body:
         """What changed."""

@@ -17,6 +17,7 @@ from api.dependencies import At, CurrentCaller, CurrentWorkspace
 from api.negotiation import VARY, accepted, row_format, row_responses, rows_answer
 from api.new_dataset import class_tags, divide_dataset, grow_dataset, make_dataset
 from api.pages import CurrentPage
+from api.rebuild_dataset import rebuild_dataset
 from api.wanted_dataset import NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.tables import Dataset
@@ -24,6 +25,7 @@ from pipeline.dataset_diff import DatasetDiff, diff_datasets, diff_to_json, diff
 from pipeline.dataset_export import export_text, fiftyone_metadata, fiftyone_samples, write_export
 from pipeline.export_formats import TEXTS, ExportFormat
 from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
 
 router = APIRouter(prefix="/v1", tags=["datasets"])
 
@@ -95,6 +97,15 @@ async def post_extension(
     return _made(made, response)
 
 
+@router.post("/datasets/{name}/rebuild")
+async def post_rebuild(name: DatasetName, workspace: CurrentWorkspace) -> DatasetBody:
+    """Make a dataset's lost or damaged manifest again from its question, snapshot and seed.
+
+    What was made again has the same id and the same pixels of classes, or nothing is written (422).
+    """
+    return DatasetBody.of(await run_in_threadpool(rebuild_dataset, workspace, name))
+
+
 _DIFF = row_responses("frame that differs")
 _DIFF[200]["model"] = DiffAnswer
 
@@ -117,7 +128,7 @@ async def get_diff(
 
     def compare() -> DatasetDiff:
         find = workspace.records.dataset
-        return diff_datasets(find(name), find(other))
+        return diff_datasets(workspace.records, find(name), find(other))
 
     found = await run_in_threadpool(compare)
     if format_ != "json":
@@ -190,7 +201,7 @@ def _made(dataset: Dataset, response: Response) -> DatasetBody:
 
 def _manifest(workspace: Workspace, name: str, split: str | None) -> tuple[Manifest, list[str]]:
     dataset = workspace.records.dataset(name)
-    manifest = Manifest.read(Path(dataset.manifest)).split(split)
+    manifest = read_manifest(workspace.records, dataset).split(split)
     return manifest, list(class_tags(workspace, manifest))
 
 

@@ -65,9 +65,7 @@ class StagingPlan:
         return sum(item.size for item in self.missing)
 
 
-def plan_staging(
-    manifest: Manifest, cache: Path, within: Mapping[str, str] | None = None
-) -> StagingPlan:
+def plan_staging(manifest: Manifest, cache: Path) -> StagingPlan:
     """What must be copied so that every file of the manifest lies in the cache.
 
     A file in the cache whose name says the wanted version, and which has the catalogued size, is
@@ -76,7 +74,6 @@ def plan_staging(
     Args:
         manifest: The files, not staged.
         cache: Where they go.
-        within: Folder that each source must lie below, by name; empty or missing for anywhere.
 
     Raises:
         BadFile: The manifest names a file outside its source.
@@ -89,7 +86,7 @@ def plan_staging(
         name: str(cache / quote(names, safe=":@+ ")) for name, names in header.datasources.items()
     }
     real = {
-        name: real_place(Path(root), (within or {}).get(name, ""))
+        name: real_place(Path(root), header.within.get(name, ""))
         for name, root in header.roots.items()
         if "://" not in root
     }

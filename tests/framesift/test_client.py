@@ -44,8 +44,8 @@ def test_the_public_names_are_these() -> None:
     assert public["Selection"] == ["of", "save", "to_arrow", "to_pandas"]
     assert sorted(set(public["Dataset"]) - of_mapping) == [
         "classes", "diff", "divide", "export", "exported", "extend", "frame_count", "frames",
-        "gaps", "id", "name", "owner", "splits", "stage", "to_arrow", "to_pandas", "train",
-        "validate", "version",
+        "gaps", "id", "name", "owner", "rebuild", "splits", "stage", "to_arrow", "to_pandas",
+        "train", "validate", "version",
     ]  # fmt: skip
     assert sorted(set(public["Job"]) - of_mapping) == [
         "cancel", "changes", "file", "finished", "logs", "metrics", "name", "refresh", "report",

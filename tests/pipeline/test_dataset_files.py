@@ -32,7 +32,7 @@ def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
     """Added, removed, and shares as counted from the manifests."""
     front = make(workspace, "front", "front = 1")
     cars = make(workspace, "cars", "car >= 50000")
-    found = diff_datasets(front, cars)
+    found = diff_datasets(workspace.records, front, cars)
     one, other = (
         set(Manifest.read(Path(made.manifest)).frames["fkey"].to_pylist()) for made in (front, cars)
     )
@@ -53,7 +53,7 @@ def test_frames_and_distributions_are_compared(workspace: Workspace) -> None:
         ("added", None, "all"), ("removed", "all", None)
     }  # fmt: skip
     assert diff_to_rows(found, 0).num_rows == 0
-    same = diff_datasets(front, front)
+    same = diff_datasets(workspace.records, front, front)
     assert (same.added, same.removed, same.moved) == ({}, {}, ())
     assert same.scenes.distance.total_variation == 0
     assert len(diff_to_json(found, 1)["removed"]) == min(1, len(found.removed))
@@ -63,7 +63,7 @@ def test_frames_that_change_sides_are_named(workspace: Workspace) -> None:
     """Divided anew: nothing added or removed, every move told."""
     first = make(workspace, "all", split="train=0.75,validation=0.25")
     second = divide_dataset(workspace, "all", NewSplit(split="train=0.25,validation=0.75"))
-    found = diff_datasets(first, second)
+    found = diff_datasets(workspace.records, first, second)
     assert (found.added, found.removed) == ({}, {})
     sides = [
         dict(zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True))

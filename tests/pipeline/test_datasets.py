@@ -45,7 +45,7 @@ def test_a_dataset_lies_on_disk_as_its_record_says(workspace: Workspace) -> None
     dataset = make(workspace, split=SPLIT)
     manifest = Manifest.read(Path(dataset.manifest))
     assert (dataset.name, dataset.version, dataset.frames) == ("streets", 1, FRAMES)
-    assert dataset.manifest == str(workspace.datasets / "streets" / "v1")
+    assert dataset.manifest == str(workspace.home / "datasets" / "streets" / "v1")
     assert manifest.header.id == dataset.content_id
     assert manifest.header.snapshot == dataset.snapshot == workspace.catalog.snapshot()
     assert dict(manifest.header.splits) == dataset.splits
@@ -155,7 +155,7 @@ def test_a_name_that_cannot_be_a_folder_is_refused(workspace: Workspace) -> None
     for name in ("", ".", "..", "a/b", "/a", "a b", "-a", ".a", "a@1", "ä", "a\n", "x" * 128):
         with pytest.raises(InvalidInput, match="dataset name"):
             make(workspace, name)
-    assert not workspace.datasets.exists()
+    assert not (workspace.home / "datasets").exists()
 
 
 def test_a_dataset_without_frames_is_refused(workspace: Workspace) -> None:
@@ -206,7 +206,7 @@ def test_a_removed_source_is_named(workspace: Workspace) -> None:
     selection = ask(workspace, Question())
     remove_source(workspace.catalog, workspace.records, "a2d2")
     with pytest.raises(NotFound, match=r"no source named 'a2d2'.*it has been removed"):
-        create_dataset(workspace.records, workspace.datasets, "streets", selection)
+        create_dataset(workspace.records, "streets", selection)
 
 
 def test_a_file_uri_is_a_folder_to_jobs(workspace: Workspace) -> None:
@@ -243,7 +243,7 @@ def test_a_damaged_manifest_is_refused_when_used(workspace: Workspace) -> None:
 
 def test_a_folder_that_cannot_be_written_leaves_no_record(workspace: Workspace) -> None:
     """The record is committed after the manifest is on disk, or not at all."""
-    workspace.datasets.write_text("in the way")
+    (workspace.home / "datasets").write_text("in the way")
     with pytest.raises(StorageError, match="the manifest cannot be written: Not a directory"):
         make(workspace)
     assert workspace.records.datasets() == []
@@ -275,7 +275,7 @@ def test_a_creation_killed_before_its_record_leaves_nothing_in_the_way(
         cwd=REPOSITORY, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert (workspace.datasets / "streets" / "v1" / "manifest.json").is_file()
+    assert (workspace.home / "datasets" / "streets" / "v1" / "manifest.json").is_file()
     assert workspace.records.datasets() == []
     dataset = make(workspace, "streets", "car=10000:")
     assert dataset.version == 1

@@ -7,11 +7,13 @@ from pathlib import Path
 from api import bodies
 from api.new_dataset import class_tags, divide_dataset, grow_dataset, make_dataset
 from api.places.datasets import Body, Export
+from api.rebuild_dataset import rebuild_dataset
 from api.wanted_dataset import NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from pipeline.dataset_diff import diff_datasets, diff_to_json
 from pipeline.dataset_export import export_text, write_export
 from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,14 @@ class HomeDatasets:
         """Add frames to one."""
         return bodies.of_dataset(grow_dataset(self.workspace, name, wanted, at))
 
+    def rebuild(self, name: str) -> Body:
+        """Make one's manifest again."""
+        return bodies.of_dataset(rebuild_dataset(self.workspace, name))
+
     def difference(self, before: str, after: str) -> Body:
         """What changed."""
         find = self.workspace.records.dataset
-        return diff_to_json(diff_datasets(find(before), find(after)))
+        return diff_to_json(diff_datasets(self.workspace.records, find(before), find(after)))
 
     def listed(self) -> Sequence[Body]:
         """Every version."""
@@ -57,5 +63,5 @@ class HomeDatasets:
 
     def _manifest(self, wanted: Export) -> tuple[Manifest, Sequence[str]]:
         found = self.workspace.records.dataset(wanted.name)
-        manifest = Manifest.read(Path(found.manifest)).split(wanted.split)
+        manifest = read_manifest(self.workspace.records, found).split(wanted.split)
         return manifest, class_tags(self.workspace, manifest)

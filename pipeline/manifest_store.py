@@ -1,0 +1,141 @@
+"""Datasets' manifests where they are kept: in the home, or beside a team's data, in S3 too.
+
+Manifests never change, so that what was fetched stays true: it is kept in HOME/cache/manifests.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+import uuid
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from catalog.belongings import MANIFEST_FILES, manifest_places, own_place
+from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
+from catalog.home_places import HomePlaces, local_file, put_file
+from catalog.record_store import RecordStore
+from catalog.s3_prefix import S3Prefix
+from catalog.tables import Dataset
+from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.source_places import Places
+
+
+def keep_manifest(records: RecordStore, manifest: Manifest) -> str:
+    """Keep a new dataset's manifest where datasets lie; its place, as a record has it.
+
+    Leftovers of a creation that was killed before its record was committed are written over.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    place = own_place(_places(records), manifest.header.name, manifest.header.version)
+    if isinstance(place, Path):
+        shutil.rmtree(place, ignore_errors=True)
+        manifest.write(place)
+        return str(place)
+    with tempfile.TemporaryDirectory(prefix="framesift-manifest-") as scratch:
+        manifest.write(Path(scratch))
+        for name in MANIFEST_FILES:  # the header last: with it the manifest is whole
+            place.put(name, Path(scratch, name))
+    return str(place).rstrip("/")
+
+
+def read_manifest(records: RecordStore, dataset: Dataset) -> Manifest:
+    """A dataset's manifest; sources lie where they are recorded now, or did before their removal.
+
+    Raises:
+        BadFile: It is missing or damaged, or that of another dataset.
+        StorageError: It is there and cannot be read.
+    """
+    manifest = Manifest.read(_folder(records, dataset))
+    if manifest.header.id != dataset.content_id:
+        raise BadFile(
+            f"is not the manifest of dataset {dataset.name}@{dataset.version}", dataset.manifest
+        )
+    header = manifest.header
+    now = Places.of(
+        source
+        for source in records.sources()
+        if header.datasources.get(source.name) == f"{source.cluster}:{source.datasource}"
+    )
+    places = Places.in_header(header).and_of(now)
+    return replace(manifest, header=replace(header, roots=places.roots, within=places.within))
+
+
+def manifest_folder(records: RecordStore, dataset: Dataset) -> Path:
+    """A folder of this host that holds what `read_manifest` gives, for a job to read.
+
+    Raises:
+        BadFile, StorageError: As `read_manifest`.
+    """
+    manifest = read_manifest(records, dataset)
+    header = manifest.header
+    if manifest.folder is not None:
+        written = Manifest.read(manifest.folder).header
+        if (written.roots, written.within) == (header.roots, header.within):
+            return manifest.folder
+    where = json.dumps([dict(header.roots), dict(header.within)], sort_keys=True)
+    mark = hashlib.sha256(where.encode()).hexdigest()[:12]
+    place = _fetched(records, dataset, f"-{mark}")
+    if not _is_whole(place, dataset):
+        manifest.write(place)
+    return place
+
+
+def _folder(records: RecordStore, dataset: Dataset) -> Path:
+    """A folder of this host with the manifest as it was written."""
+    for place in manifest_places(records.places, dataset) if records.places else ():
+        if isinstance(place, Path):
+            if (place / HEADER_FILE).exists():
+                return place
+            continue
+        kept = _fetched(records, dataset)
+        if _is_whole(kept, dataset):
+            return kept
+        with suppress(BadFile):
+            return _fetch(place, kept)
+    return Path(dataset.manifest)
+
+
+def _fetch(place: S3Prefix, kept: Path) -> Path:
+    """Copy a manifest from S3 into a folder, whole or not at all.
+
+    Raises:
+        BadFile: There is none.
+        StorageError: S3 does not answer.
+    """
+    if not any(key.endswith(HEADER_FILE) for key, _ in place.objects()):
+        raise BadFile("no manifest there", str(place))
+    part = kept.with_name(f"{kept.name}.{uuid.uuid4().hex}.part")
+    try:
+        for name in MANIFEST_FILES:
+            with local_file(place, name, part) as path:
+                put_file(path, part, name)
+        shutil.rmtree(kept, ignore_errors=True)
+        with suppress(OSError):  # another process has fetched the same
+            part.rename(kept)
+    except OSError as error:
+        raise StorageError(f"{kept}: {error.strerror or error}", str(kept)) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return kept
+
+
+def _fetched(records: RecordStore, dataset: Dataset, mark: str = "") -> Path:
+    name = f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}{mark}"
+    return _places(records).home / "cache" / "manifests" / name
+
+
+def _is_whole(place: Path, dataset: Dataset) -> bool:
+    try:
+        return Manifest.read(place).header.id == dataset.content_id
+    except FramesiftError:
+        return False
+
+
+def _places(records: RecordStore) -> HomePlaces:
+    if records.places is None:
+        raise InvalidInput(f"{records.place}: these records belong to no home that is known here")
+    return records.places

@@ -1,0 +1,277 @@
+"""Datasets and models after a home was moved, restored from a backup, or copied to a team's."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from api.new_dataset import divide_dataset, grow_dataset, make_dataset
+from api.rebuild_dataset import rebuild_dataset
+from api.settings import Settings
+from api.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.workspace import Workspace
+from catalog.backup import back_up, restore
+from catalog.copying import copy_catalog
+from catalog.errors import BadFile, InvalidInput
+from catalog.home_places import HomePlaces
+from catalog.location import CatalogLocation
+from catalog.record_store import RecordStore
+from catalog.s3_prefix import S3Prefix
+from catalog.tables import Dataset, Job
+from ingest.sources import remove_source
+from pipeline.check_belongings import check_belongings
+from pipeline.manifest import HEADER_FILE, Manifest
+from pipeline.manifest_store import manifest_folder, read_manifest
+from pipeline.stage import newest_manifest, stage_dataset
+from query.selection import Question
+from query.sets.methods import Demand, Match, Sample
+from tests.catalog.backends import new_location
+from tests.ingest.s3_server import moto
+from tests.pipeline.homes import open_home
+from tests.pipeline.test_datasets import SPLIT, make
+
+
+def trained(workspace: Workspace, dataset: Dataset) -> Path:
+    """A training job's record, and its model folder with stand-ins for the files; that folder."""
+    folder = workspace.home / "jobs" / "train-1"
+    (folder / "model").mkdir(parents=True)
+    for name in ("model.json", "model.keras"):
+        (folder / "model" / name).write_text(name)
+    with workspace.records.session() as session:
+        session.add(
+            Job(
+                name="train-1", kind="train", backend="local", state="done", dataset_id=dataset.id,
+                request={"stages": [{"commands": [["train", "--model_dir", str(folder)]]}]},
+                paths={"folder": str(folder), "model_dir": str(folder / "model")},
+            )
+        )  # fmt: skip
+    return folder / "model"
+
+
+def texts(home: Path) -> str:
+    """Everything that the records of a home say of datasets, jobs and stagings."""
+    with closing(sqlite3.connect(home / "records" / "records.sqlite")) as opened:
+        return str(
+            [
+                opened.execute(f"SELECT * FROM {table}").fetchall()
+                for table in ("datasets", "jobs", "stagings")
+            ]
+        )
+
+
+def test_a_home_is_moved(workspace: Workspace, tmp_path: Path) -> None:
+    """Datasets, stagings, jobs and models are where the home is; no record names the old place."""
+    dataset = make(workspace, split=SPLIT)
+    stage_dataset(workspace.records, dataset, workspace.cache)
+    trained(workspace, dataset)
+    assert str(workspace.home) not in texts(workspace.home)
+    workspace.close()
+    moved = tmp_path / "moved"
+    workspace.home.rename(moved)
+    there = open_home(moved)
+    found = there.records.dataset("streets")
+    assert found.manifest == str(moved / "datasets" / "streets" / "v1")
+    assert read_manifest(there.records, found).header.id == dataset.content_id
+    staged = newest_manifest(there.records, found)
+    assert staged.is_relative_to(moved)
+    assert all(Path(path).is_file() for path in Manifest.read(staged).image_paths())
+    assert stage_dataset(there.records, found, there.cache).files_copied == 0
+    job = there.records.job("train-1")
+    assert Path(job.paths["model_dir"], "model.json").is_file()
+    assert job.request["stages"][0]["commands"][0][2] == str(moved / "jobs" / "train-1")
+    assert make(there, split=SPLIT).id == found.id
+
+
+def test_records_of_an_earlier_release_are_brought_forward(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """Absolute paths, of a home that was moved before, too; those of elsewhere stay."""
+    dataset = make(workspace)
+    stage_dataset(workspace.records, dataset, workspace.cache)
+    stage_dataset(workspace.records, dataset, tmp_path / "elsewhere")
+    model = trained(workspace, dataset)
+    workspace.close()
+    home = workspace.home
+    with closing(sqlite3.connect(home / "records" / "records.sqlite")) as opened:
+        for table, columns in (
+            ("datasets", ("manifest",)),
+            ("stagings", ("cache", "manifest")),
+            ("jobs", ("paths", "request")),
+        ):
+            for column in columns:
+                opened.execute(
+                    f"UPDATE {table} SET {column} = replace(replace({column}, '@datasets', "
+                    "'/gone/home/datasets'), '@home', '/gone/home')"
+                )
+        opened.execute(f"UPDATE alembic_version SET version_num = '{BEFORE}'")
+        opened.commit()
+    assert "/gone/home/jobs/train-1" in texts(home)
+    there = open_home(home)
+    assert there.records.dataset("streets").manifest == dataset.manifest
+    caches = [staging.cache for staging, _ in there.records.stagings()]
+    assert caches == [str(tmp_path / "elsewhere"), str(workspace.cache)]
+    assert there.records.job("train-1").paths["model_dir"] == str(model)
+    assert "/gone" not in texts(home)
+
+
+def test_a_backup_has_datasets_and_models(workspace: Workspace, tmp_path: Path) -> None:
+    """Restored elsewhere, a dataset reads as it did, and a model is there; what lacks is said."""
+    dataset = make(workspace, split=SPLIT)
+    lost = make(workspace, "lost")
+    shutil.rmtree(lost.manifest)
+    model = trained(workspace, dataset)
+    made = back_up(workspace.catalog, workspace.records, tmp_path / "b.tar")
+    assert (made.datasets, made.models, made.missing) == (1, 1, ("lost@1",))
+    home = tmp_path / "new"
+    home.mkdir()
+    assert restore(tmp_path / "b.tar", home) == made
+    shutil.rmtree(workspace.home)
+    there = open_home(home)
+    found = there.records.dataset("streets")
+    assert read_manifest(there.records, found).header.id == dataset.content_id
+    job = there.records.job("train-1")
+    assert Path(job.paths["model_dir"]) == home / model.relative_to(workspace.home)
+    assert Path(job.paths["model_dir"], "model.keras").read_text() == "model.keras"
+
+
+def team_home(home: Path, location: CatalogLocation, records: RecordStore) -> Workspace:
+    """A home of another host whose catalog and records are a team's."""
+    workspace = Workspace(Settings(home=home, cache=None))
+    workspace.__dict__["catalog_location"] = location
+    workspace.__dict__["records"] = RecordStore(records.place, places=HomePlaces.of(home, location))
+    return workspace
+
+
+@pytest.mark.parametrize("backend", ["postgres-folder", "postgres-s3"])
+def test_a_second_host_reads_what_was_copied_to_a_team(
+    workspace: Workspace, tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the first host's home: datasets of then, and new ones; models lie there, too."""
+    if backend == "postgres-s3":
+        moto().sign_in(monkeypatch, tmp_path)
+    dataset = make(workspace, split=SPLIT)
+    trained(workspace, dataset)
+    location = new_location(backend, tmp_path / "team")
+    database = new_location("postgres-folder", tmp_path / "unused").metadata
+    copied = copy_catalog(workspace.catalog, location, (workspace.records, RecordStore(database)))
+    assert (copied.datasets, copied.models, copied.missing) == (1, 1, ())
+    shutil.rmtree(workspace.home)
+    second = team_home(tmp_path / "second", location, RecordStore(database))
+    files = second.places.files
+    assert files is not None
+    if isinstance(files, S3Prefix):
+        names = {key.removeprefix(files.prefix) for key, _ in files.objects()}
+    else:
+        names = {path.relative_to(files).as_posix() for path in files.rglob("*.json")}
+    assert {"datasets/streets/v1/manifest.json", "models/train-1/model.json"} <= names
+    found = second.records.dataset("streets")
+    assert read_manifest(second.records, found).header.id == dataset.content_id
+    made = make(second, "streets", "car=10000:")
+    third = team_home(tmp_path / "third", location, RecordStore(database))
+    assert read_manifest(third.records, third.records.dataset("streets")).header.id == (
+        made.content_id
+    )
+    folder = manifest_folder(third.records, found)
+    assert json.loads((folder / HEADER_FILE).read_text())["id"] == dataset.content_id
+    second.close()
+    third.close()
+
+
+def test_a_job_reads_sources_where_they_lie_now(workspace: Workspace, tmp_path: Path) -> None:
+    """A dataset's source that was moved is read there; a removed one stays where it lay."""
+    dataset = make(workspace)
+    own = Path(dataset.manifest)
+    assert manifest_folder(workspace.records, dataset) == own
+    with workspace.records.session() as session:
+        source = workspace.records.source("a2d2")
+        session.add(source)
+        source.uri = "/moved"
+    folder = manifest_folder(workspace.records, dataset)
+    assert folder.is_relative_to(workspace.home / "cache")
+    assert Manifest.read(folder).header.roots == {"a2d2": "/moved"}
+    assert Manifest.read(folder).header.id == dataset.content_id
+    assert manifest_folder(workspace.records, dataset) == folder
+    remove_source(workspace.catalog, workspace.records, "a2d2")
+    assert manifest_folder(workspace.records, dataset) == own
+
+
+def test_another_datasets_manifest_is_refused(workspace: Workspace) -> None:
+    """What lies where a dataset's manifest should is that dataset's, or refused."""
+    dataset, other = make(workspace), make(workspace, "other", "car=10000:")
+    shutil.rmtree(dataset.manifest)
+    shutil.copytree(other.manifest, dataset.manifest)
+    with pytest.raises(BadFile, match="is not the manifest of dataset streets@1"):
+        read_manifest(workspace.records, dataset)
+
+
+BEFORE = "0010"
+"""The schema before paths were relative."""
+
+
+def made_in_every_way(workspace: Workspace) -> list[Dataset]:
+    """Datasets of a question, samples, a method, apart from another, divided anew, extended."""
+    whole = make(workspace, "whole", split=SPLIT, seed=3)
+    wanted = [
+        NewDataset(name="sample", question=Question(sample=9, seed=5), split="a=0.5,b=0.5"),
+        NewDataset(
+            name="drawn", question=Question(), seed=7,
+            method=Sample(frames=8, stratify=("camera",)),
+        ),
+        NewDataset(
+            name="alike", question=Question(), seed=1, method=Match(frames=6, like="whole@1")
+        ),
+        NewDataset(name="apart", question=Question(), disjoint_from=("small",), min_gap_s=0),
+    ]  # fmt: skip
+    scene = Manifest.read(Path(whole.manifest)).frames["scene"][0].as_py()
+    make_dataset(workspace, NewDataset(name="small", question=Question(scenes=(scene,))))
+    made = [make_dataset(workspace, one) for one in wanted]
+    divided = divide_dataset(workspace, "drawn", NewSplit(split="a=0.5,b=0.5", seed=2))
+    grown = grow_dataset(
+        workspace,
+        "sample",
+        NewExtension(
+            demands=(Demand(question=Question(), frames=12),), split="a", allow_leakage=True
+        ),
+    )
+    again = divide_dataset(workspace, "sample", NewSplit(split="x=0.5,y=0.5", split_by="frame"))
+    return [whole, *made, divided, grown, again]
+
+
+def test_lost_manifests_are_found_and_rebuilt(workspace: Workspace) -> None:
+    """However a dataset was made: its manifest comes back with the same rows; check tells of it."""
+    made = made_in_every_way(workspace)
+    before = {one.manifest: Manifest.read(Path(one.manifest)) for one in made}
+    assert check_belongings(workspace.records) == []
+    model = trained(workspace, made[0])
+    (model / "model.json").unlink()
+    for one in made:
+        shutil.rmtree(one.manifest)
+    Path(made[0].manifest).mkdir()
+    Path(made[0].manifest, HEADER_FILE).write_text("{")
+    found = check_belongings(workspace.records)
+    kinds = [finding.kind for finding in found]
+    assert sorted(kinds) == ["missing_manifest"] * len(made) + ["missing_model"]
+    assert all("framesift dataset rebuild" in one.remedy for one in found[:-1])
+    for one in reversed(made):  # what others are made of is made again with them
+        assert rebuild_dataset(workspace, f"{one.name}@{one.version}").id == one.id
+    for one in made:
+        manifest = Manifest.read(Path(one.manifest))
+        assert manifest.frames.equals(before[one.manifest].frames), one.name
+        written = dict(vars(manifest.header)) | {"frames_sha256": ""}
+        assert written == dict(vars(before[one.manifest].header)) | {"frames_sha256": ""}
+    assert [finding.kind for finding in check_belongings(workspace.records)] == ["missing_model"]
+
+
+def test_what_cannot_be_rebuilt_equal_is_not_written(workspace: Workspace) -> None:
+    """A record whose question is another one by now: refused by both ids, and nothing is there."""
+    dataset = make(workspace, split=SPLIT)
+    shutil.rmtree(dataset.manifest)
+    with workspace.records.session() as session:
+        kept = session.get_one(Dataset, dataset.id)
+        kept.question = {**kept.question, "where": "car > 20000"}
+    with pytest.raises(InvalidInput, match=r"streets@1: made again .* Nothing was written"):
+        rebuild_dataset(workspace, "streets")
+    assert not Path(dataset.manifest).exists()
