@@ -150,13 +150,40 @@ def known_files(
         last += "\U0010ffff"
     cursor.execute(
         f"SELECT substr(fkey, {len(prefix) + 1}), size, mtime, coalesce(etag, ''), fkey IN "
-        f"(SELECT fkey FROM {LAKE}.main.{FRAME_TAGS} WHERE fkey = ? || label_file) "
+        f"(SELECT fkey FROM {LAKE}.main.{FRAME_TAGS} WHERE fkey = ? || label_file), state, tier "
         f"FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ? "
         "AND fkey BETWEEN ? AND ? ORDER BY fkey",
         [prefix, source.cluster, source.datasource, first, last],
     )
     while rows := cursor.fetchmany(_FETCHED_ROWS):
         yield from (KnownFile(*row) for row in rows)
+
+
+def restate(
+    connection: duckdb.DuckDBPyConnection, source: SourceNames, files: Sequence[File]
+) -> None:
+    """Note state and tier of files whose content is as it was, inside the caller's transaction.
+
+    Their tags stay: nothing was read.
+    """
+    if not files:
+        return
+    columns = {"fkey": "VARCHAR", "state": "VARCHAR", "tier": "VARCHAR", "sizeconsumed": "BIGINT"}
+    rows = [
+        {
+            "fkey": make_fkey(source.cluster, source.datasource, file.key),
+            "state": file.state,
+            "tier": file.tier,
+            "sizeconsumed": file.size_consumed,
+        }
+        for file in files
+    ]
+    connection.register("restated_files", _table(rows, columns))
+    connection.execute(
+        f"UPDATE {FILES} SET state = n.state, tier = n.tier, migloc = NULL, "
+        f"sizeconsumed = n.sizeconsumed FROM restated_files AS n WHERE {FILES}.fkey = n.fkey"
+    )
+    connection.unregister("restated_files")
 
 
 def remove(connection: duckdb.DuckDBPyConnection, source: SourceNames, keys: Sequence[str]) -> None:
@@ -355,8 +382,8 @@ def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:
         "filename": file.key if is_object else name,
         "filetype": name.rpartition(".")[2].lower() if "." in name else "",
         "recordversion": "",
-        "state": "" if is_object else "resdnt",
-        "migloc": "",
+        "state": file.state,
+        "migloc": None,  # where a tape system put it: no listing tells
         "mtime": file.mtime,
         "atime": file.atime,
         "ctime": file.ctime,
@@ -364,7 +391,7 @@ def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:
         "updatedtime": now,
         "requesttime": now,
         "scangen": scan,
-        "tier": "system",
+        "tier": file.tier,
         "size": file.size,
         "qpart": None,
         "fkey": fkey,

@@ -45,6 +45,10 @@ class File:
         permissions: As ls -l prints them, such as "-rw-r--r--"; empty where unknown.
         size_consumed: Space it takes [bytes].
         etag: The object store's mark of this content; empty where there is none.
+        state: "resdnt" where it can be read at once, "migrtd" where it must be recalled or restored
+            first, "premig" where it can be read and lies in the archive as well; None where the
+            source does not tell.
+        tier: Its storage class, such as "STANDARD"; None where the source does not tell.
     """
 
     key: str
@@ -60,6 +64,8 @@ class File:
     permissions: str = ""
     size_consumed: int = 0
     etag: str = ""
+    state: str | None = None
+    tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,8 @@ class KnownFile:
     mtime: datetime
     etag: str
     label_carries_tags: bool = False
+    state: str | None = None
+    tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

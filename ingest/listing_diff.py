@@ -11,7 +11,7 @@ from typing import Literal
 from catalog.errors import StorageError
 from catalog.records import File, KnownFile
 
-Change = Literal["added", "changed", "unchanged", "removed", "unknown"]
+Change = Literal["added", "changed", "restated", "unchanged", "removed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,8 @@ class Compared:
 
     Attributes:
         key: The file's key.
-        change: What has become of it since the last scan; "unknown" where its folder could not be
-            listed.
+        change: What has become of it since the last scan: "restated" where only its state or tier
+            is another, "unknown" where its folder could not be listed.
         file: As it is listed; None where it was removed; what the catalog knows of it where that
             is unknown.
         label_carries_tags: See KnownFile.
@@ -65,7 +65,10 @@ def compare(
             yield _absent(old, unlisted)
             old = next(rest, None)
         if old is not None and old.key == file.key:
-            change: Change = "unchanged" if _is_same(file, old) else "changed"
+            change: Change = "changed"
+            if _is_same(file, old):
+                told = (file.state, file.tier) == (old.state, old.tier)
+                change = "unchanged" if told else "restated"
             yield Compared(file.key, change, file, old.label_carries_tags)
             old = next(rest, None)
         else:

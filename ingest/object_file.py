@@ -6,8 +6,15 @@ from datetime import datetime
 from catalog.records import File
 
 
-def object_file(key: str, size: int, modified: datetime, etag: str) -> File:
-    """A File of what such a listing shows: size [bytes], last change (naive UTC), ETag."""
+def object_file(
+    key: str,
+    size: int,
+    modified: datetime,
+    etag: str,
+    state: str | None = None,
+    tier: str | None = None,
+) -> File:
+    """A File of what such a listing shows; see File."""
     return File(
         key=key,
         size=size,
@@ -15,6 +22,8 @@ def object_file(key: str, size: int, modified: datetime, etag: str) -> File:
         inode=number_of(key),
         size_consumed=size,
         etag=etag,
+        state=state,
+        tier=tier,
     )
 
 

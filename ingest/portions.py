@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from catalog.frames import SourceNames
 from catalog.records import FKEY_CHARACTERS, File, Problem, make_fkey
 from ingest.frame_name import FrameId, parse
-from ingest.listing_diff import Compared
+from ingest.listing_diff import Change, Compared
 from ingest.pair_frames import FrameFiles, SceneFiles, pair_frames
 from ingest.removal_guard import RemovalGuard
 from ingest.scan_counts import ScanCounts
@@ -31,6 +31,7 @@ class Portion:
     Attributes:
         frames: Frames to read; they are written together with their files.
         files: Other files to write.
+        restated: Files of which only state and tier are written.
         examined: Keys whose earlier problems are void.
         problems: What was found wrong without reading.
         gone: Keys of files that are no longer there.
@@ -38,6 +39,7 @@ class Portion:
 
     frames: list[FrameFiles] = field(default_factory=list)
     files: list[File] = field(default_factory=list)
+    restated: list[File] = field(default_factory=list)
     examined: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
@@ -160,7 +162,7 @@ class Portions:
             counts.files += 1
             self._unseen.discard(found.key)
             again = self.full or found.key in self.unreadable
-            change = "changed" if again and found.change == "unchanged" else found.change
+            change = self._counted_as(found.change, found.file, again=again)
             setattr(counts, change, getattr(counts, change) + 1)
             if change != "unchanged":
                 self._fresh.add(found.key)
@@ -168,6 +170,14 @@ class Portions:
                 self._carrying.add(found.key)
             self._told()
             yield found.file
+
+    def _counted_as(self, change: Change, file: File, *, again: bool) -> Change:
+        if again and change in ("restated", "unchanged"):
+            return "changed"
+        if change == "restated":
+            self._portion.restated.append(file)
+            return "unchanged"
+        return change
 
     def _follow_gone(self) -> Iterator[Portion]:
         """What follows from files that are gone, and last these themselves.
@@ -217,6 +227,7 @@ class Portions:
                 yield from self._with_frame(frame)
         for keys in (self._fresh, self._carrying, self._unlisted):
             keys.difference_update(file.key for file in scene.files)
+        yield from self._if_full()
         if self._guard.refuses:
             self._last = Portion()
         if scene.scene:  # scenes come in order
@@ -275,7 +286,7 @@ class Portions:
 
     def _if_full(self) -> Iterator[Portion]:
         portion = self._portion
-        rows = len(portion.files) + len(portion.gone)
+        rows = len(portion.files) + len(portion.restated) + len(portion.gone)
         if len(portion.frames) >= self.frames_each or rows >= self.files_each:
             yield self._taken()
 

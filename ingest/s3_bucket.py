@@ -1,10 +1,11 @@
 """One bucket of an S3 server: obstore moves the bytes, boto3 finds credentials and the region."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
@@ -22,6 +23,7 @@ from obstore.exceptions import (
 from obstore.store import S3Store
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError, UnreadableFile
+from ingest.s3_page import ObjectEntry, Page, page_of, read_pages_of
 from ingest.sealed_keys import unseal
 from ingest.source_options import SourceOptions
 
@@ -49,15 +51,6 @@ _REASONS = {
 _STATUS_CODES = {"301": "PermanentRedirect", "403": "AccessDenied", "404": "NoSuchBucket"}
 # What ails one object, while the rest of the bucket may be well.
 _OBJECT_CODES = frozenset({"AccessDenied", "InvalidObjectState", "NoSuchKey"})
-
-
-class ObjectEntry(NamedTuple):
-    """An object as a listing shows it: size [bytes], last change (naive UTC), ETag unquoted."""
-
-    key: str
-    size: int
-    modified: datetime
-    etag: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +109,7 @@ class S3Bucket:
         session = session_of(options)
         self._credentials = None if options.anonymous else _credentials(session, name)
         self.client = self._client(session)
+        read_pages_of(self.client)
         host = urlsplit(self.client.meta.endpoint_url).hostname or ""
         self._endpoint = "" if host.endswith("amazonaws.com") else self.client.meta.endpoint_url
         self.region = options.region or session.region_name or self._find_region()
@@ -208,10 +202,8 @@ class S3Bucket:
             raise self.trouble(error, key) from error
         return _entry(key, found["ContentLength"], found["LastModified"], found.get("ETag"))
 
-    def page(
-        self, prefix: str, after: str = "", *, delimiter: str = "", keys: int = 1000
-    ) -> tuple[list[ObjectEntry], list[str], bool]:
-        """One page of a listing through boto3: objects, common prefixes, whether more follow.
+    def page(self, prefix: str, after: str = "", *, delimiter: str = "", keys: int = 1000) -> Page:
+        """One page of a listing: objects, common prefixes, whether more follow.
 
         Raises:
             StorageError: The server refuses or cannot be reached.
@@ -221,16 +213,18 @@ class S3Bucket:
             asked["StartAfter"] = after
         if delimiter:
             asked["Delimiter"] = delimiter
+        page = self._page(prefix, asked)
+        if any(found.is_archived for found in page.objects):
+            # Only then: some servers refuse headers that they do not know.
+            with suppress(StorageError):
+                return self._page(prefix, {**asked, "OptionalObjectAttributes": ["RestoreStatus"]})
+        return page
+
+    def _page(self, prefix: str, asked: dict[str, Any]) -> Page:
         try:
-            answer = self.client.list_objects_v2(Bucket=self.name, **asked)
+            return page_of(self.client.list_objects_v2(Bucket=self.name, **asked))
         except (BotoCoreError, ClientError) as error:
             raise self.trouble(error, prefix) from error
-        objects = [
-            _entry(found["Key"], found["Size"], found["LastModified"], found.get("ETag"))
-            for found in answer.get("Contents", [])
-        ]
-        shared = [found["Prefix"] for found in answer.get("CommonPrefixes", [])]
-        return objects, shared, bool(answer.get("IsTruncated"))
 
     def read(self, key: str, shown: str, most: int) -> bytes:
         """A whole object.
@@ -382,11 +376,6 @@ def _read_ca_bundle(path: str) -> bytes:
 
 def _entry(key: str, size: int, modified: datetime, etag: str | None) -> ObjectEntry:
     return ObjectEntry(key, size, modified.replace(tzinfo=None), (etag or "").strip('"'))
-
-
-def entry_of_meta(meta: Any) -> ObjectEntry:
-    """An ObjectEntry of obstore's ObjectMeta."""
-    return _entry(meta["path"], meta["size"], meta["last_modified"], meta["e_tag"])
 
 
 def _too_large(size: int, most: int, shown: str) -> BadFile:

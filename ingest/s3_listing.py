@@ -3,13 +3,10 @@
 import queue
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator
 
-import obstore
-from obstore.exceptions import BaseError, InvalidPathError
-
-from ingest.s3_bucket import ObjectEntry, S3Bucket, entry_of_meta, obstore_can_name
+from ingest.s3_bucket import S3Bucket
+from ingest.s3_page import ObjectEntry
 
 SHARDS_AT_ONCE = 8
 """Folders listed at the same time."""
@@ -18,8 +15,6 @@ _PAGES_AHEAD = 8
 _PAGE_KEYS = 1000
 _ENOUGH_SHARDS = 16
 _DEEPEST = 3
-
-Page = list[ObjectEntry]
 
 
 def list_objects(bucket: S3Bucket, prefix: str) -> Iterator[ObjectEntry]:
@@ -87,7 +82,9 @@ class _Shard:
 
     def __init__(self, bucket: S3Bucket, prefix: str, stop: threading.Event) -> None:
         self._bucket, self._prefix, self._stop = bucket, prefix, stop
-        self._pages: queue.Queue[Page | BaseException | None] = queue.Queue(_PAGES_AHEAD)
+        self._pages: queue.Queue[list[ObjectEntry] | BaseException | None] = queue.Queue(
+            _PAGES_AHEAD
+        )
         threading.Thread(target=self._fill, name="list-s3", daemon=True).start()
 
     def _fill(self) -> None:
@@ -99,7 +96,7 @@ class _Shard:
         except BaseException as error:  # raised again where the pages are used
             self._put(error)
 
-    def _put(self, page: Page | BaseException | None) -> bool:
+    def _put(self, page: list[ObjectEntry] | BaseException | None) -> bool:
         while not self._stop.is_set():
             try:
                 self._pages.put(page, timeout=0.2)
@@ -115,78 +112,10 @@ class _Shard:
             yield from page
 
 
-def _pages(bucket: S3Bucket, prefix: str) -> Iterator[Page]:
-    """The pages of one prefix, through obstore; through boto3 where a key is beyond obstore."""
-    last = ""
-    fast = obstore_can_name(prefix[:-1]) if prefix else not _has_slash_keys(bucket)
-    while True:
-        if fast and (not last or obstore_can_name(last)):
-            for page, odd in _fast_pages(bucket, prefix, last):
-                last = page[-1].key if page else last
-                yield page
-                if odd:
-                    break
-            else:
-                return
+def _pages(bucket: S3Bucket, prefix: str) -> Iterator[list[ObjectEntry]]:
+    """The pages of one prefix, without folder markers."""
+    last, more = "", True
+    while more:
         objects, _, more = bucket.page(prefix, last, keys=_PAGE_KEYS)
         last = objects[-1].key if objects else last
         yield [found for found in objects if not found.key.endswith("/")]
-        if not more:
-            return
-
-
-def _has_slash_keys(bucket: S3Bucket) -> bool:
-    """Whether keys begin with a slash, which obstore would drop."""
-    return bool(bucket.page("/", keys=1)[0])
-
-
-def _fast_pages(bucket: S3Bucket, prefix: str, last: str) -> Iterator[tuple[Page, bool]]:
-    """Pages after ``last``; the flag ends them where obstore cannot go on."""
-    stream = obstore.list(
-        bucket.store, prefix[:-1] or None, offset=last or None, chunk_size=_PAGE_KEYS
-    )
-    chunks = iter(stream)
-    while True:
-        try:
-            found = list(islice(chunks, 1))
-        except InvalidPathError:
-            yield [], True
-            return
-        except (BaseError, OSError) as error:
-            raise bucket.trouble(error, prefix) from error
-        if not found:
-            return
-        # A folder's own marker, "a/" below "a/", reads "a": not below it any more.
-        entries = [entry_of_meta(meta) for meta in found[0] if meta["path"].startswith(prefix)]
-        page, odd = _checked(bucket, entries, last)
-        last = page[-1].key if page else last
-        yield page, odd
-        if odd:
-            return
-
-
-def _checked(bucket: S3Bucket, found: Sequence[ObjectEntry], last: str) -> tuple[Page, bool]:
-    """The objects without folder markers, up to the first whose key obstore has changed.
-
-    obstore drops a key's last slash: "a/" reads "a", has no bytes, and no object of that name is
-    there.
-    """
-    page: Page = []
-    for entry in found:
-        if entry.size == 0 and _is_marker(bucket, entry.key):
-            continue
-        if entry.key <= last:
-            return page, True
-        page.append(entry)
-        last = entry.key
-    return page, False
-
-
-def _is_marker(bucket: S3Bucket, key: str) -> bool:
-    try:
-        obstore.head(bucket.store, key)
-    except FileNotFoundError:
-        return True
-    except (BaseError, OSError) as error:
-        raise bucket.trouble(error, key) from error
-    return False

@@ -6,8 +6,9 @@ from catalog.errors import BadFile, StorageError
 from catalog.records import File, Problem
 from ingest.exclude import Excluded
 from ingest.object_file import object_file
-from ingest.s3_bucket import ObjectEntry, S3Address, S3Bucket
+from ingest.s3_bucket import S3Address, S3Bucket
 from ingest.s3_listing import list_objects
+from ingest.s3_page import ObjectEntry
 from ingest.source_files import MAX_FILE_BYTES, Unreadable
 from ingest.source_options import NO_OPTIONS, SourceOptions
 
@@ -44,7 +45,10 @@ class S3Folder:
         for found in self._objects(self.prefix + below):
             if self._excluded(found.key[skip:]):
                 continue
-            yield object_file(found.key[skip:], found.size, found.modified, found.etag)
+            yield object_file(
+                found.key[skip:], found.size, found.modified, found.etag, found.state,
+                found.storage_class or None,
+            )  # fmt: skip
 
     def _objects(self, below: str) -> Iterable[ObjectEntry]:
         if not below or below.endswith("/"):

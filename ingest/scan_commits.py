@@ -46,6 +46,7 @@ class ScanCommits:
         self.store, self.records, self.names, self.palette = store, records, names, palette
         self.source_id, self.scan, self.counts = source_id, scan, counts
         self._files: list[File] = []
+        self._restated: list[File] = []
         self._frames: list[Frame] = []
         self._gone: list[str] = []
         self._examined: list[str] = []
@@ -56,6 +57,7 @@ class ScanCommits:
         portion, found = counted
         counts = self.counts
         self._files += portion.files
+        self._restated += portion.restated
         self._gone += portion.gone
         self._examined += portion.examined
         self._problems += portion.problems
@@ -70,7 +72,7 @@ class ScanCommits:
                 counts.frames += 1
                 counts.labels_alone += files.image is None
                 counts.unknown_pixels += frame.unknown_pixels
-        rows = len(self._files) + len(self._gone)
+        rows = len(self._files) + len(self._restated) + len(self._gone)
         if len(self._frames) >= BATCH_FRAMES or rows >= BATCH_FILES:
             self.commit()
 
@@ -81,13 +83,14 @@ class ScanCommits:
         self.records.replace_problems(
             self.source_id, self.scan, self._examined + self._gone, self._problems
         )
-        if self._files or self._gone:
+        if self._files or self._restated or self._gone:
             reason = f"scan {self.scan} of {self.names.datasource}"
             with self.store.writing(reason, author="ingest") as connection:
                 catalog_frames.remove(connection, self.names, self._gone)
+                catalog_frames.restate(connection, self.names, self._restated)
                 catalog_frames.register(
                     connection, self.names, self._files, self._frames, self.scan
                 )
             self.counts.commits += 1
         self._files, self._frames, self._problems = [], [], []
-        self._gone, self._examined = [], []
+        self._gone, self._examined, self._restated = [], [], []

@@ -34,6 +34,9 @@ _SOURCE_FAILS = (
 )  # fmt: skip
 """What a disk or mount that is gone answers: no fault of the file."""
 
+_IN_INODE_BYTES = 4_096
+"""Data of files so small may lie in the inode itself (Spectrum Scale, ext4), and take no block."""
+
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EXDEV, errno.ELOOP)
 """Removed, or made a link to elsewhere or nowhere, while it was listed."""
 
@@ -371,7 +374,17 @@ def _file(key: str, status: os.stat_result) -> File:
         gid=status.st_gid,
         permissions=stat.filemode(status.st_mode),
         size_consumed=status.st_blocks * 512,
+        state=_state(status),
     )
+
+
+def _state(status: os.stat_result) -> str:
+    """Whether the file's data are on this file system, or a stub stands for them.
+
+    One that is on tape as well cannot be told from one that is not.
+    """
+    is_stub = status.st_blocks == 0 and status.st_size > _IN_INODE_BYTES
+    return "migrtd" if is_stub else "resdnt"
 
 
 def _utc(nanoseconds: int) -> datetime:

@@ -164,6 +164,7 @@ def _portion_json(portion: Portion) -> dict[str, Any]:
             for frame in portion.frames
         ],
         "files": [_file_json(file) for file in portion.files],
+        "restated": [_file_json(file) for file in portion.restated],
         "examined": portion.examined,
         "problems": [asdict(problem) for problem in portion.problems],
         "gone": portion.gone,
@@ -177,6 +178,7 @@ def _portion_of(content: dict[str, Any]) -> Portion:
             for frame, *parts in content["frames"]
         ],
         [file for file in map(_file_of, content["files"]) if file is not None],
+        [file for file in map(_file_of, content["restated"]) if file is not None],
         content["examined"],
         [Problem(**problem) for problem in content["problems"]],
         content["gone"],

@@ -344,9 +344,10 @@ def test_an_address_that_is_none(engine: TestClient, method: str, path: str, sta
 
 
 def test_columns_that_no_source_fills_are_null(engine: TestClient) -> None:
-    """As in the published reply of the proof of concept; others of its fields are empty text."""
+    """As in the published reply of the proof of concept; state is what the file system tells."""
     answer = engine.post("http://test/db2whrest/v1/search", content='{"query": "", "limit": 1}')
     record = json.loads(answer.json()["rows"])[0]
-    empty = ("collection", "temperature", "duplicate", "nodename", "filespace", "mgmtclass")
-    assert [record[name] for name in empty] == [None] * 6
-    assert [record[name] for name in ("recordversion", "state", "migloc")] == [""] * 3
+    empty = ("collection", "temperature", "duplicate", "nodename", "filespace", "mgmtclass",
+             "migloc", "tier")  # fmt: skip
+    assert [record[name] for name in empty] == [None] * 8
+    assert [record[name] for name in ("recordversion", "state")] == ["", "resdnt"]

@@ -157,7 +157,7 @@ def test_the_reply_byte_by_byte(served: tuple[str, int]) -> None:
         r"\"filename\":\"camera_lidar_semantic\\/class_list.json\",\"filetype\":\"json\","
         r"\"datasource\":\"a2d2\",\"owner\":"
     )
-    assert r"\"recordversion\":\"\",\"state\":\"\",\"migloc\":" in text
+    assert r"\"recordversion\":\"\",\"state\":\"resdnt\",\"migloc\":null" in text
     assert r"\"front\":null" in text  # no frame, so no tags
     assert "\n" not in text
     whole = json.loads(text)
