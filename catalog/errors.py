@@ -38,6 +38,10 @@ from difflib import get_close_matches
 class FramesiftError(Exception):
     """Every error that Framesift raises on purpose."""
 
+    def __str__(self) -> str:
+        """The message on one line: a line break in what was given is shown as a blank."""
+        return " ".join(super().__str__().splitlines())
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled as it is, so that it comes back from a worker: constructors take parts of it."""
         return _unpickled, (type(self), self.args, self.__dict__)

@@ -251,7 +251,7 @@ def refused(url: str) -> bool:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_query_that_does_not_finish_is_cut_at_the_limit(home: Path, workers: str) -> None:
-    """The end takes as long as it may, and no longer."""
+    """One that would run for ever does not keep the server from its end."""
     with serving(home, "--workers", workers, "--shutdown-timeout", "1") as (url, process):
         until_ready(url, ask)
 
