@@ -60,20 +60,27 @@ class WaitingLine:
         first = self._first()
         return first is None or ticket <= first
 
+    def before(self, ticket: str) -> int:
+        """How many living tickets are before this one."""
+        return sum(1 for name in self._living() if name < ticket)
+
     def _first(self) -> str | None:
-        """The first living ticket; dead ones before it are cleared."""
+        return next(self._living(), None)
+
+    def _living(self) -> Iterator[str]:
+        """The living tickets in their order; dead ones before them are cleared."""
         try:
             names = sorted(path.name for path in self._folder.iterdir())
         except OSError:
-            return None
+            return
         for name in names:
             if name.endswith(_PART):
                 continue
             if _is_alive(self._folder / name):
-                return name
-            with suppress(OSError):
-                (self._folder / name).unlink()
-        return None
+                yield name
+            else:
+                with suppress(OSError):
+                    (self._folder / name).unlink()
 
 
 def _is_alive(ticket: Path) -> bool:

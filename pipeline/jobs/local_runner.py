@@ -24,7 +24,7 @@ from types import FrameType
 from pipeline.jobs.process import ProcessId, workers_of
 from pipeline.jobs.queue import Slots
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json, write_json
-from pipeline.jobs.turn import Turn, locked
+from pipeline.jobs.turn import Turn, locked, turn
 
 _CHECKPOINT_S = 120.0
 """For how long a cancelled job's programs may keep what they have."""
@@ -45,6 +45,7 @@ class _Runner:
         self.asked_to_end = False
         self.me = os.getpid()
         self.held: tuple[int, ...] = ()
+        self.waits = ""
 
     def ask_to_end(self, _number: int, _frame: FrameType | None) -> None:
         """The handler of SIGTERM and SIGINT; the loop below acts on it."""
@@ -95,21 +96,24 @@ class _Runner:
         Raises:
             OSError: A folder cannot be written, or has no locks.
         """
-        alone: int | None = None
-        turn, told = Turn(self.slots), ""
-        while not self.cancelled:
-            if alone is None:
-                alone = locked(self.paths.lock)
-            slot = turn.come() if alone is not None else None
-            if alone is not None and slot is not None:
-                self.held = (alone, slot)
+        while (alone := locked(self.paths.lock)) is None:
+            self.say_waits(status, _EARLIER)
+            if self.cancelled:
                 return
-            waits = _waits(turn, self.slots.number) if alone is not None else _EARLIER
-            if waits != told:
-                told = waits
-                write_json(self.paths.status, {**status, "waits": waits})
-            time.sleep(_TURN_POLL_S)
-        turn.release()
+        with turn(self.slots) as place:
+            while not self.cancelled:
+                slot = place.slot()
+                if slot is not None:
+                    self.held = (alone, slot)
+                    return
+                self.say_waits(status, _waits(place))
+
+    def say_waits(self, status: Mapping[str, str], waits: str) -> None:
+        """Have status.json say what the job waits for, and wait a moment."""
+        if waits != self.waits:
+            self.waits = waits
+            write_json(self.paths.status, {**status, "waits": waits})
+        time.sleep(_TURN_POLL_S)
 
     def run_stage(self, stage: Stage) -> str:
         """Why the stage failed; empty when all its commands succeeded, or it is to end."""
@@ -259,9 +263,10 @@ def _last_lines(log: Path) -> list[str]:
 _EARLIER = "for the end of what its last attempt started"
 
 
-def _waits(turn: Turn, slots: int) -> str:
+def _waits(place: Turn) -> str:
     """What a job waits for, as users read it."""
-    before = f"; {turn.before} came before it" if turn.before else ""
+    earlier, slots = place.before, place.slots.number
+    before = f"; {earlier} came before it" if earlier else ""
     return f"for one of {slots} slot{'s' if slots > 1 else ''}{before}"
 
 

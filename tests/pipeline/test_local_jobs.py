@@ -437,7 +437,7 @@ def test_jobs_wait_for_a_slot_in_their_order(tmp_path: Path) -> None:
     assert ended(handles["third"], tmp_path / "third").state == "cancelled"
     LOCAL.cancel(handles["second"], paths("second"))
     assert ended(handles["second"], tmp_path / "second").state == "cancelled"
-    assert not list(queue.slots("train").folder.glob("ticket-*"))
+    assert not list((queue.slots("train").folder / "slot.waiting").iterdir())
 
 
 def test_more_slots_run_more_jobs_and_fewer_fewer(tmp_path: Path) -> None:
