@@ -4,8 +4,9 @@ A connection is DuckDB in this process with the catalog attached as LAKE. A read
 it reaches no file outside the catalog's data and changes no setting.
 """
 
+import os
 import re
-import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,8 @@ from urllib.parse import urlsplit
 
 import duckdb
 
+from catalog.address_space import check_address_space
+from catalog.disk_trouble import disk_trouble
 from catalog.errors import (
     CatalogBusy,
     CatalogDamaged,
@@ -51,18 +54,22 @@ SAFE = {
 }
 """Settings of every connection: no extension but those of catalog.extensions."""
 
-_SQLITE_NEEDS_BYTES = 2**20
-
-_UNREACHABLE = re.compile(
+_POSTGRES_AWAY = re.compile(
     r"Unable to connect to Postgres|connection to server|server closed the connection"
     r"|terminating connection|no connection to the server|could not receive data"
-    r"|the database system is|connection has been closed|[Cc]ould not connect|Connection error"
+    r"|the database system is|connection has been closed|SSL (connection|SYSCALL|error)"
     r"|Current transaction is aborted"  # by what went before: the connection is gone
-    r"|HTTP 5\d\d|Timeout was reached|SSL (peer|server|connection|SYSCALL|error)"
 )
+_S3_AWAY = re.compile(
+    r"[Cc]ould not connect|Connection error|connection error|HTTP 5\d\d|Timeout was reached"
+    r"|SSL (peer|server)"
+)
+_S3_REFUSES = re.compile(r"HTTP 40[03]|NoSuchBucket")
+_NO_ROOM = re.compile(r"No space left|disk is full|[Dd]isk quota")
+_OF_SQLITE = re.compile(r"disk is full|disk I/O error|readonly database|unable to open database")
 _REFUSED = re.compile(
-    r"[Pp]ermission denied|readonly database|unable to open|disk I/O error|HTTP 403|HTTP 400"
-    r"|NoSuchBucket|read-only transaction"
+    r"[Pp]ermission denied|[Rr]ead-only file system|readonly database|unable to open"
+    r"|disk I/O error|read-only transaction"
 )
 _POSTGRES_FAILS = re.compile(r"Failed to (execute query|prepare COPY|fetch|copy|get)")
 _OTHER_COMMIT = re.compile(r"duplicate key value|could not serialize|UNIQUE constraint failed")
@@ -95,11 +102,13 @@ class Lake:
 
         Raises:
             InvalidInput: A limit is none that DuckDB knows.
-            StorageError: Metadata or data cannot be reached.
+            StorageError: Metadata or data cannot be reached, or too little address space is left.
             CatalogDamaged: They are no catalog.
         """
         self.location = location
         self._keys: S3Keys | None = None
+        threads = str(limits.get("threads", ""))
+        check_address_space(int(threads) if threads.isdigit() else os.cpu_count() or 1)
         extensions = Extensions(_extensions(location))
         settings = {**SAFE, **extensions.settings, "temp_directory": new_spill_folder(), **limits}
         try:
@@ -297,30 +306,41 @@ def _of_metadata(location: CatalogLocation, error: duckdb.Error) -> bool:
     """
     if type(error) is duckdb.Error:
         return True
-    return isinstance(location.metadata, Postgres) and _UNREACHABLE.search(str(error)) is not None
+    return isinstance(location.metadata, Postgres) and _POSTGRES_AWAY.search(str(error)) is not None
 
 
 def _ours(location: CatalogLocation, text: str, committing: bool) -> FramesiftError:
     metadata = location.metadata
     # The beginning says what was done, the end why it failed; statements may lie between.
     reason = text if len(text) <= 400 else f"{text[:150]} ... {text[-245:]}"
-    if "No space left" in text or "disk is full" in text or _is_full(location, text):
+    if _NO_ROOM.search(text) or _REFUSED.search(text):
+        trouble = disk_trouble(_folders(location, text))
+        if trouble is not None:
+            return StorageError(
+                f"{trouble[0]}: {trouble[1]}. Nothing of a change under way was kept",
+                str(trouble[0]),
+            )
+    if _NO_ROOM.search(text):  # and somebody has made room since
+        folder = _folders(location, text)[0]
         return StorageError(
-            f"{location.data}: the disk is full; nothing of this change was kept. "
+            f"{folder}: the disk is full; nothing of a change under way was kept. "
             "Free some space and run it again",
-            str(location.data),
+            str(folder),
         )
     if "database is locked" in text:
         return CatalogBusy(f"{metadata}: busy: {reason}. Try again")
-    if _UNREACHABLE.search(text):
+    of_s3 = isinstance(location.data, S3Prefix) and not _POSTGRES_AWAY.search(text)
+    if _POSTGRES_AWAY.search(text) or _S3_AWAY.search(text):
         kept = (
             "it went away during a commit, which may have been kept: look, or run it again"
-            if committing
+            if committing and not of_s3
             else "nothing of a change under way was kept; try again when it answers"
         )
-        return StorageError(f"{metadata}: no answer: {reason}; {kept}", str(metadata))
-    if _REFUSED.search(text):
-        return StorageError(f"{metadata}: cannot be read or written: {reason}", str(metadata))
+        place = str(location.data if of_s3 else metadata)
+        return StorageError(f"{place}: no answer: {reason}; {kept}", place)
+    if _REFUSED.search(text) or _S3_REFUSES.search(text):
+        place = str(location.data if of_s3 and _S3_REFUSES.search(text) else metadata)
+        return StorageError(f"{place}: cannot be read or written: {reason}", place)
     if committing and _OTHER_COMMIT.search(text):
         return CatalogBusy(
             f"{metadata}: another commit came in between; nothing of this change was kept. "
@@ -334,11 +354,14 @@ def _ours(location: CatalogLocation, text: str, committing: bool) -> FramesiftEr
     )
 
 
-def _is_full(location: CatalogLocation, reason: str) -> bool:
-    """Whether SQLite's "disk I/O error" is one for lack of space: it does not say."""
-    if "disk I/O error" not in reason or not isinstance(location.metadata, Path):
-        return False
-    return shutil.disk_usage(location.metadata.parent).free < _SQLITE_NEEDS_BYTES
+def _folders(location: CatalogLocation, text: str) -> list[Path]:
+    """The local folders that a complaint may be about, likeliest first."""
+    folders = [location.data] if isinstance(location.data, Path) else []
+    if isinstance(location.metadata, Path):
+        folders.insert(0 if _OF_SQLITE.search(text) else 1, location.metadata.parent)
+    with suppress(FileNotFoundError):  # no temporary folder can be written
+        folders.append(Path(tempfile.gettempdir()))  # queries spill there
+    return sorted(folders, key=lambda folder: f"{folder}/" not in text)
 
 
 def _data_path(location: CatalogLocation) -> str:

@@ -29,6 +29,7 @@ from sqlalchemy.orm import Session
 
 import catalog.policy_tables
 import catalog.user_tables  # noqa: F401  its tables are records, too: backups and copies hold them
+from catalog.disk_trouble import disk_trouble
 from catalog.errors import (
     AlreadyExists,
     CatalogBusy,
@@ -592,6 +593,12 @@ def _ours(place: Path | Postgres, reason: str) -> FramesiftError:
     if "locked" in reason:
         return CatalogBusy(f"{place}: busy for over {_BUSY_S} s; try again")
     if any(word in reason for word in ("full", "readonly", "unable to open", "disk I/O")):
+        trouble = disk_trouble([place.parent]) if isinstance(place, Path) else None
+        if trouble is not None:
+            return StorageError(
+                f"{trouble[0]}: {trouble[1]}. Nothing of a change under way was kept",
+                str(trouble[0]),
+            )
         return StorageError(f"{place}: cannot be read or written: {reason}", str(place))
     return CatalogDamaged(
         f"{place}: the records cannot be used: {reason}; "

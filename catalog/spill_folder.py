@@ -23,12 +23,11 @@ def new_spill_folder() -> str:
 @cache
 def _of_process(pid: int) -> Path:
     """This process's folder, gone at its end; one that is forked has one of its own."""
-    folder = _of_user() / "spilled"
     kept = ExitStack()
     try:
-        own = kept.enter_context(own_folder(folder))
-    except OSError:  # the disk is full: DuckDB says so when it spills
-        return folder
+        own = kept.enter_context(own_folder(_of_user() / "spilled"))
+    except OSError:  # the disk is full, or none can be written: DuckDB says so when it spills
+        return Path("/nonexistent")
 
     def end() -> None:
         if os.getpid() == pid:  # a forked process ends without its parent's folder
