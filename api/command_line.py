@@ -28,6 +28,7 @@ _COMMANDS = {
     "histogram": "statistics:histogram_",
     "correlate": "statistics:correlate",
     "gaps": "statistics:gaps",
+    "duplicates": "duplicates:duplicates",
     "stage": "datasets:stage",
     "train": "jobs:train",
     "validate": "jobs:validate",

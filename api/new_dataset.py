@@ -14,6 +14,7 @@ from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 from pipeline.naming import naming
 from pipeline.split import parse_split
+from query.candidates import DUPLICATE
 from query.describe import Description, describe
 from query.file_versions import with_versions
 from query.select_frames import select_frames
@@ -104,7 +105,7 @@ def _division(wanted: Divided) -> Division:
 
 def _columns(division: Division) -> list[str]:
     """What the division looks at; nothing where there is none."""
-    return [*division.columns(), DRIVE] if division.shares else []
+    return [*division.columns(), DRIVE, DUPLICATE] if division.shares else []
 
 
 def _keep_away(workspace: Workspace, wanted: NewDataset) -> tuple[KeepAway | None, list[Dataset]]:

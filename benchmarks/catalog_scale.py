@@ -172,7 +172,7 @@ def _statements(tags: list[str], start: int, stop: int) -> list[str]:
     fkey = f"'local:a2d2:' || {image} AS fkey"
     frame = (
         "scene, camera, i::INTEGER AS frame_number, 1920 AS image_width, 1208 AS image_height, "
-        f"{label} AS label_file"
+        f"{label} AS label_file, 1 AS labelled"
     )
     counts = f"{positions}, 0 AS unknown_pixels, {pixels}"
     return [

@@ -157,7 +157,8 @@ def _fill(store: CatalogStore, frames: int) -> None:
         connection.execute(
             f"INSERT INTO {FRAME_TAGS} BY NAME SELECT {fkey} AS fkey, 'front_center' AS camera, "
             f"n AS frame_number, 1920 AS image_width, 1208 AS image_height, "
-            f"n || '.png' AS label_file, 's' || n // 2000 AS scene FROM range({frames}) AS t(n)"
+            f"n || '.png' AS label_file, 1 AS labelled, 's' || n // 2000 AS scene "
+            f"FROM range({frames}) AS t(n)"
         )
 
 

@@ -18,11 +18,15 @@ from catalog.extractions import extracted_families
 from catalog.families import family_of, put_rows
 from catalog.lake_tables import (
     CLASS_PIXELS,
+    FILE_DIGESTS,
+    FILE_DIGESTS_COLUMNS,
     FILES,
     FILES_COLUMNS,
     FRAME_TAGS,
     FRAME_TAGS_COLUMNS,
+    FRAME_TREES,
     INTERNAL_FILES_COLUMNS,
+    OF_SCANS,
     POSITION_TAGS,
     UNKNOWN_PIXELS,
 )
@@ -88,7 +92,7 @@ def register(
         connection: Inside CatalogStore.writing.
         source: How the files are named.
         files: The files; each key once.
-        frames: Frames whose image (or label, where there is no image) is among ``files``.
+        frames: Frames whose files are among ``files``.
         scan: Number of the scan, kept as scangen.
 
     Raises:
@@ -102,7 +106,7 @@ def register(
     if not rows:
         return
     connection.register("new_files", file_table)
-    for table in (FILES, CLASS_PIXELS, FRAME_TAGS):
+    for table in (FILES, CLASS_PIXELS, FRAME_TAGS, *OF_SCANS):
         # Tags go too: a frame whose label became unreadable must not keep its old counts.
         connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM new_files)")
     connection.execute(f"INSERT INTO {FILES} BY NAME SELECT * FROM new_files")
@@ -110,13 +114,16 @@ def register(
     connection.unregister("new_files")
     if not frames:
         return
-    classes = dict.fromkeys(frames[0].class_pixels, "INTEGER")
+    classes = dict.fromkeys((tag for frame in frames for tag in frame.class_pixels), "INTEGER")
     positions = dict.fromkeys(frames[0].positions, "TINYINT")
     columns = {"fkey": "VARCHAR", **positions, UNKNOWN_PIXELS: "INTEGER", **classes}
     for table, rows_of_tags, family in (
         (CLASS_PIXELS, [_class_row(source, frame) for frame in frames], columns),
         (FRAME_TAGS, [_frame_row(source, frame) for frame in frames], FRAME_TAGS_COLUMNS),
+        (FILE_DIGESTS, _digest_rows(source, frames), FILE_DIGESTS_COLUMNS),
     ):
+        if not rows_of_tags:
+            continue
         connection.register("new_tags", _table(rows_of_tags, family))
         connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_tags")
         connection.unregister("new_tags")
@@ -150,10 +157,11 @@ def known_files(
         last += "\U0010ffff"
     cursor.execute(
         f"SELECT substr(fkey, {len(prefix) + 1}), size, mtime, coalesce(etag, ''), fkey IN "
-        f"(SELECT fkey FROM {LAKE}.main.{FRAME_TAGS} WHERE fkey = ? || label_file), state, tier "
+        f"(SELECT fkey FROM {LAKE}.main.{FRAME_TAGS} "
+        f"UNION ALL SELECT fkey FROM {LAKE}.main.{FRAME_TREES}), state, tier "
         f"FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ? "
         "AND fkey BETWEEN ? AND ? ORDER BY fkey",
-        [prefix, source.cluster, source.datasource, first, last],
+        [source.cluster, source.datasource, first, last],
     )
     while rows := cursor.fetchmany(_FETCHED_ROWS):
         yield from (KnownFile(*row) for row in rows)
@@ -232,7 +240,10 @@ def source_contents(
     tables = dict.fromkeys(column.table for column in peoples_tags(cursor))
     counted = {family_of(table): count(table) for table in tables}
     given = {family: files for family, files in counted.items() if files}
-    return count(FILES), count(CLASS_PIXELS), given
+    row = cursor.execute(
+        f"SELECT count(label_file) FROM {LAKE}.main.{FRAME_TAGS} WHERE fkey IN ({of_source})"
+    ).fetchone()
+    return count(FILES), int(row[0]) if row else 0, given
 
 
 def peoples_tags(cursor: duckdb.DuckDBPyConnection) -> list[TagColumn]:
@@ -270,8 +281,8 @@ def _fkeys_of(source: SourceNames) -> str:
 
 
 def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The tables of every tag family, and last the files' own."""
-    return [*dict.fromkeys(column.table for column in tag_columns(connection)), FILES]
+    """The tables of every tag family and of scans, and last the files' own."""
+    return [*dict.fromkeys(column.table for column in tag_columns(connection)), *OF_SCANS, FILES]
 
 
 def info(store: CatalogStore) -> CatalogInfo:
@@ -279,7 +290,7 @@ def info(store: CatalogStore) -> CatalogInfo:
     with store.reading() as cursor:
         counts = cursor.execute(
             f"SELECT (SELECT count(*) FROM {LAKE}.main.{FILES}), "
-            f"(SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS})"
+            f"(SELECT count(label_file) FROM {LAKE}.main.{FRAME_TAGS})"
         ).fetchone()
         files, frames = counts or (0, 0)
         return CatalogInfo(snapshot_of(cursor), files, frames, len(tag_columns(cursor)))
@@ -423,7 +434,19 @@ def _frame_row(source: SourceNames, frame: Frame) -> dict[str, object]:
         "label_file": frame.label,
         "lidar_file": frame.lidar,
         "camera_json_file": frame.camera_json,
+        "labelled": int(frame.label is not None),
     }
+
+
+def _digest_rows(source: SourceNames, frames: Sequence[Frame]) -> list[dict[str, object]]:
+    return [
+        {
+            "fkey": make_fkey(source.cluster, source.datasource, frame.label),
+            "digest": frame.label_digest,
+        }
+        for frame in frames
+        if frame.label is not None and frame.label_digest
+    ]
 
 
 def _table(rows: Sequence[Mapping[str, object]], columns: Mapping[str, str]) -> pa.Table:

@@ -5,12 +5,14 @@ the product shows them. `class_pixels` gets one integer column per class when th
 with that class is ingested. Every other tag family is a side table `tags_<family>`.
 """
 
-FORMAT = 1
-"""Version of these tables; a catalog of a later one is refused."""
+FORMAT = 2
+"""Version of these tables: catalog.upgrade brings earlier ones to it, a later one is refused."""
 
 FILES = "files"
 CLASS_PIXELS = "class_pixels"
 FRAME_TAGS = "tags_frame"
+FRAME_TREES = "frame_trees"
+FILE_DIGESTS = "file_digests"
 UNKNOWN_PIXELS = "unknown_pixels"
 
 POSITION_TAGS = ("front", "side", "rear", "center", "left_", "right_")
@@ -73,7 +75,10 @@ CLASS_PIXELS_COLUMNS: dict[str, str] = {
     **dict.fromkeys(POSITION_TAGS, "TINYINT"),
     UNKNOWN_PIXELS: "INTEGER",
 }
-"""class_pixels before any class: a column per class tag, INTEGER, is added by the first ingest."""
+"""class_pixels before any class: a column per class tag, INTEGER, is added by the first ingest.
+
+A row per frame; where it has no label, only the position tags have values.
+"""
 
 FRAME_TAGS_COLUMNS: dict[str, str] = {
     "fkey": "VARCHAR",
@@ -85,5 +90,15 @@ FRAME_TAGS_COLUMNS: dict[str, str] = {
     "label_file": "VARCHAR",
     "lidar_file": "VARCHAR",
     "camera_json_file": "VARCHAR",
+    "labelled": "TINYINT",
 }
-"""What a frame is made of; *_file are keys below the source's root."""
+"""What a frame is made of; *_file are keys below the source's root, labelled is 0 or 1."""
+
+FILE_DIGESTS_COLUMNS: dict[str, str] = {"fkey": "VARCHAR", "digest": "VARCHAR"}
+"""What files hold: labels by their decoded runs, images by their bytes (catalog.duplicates)."""
+
+OF_SCANS = (FRAME_TREES, FILE_DIGESTS)
+"""Tables that scans read and write and no question asks.
+
+frame_trees has the columns of tags_frame and class_pixels: see catalog.frame_trees.
+"""

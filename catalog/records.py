@@ -73,50 +73,52 @@ class KnownFile:
     """What the catalog keeps of a file to tell whether it has changed: see File.
 
     Attributes:
-        label_carries_tags: It is a label without camera image, and its own row carries the tags.
+        carries_tags: Its row carries a frame's tags: it is a camera image, or a label without one.
     """
 
     key: str
     size: int
     mtime: datetime
     etag: str
-    label_carries_tags: bool = False
+    carries_tags: bool = False
     state: str | None = None
     tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A camera image with its partners and what its label image holds.
+    """A camera image with its partners and, where it is labelled, what its label image holds.
 
     Attributes:
         image: Key of the file whose row carries the tags: the camera image, or the label where
             there is no camera image.
-        label: Key of the label image.
+        label: Key of the label image, if there is one.
         lidar: Key of the lidar file, if there is one.
         camera_json: Key of the camera's description, if there is one.
         scene: Scene folder, "YYYYMMDD_hhmmss".
         camera: Camera name such as "front_center".
         number: Frame number within the scene.
-        width: Image width [pixels].
-        height: Image height [pixels].
+        width: Image width [pixels]; None without a label, as only labels are decoded.
+        height: Image height [pixels]; None without a label.
         positions: Position tags, 0 or 1 each.
-        class_pixels: Pixels per class tag.
-        unknown_pixels: Pixels whose colour is no class.
+        class_pixels: Pixels per class tag; empty without a label.
+        unknown_pixels: Pixels whose colour is no class; None without a label.
+        label_digest: What the label shows, as catalog.duplicates compares it; empty where unknown.
     """
 
     image: str
-    label: str
+    label: str | None
     lidar: str | None
     camera_json: str | None
     scene: str
     camera: str
     number: int
-    width: int
-    height: int
+    width: int | None
+    height: int | None
     positions: Mapping[str, int]
     class_pixels: Mapping[str, int]
-    unknown_pixels: int
+    unknown_pixels: int | None
+    label_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ class CatalogInfo:
     Attributes:
         snapshot: Number of the newest snapshot.
         files: Rows of metaocean.
-        frames: Frames with class pixels.
+        frames: Labelled frames.
         tags: Number of tags.
     """
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from catalog.lake_functions import Commit, commits
-from catalog.lake_tables import CLASS_PIXELS, FILES
+from catalog.lake_tables import FILES, FRAME_TAGS
 from catalog.store import LAKE, CatalogStore
 
 
@@ -14,7 +14,7 @@ class Snapshot:
     Attributes:
         commit: Its number, time, author and reason.
         files: Rows of metaocean in it.
-        frames: Frames with class pixels in it.
+        frames: Labelled frames in it.
     """
 
     commit: Commit
@@ -30,7 +30,7 @@ def log(store: CatalogStore, limit: int | None = None) -> list[Snapshot]:
             at = f"AT (VERSION => {commit.number})"
             row = cursor.execute(
                 f"SELECT (SELECT count(*) FROM {LAKE}.main.{FILES} {at}), "
-                f"(SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS} {at})"
+                f"(SELECT count(label_file) FROM {LAKE}.main.{FRAME_TAGS} {at})"
             ).fetchone()
             found.append(Snapshot(commit, *(row or (0, 0))))
         return found

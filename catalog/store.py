@@ -46,6 +46,7 @@ from catalog.location import WRITE_LOCK, CatalogLocation
 from catalog.newest import NewestSnapshot
 from catalog.select_only import SelectOnly
 from catalog.to_disk import NewDataFiles, to_disk
+from catalog.upgrade import OLDEST, make_tables_of_scans, upgrade
 
 __all__ = ["DISCOVER", "LAKE", "METADATA", "CatalogLocation", "CatalogStore", "snapshot_of"]
 
@@ -387,14 +388,23 @@ class CatalogStore:
                 to_disk(part.parent)
 
     def _check_format(self) -> None:
+        found = self._format()
+        if found in range(OLDEST, FORMAT):
+            with self.writing(f"catalog format {found} to {FORMAT}") as connection:
+                row = connection.execute("SELECT version FROM catalog_format").fetchone()
+                if row is not None and row[0] == found:  # no other process did it meanwhile
+                    upgrade(connection)
+            found = self._format()
+        if found != FORMAT:
+            raise CatalogDamaged(
+                f"{self.location.metadata}: catalog format {found or 'none'}, this version reads "
+                f"{FORMAT}; use the release of Framesift that wrote it"
+            )
+
+    def _format(self) -> int | None:
         with self.reading() as cursor, translated(self.location):
             row = cursor.execute(f"SELECT version FROM {LAKE}.main.catalog_format").fetchone()
-        if row is None or row[0] != FORMAT:
-            found = "none" if row is None else row[0]
-            raise CatalogDamaged(
-                f"{self.location.metadata}: catalog format {found}, this version reads {FORMAT}; "
-                "use the release of Framesift that wrote it"
-            )
+        return None if row is None else int(row[0])
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection) -> None:
@@ -420,6 +430,7 @@ def _create_tables(connection: duckdb.DuckDBPyConnection, new_files: NewDataFile
             for name, kind in columns.items()
         )
         connection.execute(f"CREATE TABLE {table} ({body})")
+    make_tables_of_scans(connection)
     connection.execute("CREATE TABLE catalog_format (version INTEGER NOT NULL)")
     connection.execute("INSERT INTO catalog_format VALUES (?)", [FORMAT])
     connection.execute(f"CREATE SCHEMA {LAKE}.{DISCOVER}")

@@ -13,6 +13,7 @@ from catalog.lake_tables import (
     CLASS_PIXELS_COLUMNS,
     FILES_COLUMNS,
     FRAME_TAGS,
+    FRAME_TREES,
     POSITION_TAGS,
     VIEW_COLUMNS,
 )
@@ -157,7 +158,8 @@ def add_class_tags(store: CatalogStore, tags: Sequence[str]) -> list[str]:
     with store.writing(f"{len(missing)} class tags") as connection:
         missing = _missing(connection, tags)  # another writer may have added some meanwhile
         for tag in missing:
-            connection.execute(f'ALTER TABLE {CLASS_PIXELS} ADD COLUMN "{tag}" INTEGER')
+            for table in (CLASS_PIXELS, FRAME_TREES):
+                connection.execute(f'ALTER TABLE {table} ADD COLUMN "{tag}" INTEGER')
         discover_views.create(connection)
     return missing
 

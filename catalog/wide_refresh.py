@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from catalog.class_matrix import class_pixels
 from catalog.ducklake import LAKE
 from catalog.lake_functions import changed_fkeys, written_since
-from catalog.lake_tables import FILES
+from catalog.lake_tables import FILE_DIGESTS, FILES
 from catalog.wide_tables import (
     EVERY_FILE,
     MOST_VALUES,
@@ -108,7 +108,7 @@ def _changed(
     until: int,
 ) -> int:
     """Note the fkeys of changed files on both sides; how many there are."""
-    of_files = [table for table in written if table not in layout.others]
+    of_files = [table for table in written if table not in (*layout.others, FILE_DIGESTS)]
     statements = [changed_fkeys(table, before, until) for table in of_files]
     none = "SELECT NULL::VARCHAR AS fkey WHERE false"
     found = source.execute(" UNION ".join([none, *statements])).to_arrow_table()

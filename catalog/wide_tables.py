@@ -22,7 +22,13 @@ import pyarrow.compute as pc
 
 from catalog import discover_views
 from catalog.ducklake import LAKE
-from catalog.lake_tables import FILES, FILES_COLUMNS, FRAME_TAGS, INTERNAL_FILES_COLUMNS
+from catalog.lake_tables import (
+    FILE_DIGESTS,
+    FILES,
+    FILES_COLUMNS,
+    FRAME_TAGS,
+    INTERNAL_FILES_COLUMNS,
+)
 from catalog.quoting import literal
 from catalog.records import TagColumn
 
@@ -163,12 +169,13 @@ class _Column:
 
 def _other_tables(source: duckdb.DuckDBPyConnection, families: Sequence[str]) -> list[str]:
     """Tables that are laid out as they are: the catalog's format, the kinds of its tags."""
+    not_asked = (FILES, FILE_DIGESTS, *families)
     rows = source.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND "
         "schema_name = 'main' ORDER BY table_oid",
         [LAKE],
     ).fetchall()
-    return [table for (table,) in rows if table != FILES and table not in families]
+    return [table for (table,) in rows if table not in not_asked]
 
 
 def _copy(

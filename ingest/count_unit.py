@@ -20,7 +20,7 @@ from ingest.read_frame import FrameCount, FrameKeys, read_frame
 from ingest.source_files import FileReader, open_reader
 from ingest.source_options import SourceOptions
 
-FORMAT = 1
+FORMAT = 2
 
 READS_AT_ONCE = 4
 """Frames that a unit reads at once: while one waits for its bytes, another is counted."""
@@ -99,15 +99,18 @@ def read_counts(counts: bytes) -> list[FrameCount]:
         CatalogDamaged: These are no counts.
     """
     return [
-        FrameCount(width, height, tuple(pixels), unknown, size, tuple(Problem(**p) for p in found))
-        for width, height, pixels, unknown, size, found in _unpacked(counts)["counts"]
+        FrameCount(
+            width, height, tuple(pixels), unknown, size, tuple(Problem(**p) for p in found), digest
+        )
+        for width, height, pixels, unknown, size, found, digest in _unpacked(counts)["counts"]
     ]
 
 
 def _row(count: FrameCount) -> list[object]:
     problems = [asdict(problem) for problem in count.problems]
     return [
-        count.width, count.height, count.pixels, count.unknown_pixels, count.bytes_read, problems
+        count.width, count.height, count.pixels, count.unknown_pixels, count.bytes_read, problems,
+        count.digest,
     ]  # fmt: skip
 
 

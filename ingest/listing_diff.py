@@ -24,13 +24,13 @@ class Compared:
             is another, "unknown" where its folder could not be listed.
         file: As it is listed; None where it was removed; what the catalog knows of it where that
             is unknown.
-        label_carries_tags: See KnownFile.
+        carries_tags: See KnownFile.
     """
 
     key: str
     change: Change
     file: File | None
-    label_carries_tags: bool = False
+    carries_tags: bool = False
 
 
 def compare(
@@ -69,7 +69,7 @@ def compare(
             if _is_same(file, old):
                 told = (file.state, file.tier) == (old.state, old.tier)
                 change = "unchanged" if told else "restated"
-            yield Compared(file.key, change, file, old.label_carries_tags)
+            yield Compared(file.key, change, file, old.carries_tags)
             old = next(rest, None)
         else:
             yield Compared(file.key, "added", file)
@@ -82,7 +82,7 @@ def _absent(old: KnownFile, unlisted: Callable[[str], bool]) -> Compared:
     if not unlisted(old.key):
         return Compared(old.key, "removed", None)
     file = File(old.key, old.size, old.mtime, etag=old.etag)
-    return Compared(old.key, "unknown", file, old.label_carries_tags)
+    return Compared(old.key, "unknown", file, old.carries_tags)
 
 
 def _is_same(file: File, old: KnownFile) -> bool:

@@ -47,6 +47,7 @@ class SceneFiles:
         frames: Frames with a label, in order of camera and number. Where the scene has camera
             images at all, only those that have theirs: labels alone are enough, but a label whose
             image is missing among others is an orphan.
+        unlabelled: Frames with a camera image and no label, in the same order.
         alone: Frames that have a label and no camera image, whether they are in ``frames`` or not.
         images: The camera images.
         problems: Orphans and names that do not parse.
@@ -55,6 +56,7 @@ class SceneFiles:
     files: list[File] = field(default_factory=list)
     scene: str = ""
     frames: list[FrameFiles] = field(default_factory=list)
+    unlabelled: list[FrameFiles] = field(default_factory=list)
     alone: list[FrameFiles] = field(default_factory=list)
     images: list[File] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -122,17 +124,19 @@ def _pair(files: list[File], folder: str = "") -> SceneFiles:
         if frame.label is not None and frame.image is None:
             scene.alone.append(frame)
         reason = _missing_partner(frame, has_images=bool(scene.images))
-        if not reason:
+        if reason:
+            scene.problems.append(Problem("orphan", frame.files[0].key, reason))
+        elif frame.label is not None:
             scene.frames.append(frame)
         else:
-            scene.problems.append(Problem("orphan", frame.files[0].key, reason))
+            scene.unlabelled.append(frame)
     return scene
 
 
 def _missing_partner(frame: FrameFiles, *, has_images: bool) -> str:
     """What the frame lacks to be one; empty where it is."""
+    if frame.image is not None:
+        return ""
     if frame.label is None:
-        if frame.image is None:
-            return "neither camera image nor label beside it"
-        return "camera image without label"
-    return "" if frame.image is not None or not has_images else "label without camera image"
+        return "neither camera image nor label beside it"
+    return "label without camera image" if has_images else ""

@@ -26,6 +26,8 @@ class PixelCounts:
         unknown_colours: Those colours as "#rrggbb" with their pixels, at most the 16 largest.
         width: Image width [pixels].
         height: Image height [pixels].
+        digest: 16 hexadecimal digits, the same for images of the same size and colours, however
+            they are stored; 64 bits of no cryptographic strength.
     """
 
     counts: npt.NDArray[np.int64]
@@ -33,6 +35,7 @@ class PixelCounts:
     unknown_colours: Mapping[str, int]
     width: int
     height: int
+    digest: str = ""
 
 
 def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
@@ -46,10 +49,11 @@ def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
     """
     chunks = take_apart(png, crc32)
     width, height = chunks.header.width, chunks.header.height
+    digest = np.zeros(1, np.uint64)
     if chunks.header.bit_depth == 8 and not chunks.header.interlaced:
-        counts = _count_rows(chunks, palette)
+        counts = _count_rows(chunks, palette, digest)
     else:
-        counts = _count_image(png, palette)
+        counts = _count_image(png, palette, digest)
     unknown = int(counts[UNKNOWN_CLASS])
     return PixelCounts(
         counts[: len(palette)].copy(),
@@ -57,11 +61,14 @@ def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
         _unknown_colours(png, palette) if unknown else {},
         width,
         height,
+        f"{int(digest[0]):016x}",
     )
 
 
-def _count_rows(chunks: PngChunks, palette: Palette) -> npt.NDArray[np.int64]:
-    """(256,) int64 [pixels] by class id, from an 8-bit image that is not interlaced."""
+def _count_rows(
+    chunks: PngChunks, palette: Palette, digest: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """(256,) int64 [pixels] by class id, from an 8-bit image that is not interlaced; and digest."""
     from ingest import run_kernel  # Numba takes half a second to import: only who counts needs it
 
     header = chunks.header
@@ -69,43 +76,65 @@ def _count_rows(chunks: PngChunks, palette: Palette) -> npt.NDArray[np.int64]:
     raw = inflate(chunks.pixels, header.inflated_bytes)
     counts = np.zeros(256, dtype=np.int64)
     if header.colour_type == 2:
-        done = run_kernel.count_rgb_runs(raw, height, width, palette.lookup_table, counts)
+        done = run_kernel.count_rgb_runs(raw, height, width, palette.lookup_table, counts, digest)
         if done == height:
             return counts
         counts[:] = 0
     undone = run_kernel.unfilter(raw, height, header.row_bytes, header.samples)
     if undone < height:
         raise BadFile(f"PNG is damaged: row {undone} has a filter that PNG does not know")
-    if header.samples >= 3:
-        run_kernel.count_rows(raw, height, width, header.samples, palette.lookup_table, counts)
-        return counts
-    run_kernel.count_rows(raw, height, width, header.samples, _EACH_SAMPLE, counts)
-    return _classes_of_samples(counts, chunks, palette)
+    several = header.samples >= 3
+    colours = _colours_of_samples(chunks)
+    run_kernel.count_rows(
+        raw,
+        height,
+        width,
+        header.samples,
+        palette.lookup_table if several else _EACH_SAMPLE,
+        counts,
+        np.resize(colours, 256),
+        digest,
+    )
+    return counts if several else _classes_of_samples(counts, colours, palette)
 
 
-def _classes_of_samples(
-    pixels: npt.NDArray[np.int64], chunks: PngChunks, palette: Palette
-) -> npt.NDArray[np.int64]:
-    """(256,) int64 [pixels] by class id, from pixels by grey level or palette index."""
+def _colours_of_samples(chunks: PngChunks) -> npt.NDArray[np.uint32]:
+    """(256 or fewer,) uint32 colour by grey level or palette index."""
     levels = np.arange(256, dtype=np.uint32)
     colours = levels << 16 | levels << 8 | levels
     if chunks.palette is not None and chunks.header.colour_type == 3:
         entries = np.frombuffer(chunks.palette, dtype=np.uint8)[: len(chunks.palette) // 3 * 3]
         red, green, blue = entries.reshape(-1, 3)[:256].astype(np.uint32).T
         colours = red << 16 | green << 8 | blue
-        largest = int(np.flatnonzero(pixels).max())
-        if largest >= len(colours):
-            raise BadFile(f"PNG is damaged: uses colour {largest} of a palette of {len(colours)}")
+    return colours.astype(np.uint32)
+
+
+def _classes_of_samples(
+    pixels: npt.NDArray[np.int64], colours: npt.NDArray[np.uint32], palette: Palette
+) -> npt.NDArray[np.int64]:
+    """(256,) int64 [pixels] by class id, from pixels by grey level or palette index."""
+    largest = int(np.flatnonzero(pixels).max())
+    if largest >= len(colours):
+        raise BadFile(f"PNG is damaged: uses colour {largest} of a palette of {len(colours)}")
     counts = np.zeros(256, dtype=np.int64)
     np.add.at(counts, palette.lookup_table[colours], pixels[: len(colours)])
     return counts
 
 
-def _count_image(png: bytes, palette: Palette) -> npt.NDArray[np.int64]:
-    """(256,) int64 [pixels] by class id, of any PNG, by Pillow."""
+def _count_image(
+    png: bytes, palette: Palette, digest: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """(256,) int64 [pixels] by class id, of any PNG, decoded by Pillow; and digest."""
+    from ingest import run_kernel
+
+    image = open_png(png)
+    rows = np.zeros((image.height, 1 + 3 * image.width), np.uint8)
+    rows[:, 1:] = np.asarray(image).reshape(image.height, -1)
     counts = np.zeros(256, dtype=np.int64)
-    for colour, pixels in _colours(png):
-        counts[palette.class_of_colour.get(colour, UNKNOWN_CLASS)] += pixels
+    run_kernel.count_rows(
+        rows.ravel(), image.height, image.width, 3, palette.lookup_table, counts,
+        np.zeros(256, np.uint32), digest,
+    )  # fmt: skip
     return counts
 
 

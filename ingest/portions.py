@@ -30,6 +30,7 @@ class Portion:
 
     Attributes:
         frames: Frames to read; they are written together with their files.
+        unlabelled: Frames without a label, of which nothing is read; written likewise.
         files: Other files to write.
         restated: Files of which only state and tier are written.
         examined: Keys whose earlier problems are void.
@@ -43,6 +44,11 @@ class Portion:
     examined: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
+    unlabelled: list[FrameFiles] = field(default_factory=list)
+
+    def add(self, frame: FrameFiles) -> None:
+        """Take a frame, with a label or without."""
+        (self.unlabelled if frame.label is None else self.frames).append(frame)
 
 
 def count_problems(counts: ScanCounts, problems: Iterable[Problem]) -> None:
@@ -155,7 +161,7 @@ class Portions:
             if found.change == "unknown":
                 self._unlisted.add(found.key)
                 self._unseen.discard(found.key)
-                if found.label_carries_tags:
+                if found.carries_tags:
                     self._carrying.add(found.key)
                 yield found.file
                 continue
@@ -166,7 +172,7 @@ class Portions:
             setattr(counts, change, getattr(counts, change) + 1)
             if change != "unchanged":
                 self._fresh.add(found.key)
-            if found.label_carries_tags:
+            if found.carries_tags:
                 self._carrying.add(found.key)
             self._told()
             yield found.file
@@ -190,7 +196,7 @@ class Portions:
         for file in last.files:
             self._portion.files.append(file)
             yield from self._if_full()
-        for frame in last.frames:
+        for frame in last.frames + last.unlabelled:
             yield from self._with_frame(frame)
         for key in last.gone:
             self._portion.gone.append(key)
@@ -201,7 +207,11 @@ class Portions:
         unlisted = {_frame_of(file) for file in scene.files if file.key in self._unlisted} - {None}
         touched = self._touched_frames(scene) - unlisted
         bereft = self._bereft_frames(scene) - unlisted
-        due = [frame for frame in scene.frames if frame.id in touched or frame.id in bereft]
+        due = [
+            frame
+            for frame in scene.frames + scene.unlabelled
+            if frame.id in touched or frame.id in bereft
+        ]
         with_tags = {file.key for frame in due for file in frame.files}
         others = [
             file
@@ -222,7 +232,7 @@ class Portions:
             yield from self._if_full()
         for frame in due:
             if frame.id in bereft:
-                self._last.frames.append(frame)
+                self._last.add(frame)
             else:
                 yield from self._with_frame(frame)
         for keys in (self._fresh, self._carrying, self._unlisted):
@@ -236,7 +246,7 @@ class Portions:
     def _with_frame(self, frame: FrameFiles) -> Iterator[Portion]:
         # One portion for all of a frame: were a part of it committed before, it would not be new
         # to the next scan, and the frame not due.
-        self._portion.frames.append(frame)
+        self._portion.add(frame)
         self._portion.examined += [file.key for file in frame.files]
         yield from self._if_full()
 
@@ -282,11 +292,18 @@ class Portions:
         touched |= {
             frame.id for frame in scene.frames if frame.image and frame.label_key in self._carrying
         }
+        # Releases before 0.2 took images without a label for files of no frame.
+        touched |= {
+            frame.id
+            for frame in scene.unlabelled
+            if frame.image is not None and frame.image.key not in self._carrying
+        }
         return touched
 
     def _if_full(self) -> Iterator[Portion]:
         portion = self._portion
         rows = len(portion.files) + len(portion.restated) + len(portion.gone)
+        rows += len(portion.unlabelled)
         if len(portion.frames) >= self.frames_each or rows >= self.files_each:
             yield self._taken()
 

@@ -1,7 +1,7 @@
 """One frame's files in, its pixel counts out: the unit of work of a scan."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from catalog.errors import BadFile, UnreadableFile
@@ -47,6 +47,7 @@ class FrameCount:
         unknown_pixels: Pixels in colours that are no class.
         bytes_read: Bytes read from the source.
         problems: The bad file, or the colours that are no class.
+        digest: PixelCounts.digest of the label; empty where a file is bad.
     """
 
     width: int
@@ -55,6 +56,7 @@ class FrameCount:
     unknown_pixels: int
     bytes_read: int
     problems: tuple[Problem, ...] = ()
+    digest: str = ""
 
 
 def keys_of(frame: FrameFiles, *, check_images: bool) -> FrameKeys:
@@ -95,6 +97,7 @@ def read_frame(source: FileReader, frame: FrameKeys, palette: Palette) -> FrameC
         counts.unknown,
         len(png) + (min(frame.image_size, HEADER_BYTES + _TAIL_BYTES) if frame.image else 0),
         tuple(problems),
+        counts.digest,
     )
 
 
@@ -103,21 +106,37 @@ def frame_record(files: FrameFiles, count: FrameCount, palette: Palette) -> Fram
 
     The camera image's row carries the tags; the label's own where there is no camera image.
     """
-    if not count.width or files.label is None:
+    if not count.width:
         return None
+    return replace(
+        unlabelled_record(files),
+        label=files.label_key,
+        width=count.width,
+        height=count.height,
+        class_pixels=dict(zip(palette.tags, count.pixels, strict=True)),
+        unknown_pixels=count.unknown_pixels,
+        label_digest=count.digest,
+    )
+
+
+def unlabelled_record(files: FrameFiles) -> Frame:
+    """The frame as it is catalogued without a label."""
+    carrier = files.image or files.label
+    if carrier is None:
+        raise ValueError("a frame needs a camera image or a label")
     return Frame(
-        image=(files.image or files.label).key,
-        label=files.label.key,
+        image=carrier.key,
+        label=None,
         lidar=files.lidar.key if files.lidar else None,
         camera_json=files.camera_json.key if files.camera_json else None,
         scene=files.id.scene,
         camera=files.id.camera,
         number=files.id.number,
-        width=count.width,
-        height=count.height,
+        width=None,
+        height=None,
         positions={tag: int(tag in CAMERAS[files.id.camera]) for tag in POSITION_TAGS},
-        class_pixels=dict(zip(palette.tags, count.pixels, strict=True)),
-        unknown_pixels=count.unknown_pixels,
+        class_pixels={},
+        unknown_pixels=None,
     )
 
 

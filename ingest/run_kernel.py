@@ -135,8 +135,18 @@ def _plus(colour: Any, raw: Any, at: int) -> Any:
     return (red & byte) << np.uint32(16) | (green & byte) << np.uint32(8) | (blue & byte)
 
 
+@nb.njit(nogil=True, inline="always")
+def _mixed(digest: Any, colour: Any, pixels: Any) -> Any:
+    """The digest with one more run of pixels: the same for the same runs, however stored."""
+    run = np.uint64(colour) << np.uint64(32) | np.uint64(pixels)
+    mixed = (digest ^ run) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> np.uint64(32))
+
+
 @nb.njit(nogil=True, cache=True)
-def count_rgb_runs(raw: Any, height: int, width: int, class_of: Any, counts: Any) -> int:
+def count_rgb_runs(
+    raw: Any, height: int, width: int, class_of: Any, counts: Any, digest: Any
+) -> int:
     """Add the pixels of an 8-bit RGB image to ``counts``, as long as rows have filter None or Sub.
 
     Args:
@@ -145,11 +155,13 @@ def count_rgb_runs(raw: Any, height: int, width: int, class_of: Any, counts: Any
         width: Pixels per row.
         class_of: (2**24,) uint8 [class id] by colour.
         counts: (256,) int64 [pixels] by class id, added to.
+        digest: (1,) uint64, set to the digest of the runs of colours.
 
     Returns:
         Rows counted: ``height``, or the first row with another filter.
     """
     stride = 1 + 3 * width
+    mark = _mixed(np.uint64(0), height, width)
     for row in range(height):
         start = row * stride + 1
         end = (row + 1) * stride
@@ -164,10 +176,12 @@ def count_rgb_runs(raw: Any, height: int, width: int, class_of: Any, counts: Any
                 stop = _none_run_end(raw, start + 3, end)
             pixels = (stop - start) // 3
             counts[class_of[colour]] += pixels
+            mark = _mixed(mark, colour, pixels)
             start += 3 * pixels
             if start >= end:
                 break
             colour = _plus(colour, raw, start) if filter_type == 1 else _colour(raw, start)
+    digest[0] = mark
     return height
 
 
@@ -225,7 +239,16 @@ def _paeth(left: Any, above: Any, corner: Any) -> Any:
 
 
 @nb.njit(nogil=True, cache=True)
-def count_rows(raw: Any, height: int, width: int, samples: int, class_of: Any, counts: Any) -> None:
+def count_rows(
+    raw: Any,
+    height: int,
+    width: int,
+    samples: int,
+    class_of: Any,
+    counts: Any,
+    colour_of: Any,
+    digest: Any,
+) -> None:
     """Add the pixels of an unfiltered 8-bit image to ``counts``.
 
     Args:
@@ -235,11 +258,23 @@ def count_rows(raw: Any, height: int, width: int, samples: int, class_of: Any, c
         samples: 3 or 4 for RGB and RGBA, whose alpha is ignored; 1 for palette and grey.
         class_of: uint8 [class id] by colour (2**24,), or by sample (256,) for one sample.
         counts: (256,) int64 [pixels] by class id, added to.
+        colour_of: (256,) uint32 colour by sample, for one sample.
+        digest: (1,) uint64, set as `count_rgb_runs` sets it for the same colours.
     """
     stride = 1 + samples * width
+    mark = _mixed(np.uint64(0), height, width)
     for row in range(height):
         at = row * stride + 1
+        last, pixels = np.uint32(0), np.uint32(0)
         for _ in range(width):
             value = np.uint32(raw[at]) if samples < 3 else _colour(raw, at)
             counts[class_of[value]] += 1
+            colour = colour_of[value] if samples < 3 else value
+            if colour != last and pixels > 0:
+                mark = _mixed(mark, last, pixels)
+                pixels = np.uint32(0)
+            last = colour
+            pixels += np.uint32(1)
             at += samples
+        mark = _mixed(mark, last, pixels)
+    digest[0] = mark

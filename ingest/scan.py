@@ -23,6 +23,7 @@ from ingest.count_unit import UnitSource
 from ingest.engines.base import Counted, CountTask, Engine
 from ingest.engines.threads import ThreadEngine
 from ingest.exclude import Excluded
+from ingest.find_duplicates import mark_duplicates
 from ingest.listing_diff import Compared, compare
 from ingest.palette import Palette
 from ingest.partial import Part
@@ -234,6 +235,10 @@ class Scan:
             commits.add(item)
             self._tell(progress)
         commits.commit()
+        commits.merge_trees()
+        pair = self.names.cluster, self.names.datasource
+        if mark_duplicates(self.store, self.records, {pair: self.files}):
+            self.counts.commits += 1
         self.committed = True
         self._tell(progress)
 

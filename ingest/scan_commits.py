@@ -1,14 +1,16 @@
 """What a scan found, written to catalog and records in commits of some thousand rows."""
 
+from catalog import frame_trees
 from catalog import frames as catalog_frames
 from catalog.frames import SourceNames
 from catalog.record_store import RecordStore
 from catalog.records import File, Frame, Problem
 from catalog.store import CatalogStore
 from ingest.engines.base import Counted
+from ingest.frame_name import parse
 from ingest.palette import Palette
 from ingest.portions import count_problems
-from ingest.read_frame import frame_record
+from ingest.read_frame import frame_record, unlabelled_record
 from ingest.scan_counts import ScanCounts
 
 BATCH_FRAMES = 2_000
@@ -71,7 +73,11 @@ class ScanCommits:
                 self._frames.append(frame)
                 counts.frames += 1
                 counts.labels_alone += files.image is None
-                counts.unknown_pixels += frame.unknown_pixels
+                counts.unknown_pixels += count.unknown_pixels
+        for files in portion.unlabelled:
+            self._files += files.files
+            self._frames.append(unlabelled_record(files))
+        counts.unlabelled += len(portion.unlabelled)
         rows = len(self._files) + len(self._restated) + len(self._gone)
         if len(self._frames) >= BATCH_FRAMES or rows >= BATCH_FILES:
             self.commit()
@@ -91,6 +97,26 @@ class ScanCommits:
                 catalog_frames.register(
                     connection, self.names, self._files, self._frames, self.scan
                 )
+                frame_trees.merge(
+                    connection, self.names.cluster, self.names.datasource, self._touched()
+                )
             self.counts.commits += 1
         self._files, self._frames, self._problems = [], [], []
         self._gone, self._examined, self._restated = [], [], []
+
+    def merge_trees(self) -> None:
+        """Count once what releases before 0.2 counted once for each tree."""
+        names = self.names
+        with self.store.reading() as cursor:
+            frames = frame_trees.not_merged(cursor, names.cluster, names.datasource)
+        if frames:
+            reason = f"scan {self.scan} of {names.datasource}: frames of several trees"
+            with self.store.writing(reason, author="ingest") as connection:
+                frame_trees.merge(connection, names.cluster, names.datasource, frames)
+            self.counts.commits += 1
+
+    def _touched(self) -> set[frame_trees.Identity]:
+        """The frames of which a file is written or removed."""
+        keys = [file.key for file in self._files] + self._gone
+        frames = (found.frame for key in keys if (found := parse(key)) is not None)
+        return {(frame.scene, frame.camera, frame.number) for frame in frames}

@@ -17,6 +17,7 @@ class ScanCounts:
         removed: Files that were catalogued before and are gone from the source.
         frames: Frames whose labels were counted.
         labels_alone: Those of them that have no camera image; the label's row carries the tags.
+        unlabelled: Frames without a label that were written.
         bytes_read: Bytes read from the source, listings not counted.
         bad_files: Files that could not be used.
         orphans: Files without their partner.
@@ -33,6 +34,7 @@ class ScanCounts:
     removed: int = 0
     frames: int = 0
     labels_alone: int = 0
+    unlabelled: int = 0
     bytes_read: int = 0
     bad_files: int = 0
     orphans: int = 0

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from catalog import duplicates
 from catalog.frames import SourceNames, remove_source_files
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
@@ -57,6 +58,7 @@ def _remove(store: CatalogStore, records: RecordStore, source: Source) -> int:
     names = names_of(source)
     with store.writing(f"source {source.name} removed") as connection:
         removed = remove_source_files(connection, names)
+        duplicates.mark(connection, {})  # what it held twice, or another source as well
     with records.session() as session:
         session.delete(session.get_one(Source, source.id))
     return removed

@@ -27,7 +27,7 @@ from ingest.portions import Portion
 from ingest.scan_counts import ScanCounts
 
 HEADER = "units.json"
-FORMAT = 1
+FORMAT = 2
 
 _PARTS = ("image", "label", "lidar", "camera_json")
 _TIMES = ("mtime", "atime", "ctime")
@@ -159,10 +159,8 @@ def _unpacked(path: Path) -> dict[str, Any]:
 
 def _portion_json(portion: Portion) -> dict[str, Any]:
     return {
-        "frames": [
-            [asdict(frame.id), *(_file_json(getattr(frame, part)) for part in _PARTS)]
-            for frame in portion.frames
-        ],
+        "frames": [_frame_json(frame) for frame in portion.frames],
+        "unlabelled": [_frame_json(frame) for frame in portion.unlabelled],
         "files": [_file_json(file) for file in portion.files],
         "restated": [_file_json(file) for file in portion.restated],
         "examined": portion.examined,
@@ -173,16 +171,23 @@ def _portion_json(portion: Portion) -> dict[str, Any]:
 
 def _portion_of(content: dict[str, Any]) -> Portion:
     return Portion(
-        [
-            FrameFiles(FrameId(**frame), *(_file_of(part) for part in parts))
-            for frame, *parts in content["frames"]
-        ],
+        [_frame_of(frame) for frame in content["frames"]],
         [file for file in map(_file_of, content["files"]) if file is not None],
         [file for file in map(_file_of, content["restated"]) if file is not None],
         content["examined"],
         [Problem(**problem) for problem in content["problems"]],
         content["gone"],
+        [_frame_of(frame) for frame in content["unlabelled"]],
     )
+
+
+def _frame_json(frame: FrameFiles) -> list[dict[str, Any] | None]:
+    return [asdict(frame.id), *(_file_json(getattr(frame, part)) for part in _PARTS)]
+
+
+def _frame_of(content: list[Any]) -> FrameFiles:
+    frame, *parts = content
+    return FrameFiles(FrameId(**frame), *(_file_of(part) for part in parts))
 
 
 def _file_json(file: File | None) -> dict[str, Any] | None:

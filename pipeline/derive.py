@@ -21,13 +21,12 @@ from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.manifest_store import read_manifest
 from pipeline.naming import naming
 from pipeline.source_places import Places
-from query.candidates import Candidates, columns_of
+from query.candidates import DUPLICATE, Candidates, columns_of, once
 from query.file_versions import with_versions
 from query.frames_relation import FKEY_HASH, FramesRelation, frames_relation
 from query.sampling import Hashes, hashes_of
 from query.select_frames import frames_of
 from query.selection import Question, Selection
-from query.sets.apart import DRIVE
 from query.sets.coverage import Covered, cover, packed
 from query.sets.draw import Frames, covers_of, demand_columns, guard_columns, near_rows
 from query.sets.methods import MIN_GAP_S, Demand
@@ -123,8 +122,8 @@ def _described(
     }
     found = pa.table(known)
     with stores.catalog.reading(snapshot) as cursor:
-        relation = frames_relation(cursor)
-        guarded = [DRIVE] if DRIVE in relation.tags else []
+        relation = frames_relation(cursor, every=True)
+        guarded = guard_columns(cursor, relation)
         more = [name for name in dict.fromkeys([*columns, *guarded]) if name not in known]
         if more:
             fetched = columns_of(cursor, relation, hashes, more, stores.timeout_s)
@@ -213,6 +212,7 @@ def grown_content(
             near = near_rows(candidates, away)
             left_out = int((near & free).sum())
             free &= ~near
+        free = _once(candidates, free, np.isin(hashes, old))
         found = cover(
             packed((holds[free] for holds in covers.members()), int(free.sum())),
             hashes[free],
@@ -239,9 +239,22 @@ def _candidates(
     stores: Stores, cursor: Any, relation: FramesRelation, demands: Sequence[Demand]
 ) -> tuple[pa.Table, Any]:
     frames = Frames(cursor, relation, Question(), stores.class_names, timeout_s=stores.timeout_s)
-    columns = [*demand_columns(demands), *guard_columns(relation)]
-    rows, _ = frames.fetch(columns, [demand.question for demand in demands])
+    columns = [*demand_columns(demands), *guard_columns(cursor, relation)]
+    rows = frames.fetch_all(columns, [demand.question for demand in demands])
     return rows, covers_of(rows, demands, frames.classes)
+
+
+def _once(
+    candidates: pa.Table, free: npt.NDArray[np.bool_], had: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """The free candidates less those that are the same as one that is had, or as one another."""
+    if DUPLICATE not in candidates.column_names:
+        return free
+    marks = candidates[DUPLICATE].cast(pa.string())
+    known = pc.unique(marks.filter(pa.array(had)).drop_null())
+    free = free & ~np.asarray(pc.fill_null(pc.is_in(marks, value_set=known), False))
+    kept = np.asarray(once(candidates.filter(pa.array(free)))[FKEY_HASH])
+    return free & np.isin(np.asarray(candidates[FKEY_HASH]), kept)
 
 
 def _grown(dataset: Dataset, manifest: Manifest, split: str | None) -> str:

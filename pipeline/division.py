@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from catalog.errors import UnknownName
 from pipeline.split import assign_splits
+from query.candidates import DUPLICATE
 from query.sampling import Hashes
 from query.sets.apart import DRIVE, chains, frame_times, held_together, smallest_gap_s
 from query.sets.methods import MIN_GAP_S
@@ -42,7 +43,7 @@ class Division:
     seed: int = 0
 
     def columns(self) -> list[str]:
-        """The columns that it looks at, DRIVE only where there is one."""
+        """The columns that it looks at, beside DRIVE and DUPLICATE where there are any."""
         by = [] if self.by == FRAME else [self.by]
         tags = [Stratifier.parse(text).tag for text in self.stratify]
         return list(dict.fromkeys([*by, *tags, "scene", "frame_number"]))
@@ -97,8 +98,8 @@ def _groups(frames: pa.Table, division: Division) -> Codes:
     if not division.allow_leakage:
         times = frame_times(frames["scene"], frames["frame_number"])
         groupings += [_codes(frames, "scene"), chains(times, division.min_gap_s)]
-        if DRIVE in frames.column_names:
-            groupings.append(_codes(frames, DRIVE))
+        of_some = [name for name in (DRIVE, DUPLICATE) if name in frames.column_names]
+        groupings += [_codes(frames, name) for name in of_some]
     return held_together(groupings) if count else groupings[0]
 
 
@@ -122,6 +123,8 @@ def leakage(frames: pa.Table, sides: Codes, division: Division) -> dict[str, Any
     }
     if DRIVE in frames.column_names:
         found["shared_drives"] = _shared(frames, DRIVE, sides)
+    if DUPLICATE in frames.column_names:
+        found["shared_duplicates"] = _shared(frames, DUPLICATE, sides)
     return found
 
 

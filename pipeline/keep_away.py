@@ -10,9 +10,9 @@ from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import Dataset
 from pipeline.manifest_store import read_manifest
-from query.candidates import columns_of
+from query.candidates import DUPLICATE, columns_of, mark_column
 from query.frames_relation import frames_relation
-from query.sampling import hashes_of
+from query.sampling import Hashes, hashes_of
 from query.sets.apart import DRIVE, KeepAway, frame_times
 
 _NUMBER = r"_(?P<number>[0-9]{1,9})\.[^./]*$"
@@ -42,7 +42,7 @@ def keep_away_from_rows(
     hashes = hashes_of(rows["fkey"].to_pylist())
     drives: frozenset[str] = frozenset()
     with store.reading(snapshot) as cursor:
-        relation = frames_relation(cursor)
+        relation = frames_relation(cursor, every=True)
         if DRIVE in relation.tags and len(hashes):
             found = columns_of(cursor, relation, hashes, [DRIVE], timeout_s).rows[DRIVE]
             values = pc.unique(found.cast(pa.string())).to_pylist()
@@ -53,7 +53,18 @@ def keep_away_from_rows(
         drives,
         frame_times(rows["scene"], frame_numbers(rows)) if len(rows) else np.empty(0),
         min_gap_s,
+        marks_of(store, hashes, timeout_s),
     )
+
+
+def marks_of(store: CatalogStore, hashes: Hashes, timeout_s: float) -> frozenset[str]:
+    """The marks of frames that are there more than once, by now: a copy may have come later."""
+    with store.reading() as cursor:
+        if not len(hashes) or not mark_column(cursor):
+            return frozenset()
+        relation = frames_relation(cursor, every=True)
+        found = columns_of(cursor, relation, hashes, [DUPLICATE], timeout_s).rows[DUPLICATE]
+    return frozenset(pc.unique(found.cast(pa.string()).drop_null()).to_pylist())
 
 
 def union(parts: Sequence[KeepAway], min_gap_s: float) -> KeepAway | None:
@@ -66,6 +77,7 @@ def union(parts: Sequence[KeepAway], min_gap_s: float) -> KeepAway | None:
         frozenset().union(*(part.drives for part in parts)),
         np.concatenate([part.times for part in parts]),
         min_gap_s,
+        frozenset().union(*(part.marks for part in parts)),
     )
 
 

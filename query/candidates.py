@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import UnknownName
-from catalog.lake_tables import FRAME_TAGS
-from catalog.select_only import SelectOnly
+from catalog.lake_tables import FILES, FRAME_TAGS
+from catalog.select_only import SelectOnly, kept
 from catalog.store import LAKE
 from catalog.wide_tables import FKEY_HASH, HASH_OF_FKEY
 from query.conditions import question_where
@@ -79,6 +79,41 @@ def candidates(
             [*values, *bound],
         )
     )
+
+
+DUPLICATE = "duplicate"
+"""The column with the same mark on frames that are the same: see catalog.duplicates."""
+
+
+def mark_column(cursor: duckdb.DuckDBPyConnection) -> list[str]:
+    """DUPLICATE, where a frame of the snapshot has a mark: reading it takes a join of the files."""
+    return [DUPLICATE] if kept(cursor, "duplicates", _has_marks) else []
+
+
+def _has_marks(cursor: duckdb.DuckDBPyConnection) -> bool:
+    statement = f"SELECT 1 FROM {LAKE}.main.{FILES} WHERE {DUPLICATE} IS NOT NULL LIMIT 1"
+    return bool(cursor.execute(statement).fetchall())
+
+
+def once(rows: pa.Table) -> pa.Table:
+    """The rows with one of those that have the same mark, the one whose hash is the least.
+
+    Args:
+        rows: With fkey_hash, and DUPLICATE where frames have marks.
+    """
+    if DUPLICATE not in rows.column_names:
+        return rows
+    marks = rows[DUPLICATE].cast(pa.string())
+    marked = np.flatnonzero(np.asarray(marks.is_valid()))
+    if not len(marked):
+        return rows
+    names = np.asarray(marks.take(pa.array(marked)).to_pylist())
+    hashes = np.asarray(rows[FKEY_HASH])[marked]
+    order = np.lexsort((hashes, names))
+    again = marked[order[1:][names[order[1:]] == names[order[:-1]]]]
+    keep = np.ones(rows.num_rows, bool)
+    keep[again] = False
+    return rows.filter(pa.array(keep))
 
 
 def holds(number: int) -> str:

@@ -7,7 +7,7 @@ from catalog.lake_tables import CLASS_PIXELS, POSITION_TAGS
 from catalog.store import CatalogStore
 from query.class_report import ClassGroup, ClassReport, ClassStatistics, Grouping, Number, Quantiles
 from query.frames_relation import FramesRelation
-from query.population import POPULATION, Frames, Population, population
+from query.population import POPULATION, Frames, Population, population, refuse_unlabelled
 from query.run_sql import TIMEOUT_S
 
 _QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
@@ -39,10 +39,12 @@ def class_report(
 
     Raises:
         NotFound: There is no such snapshot.
+        InvalidInput: The question asks for frames without a label.
         UnknownName: A class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong, or it takes too long.
     """
     with population(store, frames or Frames(), class_names, timeout_s) as asked:
+        refuse_unlabelled(asked, (frames or Frames()).question, "class statistics")
         names = present_classes(asked.relation, class_names)
         whole, *parts = (_group(row, names) for row in _rows(asked, list(names), by, quantiles))
         return ClassReport(

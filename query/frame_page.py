@@ -129,6 +129,8 @@ def page_of(
                 raise UnknownName("column", name, known)
         listed = ", ".join(f'"{name}"' for name in dict.fromkeys(["fkey", *columns]))
         has_label = _HAS_LABEL if not found.relation.with_label_size else f"{LABEL_SIZE} > -1"
+        if found.relation.every:
+            has_label = f"(label_file IS NULL OR {has_label})"
         later, place = ("fkey > ? AND ", (after.after,)) if after is not None else ("", ())
         rows = found.table(
             f"SELECT {listed} FROM {POPULATION} WHERE {later}{has_label} "

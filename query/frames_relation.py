@@ -1,12 +1,13 @@
-"""The labelled frames as one relation: what conditions and orders may name."""
+"""The frames as one relation: what conditions and orders may name."""
 
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 
 import duckdb
 
 from catalog.discover_views import tag_columns
-from catalog.lake_tables import CLASS_PIXELS, FILES, FILES_COLUMNS, FRAME_TAGS
+from catalog.lake_tables import CLASS_PIXELS, FILES, FILES_COLUMNS, FRAME_TAGS, UNKNOWN_PIXELS
 from catalog.records import TagColumn
 from catalog.select_only import is_wide, kept
 from catalog.store import LAKE
@@ -17,8 +18,9 @@ from catalog.wide_tables import (
     TAGGED_FILES,
     in_family,
 )
+from query.selection import LABELLED, Question
 
-__all__ = ["FKEY_HASH", "FramesRelation", "frames_relation"]
+__all__ = ["FKEY_HASH", "FramesRelation", "frames_relation", "relation_for"]
 
 _LOCAL = {
     "image_size": ("BIGINT", "f.size"),
@@ -29,7 +31,7 @@ _LOCAL = {
 
 @dataclass(frozen=True)
 class FramesRelation:
-    """One row per labelled frame.
+    """One row per frame: per labelled one, or with ``every`` those without a label, too.
 
     Attributes:
         sql: The SELECT that gives them, to stand in ``WITH frames AS (...)``.
@@ -37,7 +39,8 @@ class FramesRelation:
             [bytes], image_file (key below the source's root) and fkey_hash.
         tags: The column behind every tag, by its name.
         with_label_size: It has the column label_size [bytes] as well.
-        whole: It has every frame.
+        whole: No frames were chosen out of them.
+        every: It has the frames without a label, too.
     """
 
     sql: str
@@ -45,6 +48,7 @@ class FramesRelation:
     tags: dict[str, TagColumn]
     with_label_size: bool
     whole: bool = True
+    every: bool = False
 
     def encoded(self, name: str) -> str:
         """A column for SELECT, a text of few values as the ENUM that memory holds it as.
@@ -66,7 +70,8 @@ class FramesRelation:
         if self.with_label_size:
             sql = f"{self.sql} AND f.{FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {chosen})"
         else:
-            sql = _joined(self.tags, f"(FROM {LAKE}.main.{{}} WHERE fkey IN (FROM {chosen}))")
+            few = f"(FROM {LAKE}.main.{{}} WHERE fkey IN (FROM {chosen}))"
+            sql = _joined(self.tags, self._labelled, few)
         return replace(self, sql=sql, whole=False)
 
     def sql_for(self, *parts: str) -> str:
@@ -84,25 +89,45 @@ class FramesRelation:
         tags = {name: tag for name, tag in self.tags.items() if tag.table in families}
         if _OF_FILES.search(statement):
             families |= {CLASS_PIXELS, FRAME_TAGS}
-            return _joined({n: tag for n, tag in self.tags.items() if tag.table in families})
-        return _without_files(tags)
+            return _joined(
+                {n: tag for n, tag in self.tags.items() if tag.table in families}, self._labelled
+            )
+        return _without_files(tags, self._labelled)
+
+    @property
+    def _labelled(self) -> bool:
+        """Whether there are frames to be left out; a snapshot without the tag has none."""
+        return not self.every and LABELLED in self.tags
 
 
-def frames_relation(cursor: duckdb.DuckDBPyConnection) -> FramesRelation:
-    """The frames of the snapshot that a cursor of CatalogStore.reading sees."""
-    return kept(cursor, "frames_relation", _relation)
+def frames_relation(cursor: duckdb.DuckDBPyConnection, *, every: bool = False) -> FramesRelation:
+    """The labelled frames of the snapshot that a cursor of CatalogStore.reading sees.
+
+    Args:
+        cursor: The cursor.
+        every: Those without a label, too.
+    """
+    name = "every_frame" if every else "frames_relation"
+    return kept(cursor, name, partial(_relation, every=every))
 
 
-def _relation(cursor: duckdb.DuckDBPyConnection) -> FramesRelation:
+def relation_for(cursor: duckdb.DuckDBPyConnection, question: Question) -> FramesRelation:
+    """What a question's conditions are about: labelled frames, or all where it says so itself."""
+    return frames_relation(cursor, every=question.decides_on_labels)
+
+
+def _relation(cursor: duckdb.DuckDBPyConnection, every: bool) -> FramesRelation:
     tags = {column.tag: column for column in tag_columns(cursor)}
     columns = {
         **FILES_COLUMNS,
         **{tag: column.type for tag, column in tags.items()},
         **{name: kind for name, (kind, _) in _LOCAL.items()},
     }
+    labelled = not every and LABELLED in tags
     if is_wide(cursor):
-        return FramesRelation(_wide(tags), {**columns, LABEL_SIZE: "BIGINT"}, tags, True)
-    return FramesRelation(_joined(tags), columns, tags, False)
+        columns[LABEL_SIZE] = "BIGINT"
+        return FramesRelation(_wide(tags, labelled), columns, tags, True, every=every)
+    return FramesRelation(_joined(tags, labelled), columns, tags, False, every=every)
 
 
 _OF_FILES = re.compile(
@@ -111,7 +136,7 @@ _OF_FILES = re.compile(
 """Names, quoted or not, for which the files themselves are needed."""
 
 
-def _without_files(tags: dict[str, TagColumn]) -> str:
+def _without_files(tags: dict[str, TagColumn], labelled: bool) -> str:
     """Over the families alone: each of a frame's rows there has its fkey.
 
     What frames are made of and their pixels are written and removed together, so that frames are
@@ -128,9 +153,11 @@ def _without_files(tags: dict[str, TagColumn]) -> str:
     )
     # The anchor is called f, as the files are elsewhere.
     of_tags = of_tags.replace(f" {anchor}.", " f.")
+    # Each table by a column that takes next to no time to read: names of labels would.
+    has_label = f"{LABELLED} = 1" if anchor == FRAME_TAGS else f"{UNKNOWN_PIXELS} IS NOT NULL"
     return (
         f"SELECT f.fkey, {HASH_OF_FKEY} AS {FKEY_HASH}{of_tags} "
-        f"FROM {LAKE}.main.{anchor} AS f{joins}"
+        f"FROM {LAKE}.main.{anchor} AS f{joins}{f' WHERE f.{has_label}' if labelled else ''}"
     )
 
 
@@ -140,7 +167,7 @@ _KEPT = "_kept_"
 _EVERY_ROW = f"{LAKE}.main.{{}}"
 
 
-def _joined(tags: dict[str, TagColumn], source: str = _EVERY_ROW) -> str:
+def _joined(tags: dict[str, TagColumn], labelled: bool, source: str = _EVERY_ROW) -> str:
     """Over the catalog's own tables, each read as ``source`` says."""
     families = dict.fromkeys(tag.table for tag in tags.values())
     of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
@@ -151,10 +178,11 @@ def _joined(tags: dict[str, TagColumn], source: str = _EVERY_ROW) -> str:
         f" {source.format(table)} AS {table} ON {table}.fkey = f.fkey"
         for table in families
     )
-    return f"SELECT {of_files}, {of_tags}, {made} FROM {source.format(FILES)} AS f{joins}"
+    only = f" WHERE {FRAME_TAGS}.{LABELLED} = 1" if labelled else ""
+    return f"SELECT {of_files}, {of_tags}, {made} FROM {source.format(FILES)} AS f{joins}{only}"
 
 
-def _wide(tags: dict[str, TagColumn]) -> str:
+def _wide(tags: dict[str, TagColumn], labelled: bool) -> str:
     """Over a snapshot held in memory."""
     of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
     of_tags = ", ".join(
@@ -170,4 +198,5 @@ def _wide(tags: dict[str, TagColumn]) -> str:
         f"SELECT {of_files}, {of_tags}{made}, f.{FKEY_HASH}, f.{LABEL_SIZE} "
         f"FROM {LAKE}.main.{TAGGED_FILES} AS f "
         f"WHERE f.{in_family(CLASS_PIXELS)} AND f.{in_family(FRAME_TAGS)}"
+        f"{f' AND f.{LABELLED} = 1' if labelled else ''}"
     )

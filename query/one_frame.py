@@ -16,7 +16,7 @@ from query.run_sql import TIMEOUT_S, execute
 
 @dataclass(frozen=True)
 class FoundFrame:
-    """A labelled frame, as a snapshot has it.
+    """A frame, as a snapshot has it.
 
     Attributes:
         snapshot: Number of the snapshot.
@@ -24,7 +24,7 @@ class FoundFrame:
         tags: Every tag, None where the frame has none.
         image: Key of the camera image below the source's root; None where there is no image, and
             the row is the label's.
-        label: Key of the label; None where that file is not in the catalog, or may not be seen.
+        label: Key of the label; None where there is none in the catalog, or it may not be seen.
     """
 
     snapshot: int
@@ -51,10 +51,10 @@ def find_frame(
         timeout_s: When to give up.
 
     Raises:
-        NotFound: There is no such labelled frame, or no such snapshot.
+        NotFound: There is no such frame, or no such snapshot.
     """
     with store.reading(at) as cursor:
-        relation = frames_relation(cursor)
+        relation = frames_relation(cursor, every=True)
         names = [*FILES_COLUMNS, *relation.tags, "image_file"]
         listed = ", ".join(f'"{name}"' for name in names)
         rows = execute(
@@ -64,7 +64,7 @@ def find_frame(
             [fkey],
         ).to_pylist()
         if not rows:
-            raise NotFound("frame", fkey, "no labelled frame has this fkey")
+            raise NotFound("frame", fkey, "no frame has this fkey")
         row = {name: plain(value) for name, value in rows[0].items()}
         image, label = row["image_file"], row["label_file"]
         label_fkey = make_fkey(row["cluster"], row["datasource"], label or "")

@@ -8,12 +8,13 @@ from typing import Any, cast
 import duckdb
 import pyarrow as pa
 
+from catalog.errors import InvalidInput
 from catalog.select_only import SelectOnly
 from catalog.store import CatalogStore, snapshot_of
 from query.conditions import question_where
-from query.frames_relation import FramesRelation, frames_relation
+from query.frames_relation import FramesRelation, relation_for
 from query.run_sql import TIMEOUT_S, execute
-from query.selection import Question
+from query.selection import LABELLED, Question
 
 POPULATION = "population"
 """Name of the relation with the population's frames in `Population.ask`."""
@@ -82,6 +83,27 @@ class Population:
             yield _BESIDE
 
 
+def refuse_unlabelled(asked: Population, question: Question, what: str) -> None:
+    """Refuse frames without a label.
+
+    Args:
+        asked: The frames.
+        question: The question that gave them.
+        what: What needs labels, such as "class statistics".
+
+    Raises:
+        InvalidInput: There are such frames.
+    """
+    if not question.decides_on_labels:
+        return
+    (row,) = asked.ask(f"SELECT count(*) AS frames FROM {POPULATION} WHERE {LABELLED} = 0")
+    if row["frames"]:
+        raise InvalidInput(
+            f"{what} are of labels, and {row['frames']:,} of the question's frames have none; "
+            f"ask for {LABELLED} = 1, or leave {LABELLED} out of the question"
+        )
+
+
 @contextmanager
 def population(
     store: CatalogStore,
@@ -104,7 +126,7 @@ def population(
         SqlError: The WHERE body is wrong.
     """
     with store.reading(frames.question.asked_of(frames.at)) as cursor:
-        relation = frames_relation(cursor)
+        relation = relation_for(cursor, frames.question)
         condition, values = question_where(frames.question, relation, cursor, class_names)
         snapshot = snapshot_of(cursor)
         if frames.fkeys is None:

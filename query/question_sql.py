@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from catalog.errors import InvalidInput, UnknownName
 from query.condition_sql import conjuncts
-from query.selection import Question
+from query.selection import LABELLED, Question
 from query.vocabulary import Column, Vocabulary
 
 _CASTS = {
@@ -45,7 +45,9 @@ def to_sql(question: Question, vocabulary: Vocabulary) -> QuestionSql:
         UnknownName: A class, tag or column that the catalog does not have.
         InvalidInput: A value or operator does not fit its tag.
     """
-    conditions = ["label_file is not null", *conjuncts(question.conditions(), vocabulary)]
+    # The tag itself as the condition where the question says which of its values it wants.
+    base = f"{LABELLED} is not null" if question.decides_on_labels else "label_file is not null"
+    conditions = [base, *conjuncts(question.conditions(), vocabulary)]
     if question.where is not None:
         end = "\n" if "--" in question.where else ""
         conditions.append(f"({question.where.strip()}{end})")

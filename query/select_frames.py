@@ -14,9 +14,9 @@ from catalog.lake_tables import FILES
 from catalog.select_only import SelectOnly
 from catalog.store import LAKE, CatalogStore, snapshot_of
 from catalog.wide_tables import LABEL_SIZE
-from query.candidates import candidates, only
+from query.candidates import candidates, mark_column, once, only
 from query.conditions import question_where, vocabulary_of
-from query.frames_relation import FramesRelation, frames_relation
+from query.frames_relation import FKEY_HASH, FramesRelation, frames_relation, relation_for
 from query.question_sql import OrderItem, order_items
 from query.run_sql import execute
 from query.sampling import Hashes, first, places
@@ -52,7 +52,7 @@ def select_frames(
         SqlError: The WHERE body is wrong.
     """
     with store.reading(question.asked_of(at)) as cursor:
-        relation = frames_relation(cursor)
+        relation = relation_for(cursor, question)
         classes = tuple(tag for tag in class_names if tag in relation.tags)
         with _wanted(cursor, relation, question, class_names, timeout_s) as wanted:
             asked_of, condition, values = wanted
@@ -79,7 +79,7 @@ def frames_of(
         class_names: Class name of each class tag.
         timeout_s: When to give up.
     """
-    relation = frames_relation(cursor)
+    relation = frames_relation(cursor, every=True)
     classes = tuple(tag for tag in class_names if tag in relation.tags)
     with only(cursor, relation, hashes, timeout_s) as few:
         return _Fetch(cursor, few, classes, timeout_s).frames("true", []), classes
@@ -97,8 +97,10 @@ def _wanted(
     if question.sample is None:
         yield relation, *question_where(question, relation, cursor, class_names)
         return
-    found = candidates(cursor, relation, question, class_names, timeout_s=timeout_s)
-    hashes = found.hashes
+    found = candidates(
+        cursor, relation, question, class_names, mark_column(cursor), timeout_s=timeout_s
+    )
+    hashes = np.asarray(once(found.rows)[FKEY_HASH])
     drawn = hashes[first(places(hashes, question.seed), question.sample)]
     with only(cursor, relation, np.asarray(drawn), timeout_s) as few:
         yield few, "true", []
@@ -129,7 +131,10 @@ class _Fetch:
     ) -> pa.Table:
         """The frames for which the condition holds."""
         if self.relation.with_label_size:
-            condition = f"({condition}) AND {LABEL_SIZE} IS NOT NULL"
+            sized = f"{LABEL_SIZE} IS NOT NULL"
+            if self.relation.every:
+                sized = f"(label_file IS NULL OR {sized})"
+            condition = f"({condition}) AND {sized}"
         columns = [
             name for name in (*_COLUMNS, *self.classes)
             if name != LABEL_SIZE or self.relation.with_label_size
@@ -153,13 +158,18 @@ class _Fetch:
             found["cluster"], found["datasource"], found["label_file"], ":"
         )
         labels = pa.table({"place": pa.array(range(len(found))), "fkey": fkeys})
-        with cast(SelectOnly, self.cursor).beside(_LABELS, labels):
+        named = labels.filter(pc.is_valid(fkeys))
+        with cast(SelectOnly, self.cursor).beside(_LABELS, named):
             sizes = execute(
                 self.cursor,
                 f"SELECT place, size FROM {_LABELS} JOIN {LAKE}.main.{FILES} USING (fkey) "
                 "ORDER BY place",
                 self.timeout_s,
             )
+        if named.num_rows < len(found):  # frames without a label are among them
+            none = labels.filter(pc.is_null(fkeys)).select(["place"])
+            none = none.append_column("size", pa.nulls(none.num_rows, pa.int64()))
+            sizes = pa.concat_tables([sizes, none], promote_options="permissive").sort_by("place")
         sized = found.take(sizes["place"]).append_column(LABEL_SIZE, sizes["size"])
         return sized.select([*_COLUMNS, *self.classes])
 

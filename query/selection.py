@@ -1,5 +1,6 @@
 """A selection: ordered frames, the question that chose them, the snapshot it was asked of."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from query.condition import (
     PixelRange,
     SceneIn,
     check_size,
+    leaves,
 )
 from query.label_range import LabelRange
 
@@ -23,10 +25,18 @@ if TYPE_CHECKING:  # a command that has no such answer does without it
     import pyarrow as pa
 
 
+LABELLED = "labelled"
+"""The tag that says whether a frame has a label: 0 or 1."""
+
+_NAMES_LABELLED = re.compile(rf"\b{LABELLED}\b", re.IGNORECASE)
+_TEXTS = re.compile(r"'[^']*'")
+
+
 class Question(BaseModel):
     """What frames are wanted; every condition must hold.
 
-    Only labelled frames are chosen: camera images whose label has been counted.
+    Only labelled frames are chosen, camera images whose label has been counted, unless a condition
+    or ``where`` names the tag `labelled`: labelled = 0 chooses those without a label.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,6 +88,13 @@ class Question(BaseModel):
         if self.condition is not None:
             found.append(self.condition)
         return tuple(_without_all(found))
+
+    @property
+    def decides_on_labels(self) -> bool:
+        """Whether it says itself if frames must have a label, by naming the tag `labelled`."""
+        if any(getattr(leaf, "tag", "").lower() == LABELLED for leaf in leaves(self.conditions())):
+            return True
+        return _NAMES_LABELLED.search(_TEXTS.sub("", self.where or "")) is not None
 
     def asked_of(self, at: int | None) -> int | None:
         """The snapshot to ask: the question's own, or ``at`` where it has none.

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from catalog.store import CatalogStore
 from query.condition import Group, Leaf, PixelRange
 from query.conditions import question_where, vocabulary_of
-from query.frames_relation import frames_relation
+from query.frames_relation import relation_for
 from query.run_sql import execute
 from query.selection import Question
 from query.sentence import sentence
@@ -36,7 +36,7 @@ def why_empty(
     alone = [_only(condition) for condition in question.conditions()]
     alone += [Question(where=question.where)] if question.where is not None else []
     with store.reading(question.asked_of(at)) as cursor:
-        relation = frames_relation(cursor)
+        relation = relation_for(cursor, question)
         vocabulary = vocabulary_of(relation, class_names)
         wheres = [question_where(each, relation, cursor, class_names)[0] for each in alone]
         counts = [f"count(*) FILTER (WHERE {where})" for where in wheres]

@@ -240,8 +240,10 @@ def _show_result(source: str, counts: ScanCounts, problems: list[Problem]) -> No
     )
     if counts.labels_alone:
         stdout.print(f"{counts.labels_alone:,} of them are labels without a camera image")
-    if not counts.frames and not counts.unchanged:
-        stdout.print("no frames: no label was found that follows A2D2's naming rules")
+    if counts.unlabelled:
+        stdout.print(f"{counts.unlabelled:,} more frames have no label")
+    if not counts.frames and not counts.unlabelled and not counts.unchanged:
+        stdout.print("no frames: no label or image was found that follows A2D2's naming rules")
     if problems:
         stdout.print(
             f"{counts.bad_files:,} bad files, {counts.orphans:,} orphans, "

@@ -106,6 +106,7 @@ class KeepAway:
         drives: Their drives.
         times: When they were taken [s].
         min_gap_s: Nothing nearer in time than this.
+        marks: The marks of those that are there more than once: see catalog.duplicates.
     """
 
     hashes: Hashes
@@ -113,6 +114,11 @@ class KeepAway:
     drives: frozenset[str]
     times: Seconds
     min_gap_s: float
+    marks: frozenset[str] = frozenset()
+
+    def same(self, marks: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+        """Which frames, by their marks, are the same as one of the set."""
+        return _among(marks, self.marks)
 
     def near(
         self,

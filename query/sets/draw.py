@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput
-from query.candidates import candidates, columns_of, holds
+from query.candidates import DUPLICATE, candidates, columns_of, holds, mark_column, once
 from query.frames_relation import FKEY_HASH, FramesRelation
 from query.sampling import Hashes
 from query.selection import Question
@@ -72,32 +72,39 @@ class Frames:
     def fetch(
         self, columns: Sequence[str], holding: Sequence[Question] = ()
     ) -> tuple[pa.Table, int]:
-        """The frames with these columns, and how many were left out for being too near."""
-        wanted = [*columns, *(self._place if self.keep_away else ())]
-        rows = candidates(
-            self.cursor, self.relation, self.question, self.class_names, wanted,
+        """The frames with these columns, and how many were left out for being too near.
+
+        Of frames that are the same there is one.
+        """
+        place = guard_columns(self.cursor, self.relation) if self.keep_away else []
+        rows = self.fetch_all([*columns, *place, *mark_column(self.cursor)], holding)
+        if self.keep_away is None:
+            return once(rows), 0
+        near = near_rows(rows, self.keep_away)
+        return once(rows.filter(pa.array(~near))), int(near.sum())
+
+    def fetch_all(self, columns: Sequence[str], holding: Sequence[Question] = ()) -> pa.Table:
+        """The frames with these columns, every one of those that are the same, too."""
+        return candidates(
+            self.cursor, self.relation, self.question, self.class_names, columns,
             self.timeout_s, holding,
         ).rows  # fmt: skip
-        if self.keep_away is None:
-            return rows, 0
-        near = near_rows(rows, self.keep_away)
-        return rows.filter(pa.array(~near)), int(near.sum())
-
-    @property
-    def _place(self) -> list[str]:
-        return guard_columns(self.relation)
 
 
-def guard_columns(relation: FramesRelation) -> list[str]:
-    """The columns that say whether frames are of one scene or drive, or near in time."""
-    return ["scene", "frame_number", *([DRIVE] if DRIVE in relation.tags else [])]
+def guard_columns(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> list[str]:
+    """The columns that say whether frames are the same, of one scene or drive, or near in time."""
+    drive = [DRIVE] if DRIVE in relation.tags else []
+    return ["scene", "frame_number", *drive, *mark_column(cursor)]
 
 
 def near_rows(rows: pa.Table, keep_away: KeepAway) -> npt.NDArray[np.bool_]:
     """Which rows, with guard_columns, are too near to another set."""
     drives = rows[DRIVE] if DRIVE in rows.column_names else None
     times = frame_times(rows["scene"], rows["frame_number"])
-    return keep_away.near(hashes_of(rows), rows["scene"], drives, times)
+    near = keep_away.near(hashes_of(rows), rows["scene"], drives, times)
+    if DUPLICATE in rows.column_names:
+        near |= keep_away.same(rows[DUPLICATE])
+    return near
 
 
 def hashes_of(rows: pa.Table) -> Hashes:

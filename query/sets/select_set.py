@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput
 from catalog.store import CatalogStore, snapshot_of
-from query.candidates import columns_of
-from query.frames_relation import FKEY_HASH, frames_relation
+from query.candidates import DUPLICATE, columns_of
+from query.frames_relation import FKEY_HASH, frames_relation, relation_for
 from query.sampling import hashes_of
 from query.select_frames import frames_of, select_frames
 from query.selection import Question, Selection
@@ -72,7 +72,7 @@ def select_set(
         else:
             frames = Frames(
                 cursor,
-                frames_relation(cursor),
+                relation_for(cursor, question),
                 question,
                 class_names,
                 asked.keep_away,
@@ -110,7 +110,7 @@ def _whole(
         store, question.model_copy(update={"limit": None}), class_names, timeout_s, at
     )
     with store.reading(at) as cursor:
-        everything = with_columns(cursor, everything, [DRIVE], timeout_s)
+        everything = with_columns(cursor, everything, [DRIVE, DUPLICATE], timeout_s)
     rows = everything.frames
     hashes = pa.array(hashes_of(rows["fkey"].to_pylist()))
     near = near_rows(rows.append_column(FKEY_HASH, hashes), asked.keep_away)
@@ -133,7 +133,7 @@ def with_columns(
     Raises:
         UnknownName: There is no such column.
     """
-    relation = frames_relation(cursor)
+    relation = frames_relation(cursor, every=True)
     missing = [
         name
         for name in dict.fromkeys(columns)

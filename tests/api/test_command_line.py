@@ -19,7 +19,7 @@ from tests.pipeline.test_staging import as_nobody, needs_root, readable
 COMMANDS = (
     "", "demo", "info", "source", "source add", "source list", "source remove", "ingest", "watch",
     "sample-data", "sql", "select", "classes", "histogram",
-    "correlate", "gaps", "tags", "tags list", "tags extract",
+    "correlate", "gaps", "duplicates", "tags", "tags list", "tags extract",
     "tags import", "tags import-map", "tags families", "tags drop", "tags remove", "tags add",
     "tags set",
     "dataset", "dataset create",

@@ -52,6 +52,7 @@ COMMANDS = [
     ["dataset", "show", "nope"],
     ["gaps", "city", "--at-least", "30", "--split", "validation"],
     ["gaps", "city"],
+    ["duplicates"],
     ["jobs", "list"],
     ["jobs", "show", "nope"],
     ["jobs", "logs", "nope"],
@@ -186,6 +187,7 @@ def test_what_changes_changes_the_server(home: Path, tmp_path: Path) -> None:
 ASKED = {
     "info": [], "ingest": ["a2d2"], "sql": ["select 1 from metaocean"], "select": [],
     "classes": [], "histogram": ["car"], "correlate": ["v"], "gaps": ["d"], "stage": ["d"],
+    "duplicates": [],
     "train": ["d"], "validate": ["m", "d"], "audit": [],
     "source add": ["s", "/"], "source list": [], "source remove": ["s", "--yes"],
     "tags list": [], "tags add": ["t"], "tags set": ["t", "--kind", "Open"],

@@ -27,7 +27,7 @@ def settings(tmp_path: Path) -> Settings:
         )
         scan_source(workspace.catalog, workspace.records, source)
     put(root, frame_key("label", 2), b"no png")
-    put(root, frame_key("camera", 9), b"an orphan")
+    put(root, frame_key("camera", 9, "json"), b"an orphan")
     scan_source(workspace.catalog, workspace.records, source)
     workspace.close()
     return settings
@@ -61,7 +61,7 @@ def test_a_scan_and_its_problems(settings: Settings) -> None:
         problems = client.get("/v1/scans/3/problems").json()["problems"]
         assert {(p["kind"], p["key"]) for p in problems} == {
             ("bad_file", frame_key("label", 2)),
-            ("orphan", frame_key("camera", 9)),
+            ("orphan", frame_key("camera", 9, "json")),
         }
         page = client.get("/v1/scans/3/problems", params={"limit": 1}).json()
         assert page["problems"] == problems[:1]

@@ -66,11 +66,11 @@ def test_records_are_brought_forward(home: Path) -> None:
 
 
 def test_nothing_is_wrong_with_it(home: Path) -> None:
-    """Its views are brought forward by the first write, once, and a check finds nothing."""
+    """Views and format are brought forward when it is opened, once, and a check finds nothing."""
     for _ in range(2):
         store = CatalogStore(CatalogLocation.in_folder(home / "catalog"))
         assert check(store, {}) == []
-        assert store.snapshot() == OF_THEN + 1
+        assert store.snapshot() == OF_THEN + 2
         with store.reading() as cursor:
             rows = cursor.execute("SELECT count(*) FROM metaocean_view WHERE nodename IS NULL")
             assert rows.fetchone() == (10,)
@@ -80,7 +80,7 @@ def test_the_catalog_reads_as_then(home: Path) -> None:
     """Rows, tags of every family, views and old snapshots are there."""
     store = CatalogStore(CatalogLocation.in_folder(home / "catalog"))
     found = info(store)
-    assert (found.files, found.frames, found.tags, found.snapshot) == (10, 3, 60, OF_THEN)
+    assert (found.files, found.frames, found.tags, found.snapshot) == (10, 3, 61, OF_THEN + 2)
     with store.reading() as cursor:
         rows = cursor.execute(
             "SELECT frame_number, car, weather, image_sharpness IS NOT NULL FROM metaocean_view "

@@ -424,8 +424,8 @@ def test_secrets_stay_secret(store: CatalogStore, location: CatalogLocation) -> 
 def test_a_later_format_is_refused(store: CatalogStore, location: CatalogLocation) -> None:
     """A catalog written by a later version is refused, saying what to use."""
     with store.writing("later") as connection:
-        connection.execute("UPDATE catalog_format SET version = 2")
-    with pytest.raises(CatalogDamaged, match=r"catalog format 2, this version reads 1; use"):
+        connection.execute("UPDATE catalog_format SET version = 9")
+    with pytest.raises(CatalogDamaged, match=r"catalog format 9, this version reads 2; use"):
         open_at(location)
 
 

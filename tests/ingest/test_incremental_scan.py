@@ -115,7 +115,7 @@ def test_only_what_changed_is_read(home: Home, tmp_path: Path) -> None:
 
 
 def test_a_frame_that_loses_a_partner(home: Home, tmp_path: Path) -> None:
-    """Without its label it loses its tags and is an orphan; without its JSON it is counted on."""
+    """Without its label it is an unlabelled frame; without its JSON it is counted on."""
     root = make_tree(tmp_path / "tree")
     for number in (1, 2):
         put(root, frame_key("camera", number, "json"), b"{}")
@@ -124,10 +124,13 @@ def test_a_frame_that_loses_a_partner(home: Home, tmp_path: Path) -> None:
     (root / frame_key("label", 1)).unlink()
     (root / frame_key("camera", 2, "json")).unlink()
     result = home.scan(source)
-    assert (result.counts.removed, result.counts.frames, result.counts.orphans) == (2, 1, 1)
-    assert home.problems(result.scan) == [("orphan", frame_key("camera", 1))]
+    assert (result.counts.removed, result.counts.frames, result.counts.unlabelled) == (2, 1, 1)
+    assert home.problems(result.scan) == []
+    labelled = "SELECT labelled FROM metaocean_view WHERE scene IS NOT NULL ORDER BY frame_number"
+    assert home.rows(labelled) == [("0",), ("1",), ("1",)]
     assert home.rows("SELECT value FROM t_car ORDER BY value") == [("2",), ("3",)]
-    assert home.rows("SELECT * FROM t_camera_json_file") == []
+    left = [(frame_key("camera", 1, "json"),)]
+    assert home.rows("SELECT value FROM t_camera_json_file") == left
 
 
 def test_problems_stand_until_their_file_changes(home: Home, tmp_path: Path) -> None:
@@ -136,9 +139,9 @@ def test_problems_stand_until_their_file_changes(home: Home, tmp_path: Path) -> 
     source = home.add(root)
     good = (root / frame_key("label", 2)).read_bytes()
     put(root, frame_key("label", 2), good[:-20])
-    put(root, frame_key("camera", 9), good)
+    put(root, frame_key("camera", 9, "json"), b"{}")
     home.scan(source)
-    expected = {("bad_file", frame_key("label", 2)), ("orphan", frame_key("camera", 9))}
+    expected = {("bad_file", frame_key("label", 2)), ("orphan", frame_key("camera", 9, "json"))}
 
     def standing() -> set[tuple[str, str]]:
         return {(p.kind, p.key) for p in home.records.problems(source_id=source.id)}
@@ -148,6 +151,7 @@ def test_problems_stand_until_their_file_changes(home: Home, tmp_path: Path) -> 
     assert standing() == expected
     put(root, frame_key("label", 2), good)
     put(root, frame_key("label", 9), good)
+    put(root, frame_key("camera", 9), good)
     assert home.scan(source).counts.frames == 2
     assert standing() == set()
 

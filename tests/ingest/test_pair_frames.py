@@ -58,7 +58,6 @@ def test_the_root_folder_may_be_called_as_the_kinds_are() -> None:
 @pytest.mark.parametrize(
     ("only", "reason"),
     [
-        (key("camera"), "camera image without label"),
         (key("lidar", extension="npz"), "neither camera image nor label beside it"),
         (key("camera", extension="json"), "neither camera image nor label beside it"),
     ],
@@ -66,6 +65,16 @@ def test_the_root_folder_may_be_called_as_the_kinds_are() -> None:
 def test_orphans(only: str, reason: str) -> None:
     """A frame without image or label is reported, by the file that is there."""
     assert problems([only]) == [Problem("orphan", only, reason)]
+
+
+def test_images_without_a_label_are_frames() -> None:
+    """With their other partners, and apart from those that have a label; nothing is amiss."""
+    keys = [key("camera"), key("camera", 1, "json"), key("camera", 2), key("label", 2)]
+    (scene,) = paired(keys)
+    (frame,) = scene.unlabelled
+    assert [file.key for file in frame.files] == keys[:2]
+    assert [frame.label_key for frame in scene.frames] == [key("label", 2)]
+    assert scene.problems == []
 
 
 def test_labels_alone_are_frames() -> None:
@@ -89,8 +98,9 @@ def test_a_label_with_a_bad_name_is_a_bad_file() -> None:
 
 def test_prefixes_keep_scenes_of_the_same_name_apart() -> None:
     """An image below one folder does not pair with a label below another."""
-    found = problems([f"a/{key('camera')}", f"b/{key('label')}"])
-    assert [problem.key for problem in found] == [f"a/{key('camera')}"]
+    image, label = paired([f"a/{key('camera')}", f"b/{key('label')}"])
+    assert [frame.id.prefix for frame in image.unlabelled] == ["a/"]
+    assert [frame.id.prefix for frame in label.frames] == ["b/"]
     copies = [f"{place}/{key(kind)}" for place in "ab" for kind in ("camera", "label")]
     assert [len(scene.frames) for scene in paired(copies)] == [1, 1]
 
@@ -99,8 +109,10 @@ def test_cameras_and_stamps_are_not_mixed() -> None:
     """The same number in another camera, or under another stamp, is another frame."""
     left = key("label").replace("front_center", "front_left").replace("frontcenter", "frontleft")
     other_stamp = key("label").replace("20180807145028", "20180807145029")
-    assert len(problems([key("camera"), left])) == 2
-    assert len(problems([key("camera"), other_stamp])) == 2
+    for other in (left, other_stamp):
+        (scene,) = paired([key("camera"), other])
+        assert [frame.image and frame.image.key for frame in scene.unlabelled] == [key("camera")]
+        assert [problem.key for problem in scene.problems] == [other]
 
 
 def test_one_scene_is_held_at_a_time() -> None:

@@ -125,6 +125,12 @@ def slow_colours(picture: Picture) -> list[Rgb]:
     return colours
 
 
+def digest_of(colours: list[Rgb], width: int) -> str:
+    """The digest of these pixels in rows of differences, which are counted by runs."""
+    rows = [colours[start : start + width] for start in range(0, len(colours), width)]
+    return count_pixels(encode(Picture(rows, filters=(0, 1))), LISTED).digest
+
+
 @given(pictures())
 @settings(max_examples=250, deadline=None, database=None)
 def test_every_kind_of_png_counts_as_slow_counting_does(picture: Picture) -> None:
@@ -148,6 +154,9 @@ def test_every_kind_of_png_counts_as_slow_counting_does(picture: Picture) -> Non
     assert counts.unknown_colours == unknown
     assert (counts.width, counts.height) == picture.size
     assert counts.counts.sum() + counts.unknown == counts.width * counts.height
+    assert counts.digest == digest_of(colours, counts.width)
+    red, green, blue = colours[-1]
+    assert counts.digest != digest_of([*colours[:-1], (red, green, blue ^ 1)], counts.width)
     ids = decode_label(png, LISTED)
     assert ids.shape == (counts.height, counts.width)
     assert np.bincount(ids.ravel(), minlength=256)[: len(LISTED)].tolist() == counts.counts.tolist()

@@ -151,7 +151,7 @@ def test_problems_are_recorded_and_the_scan_goes_on(home: Home, tmp_path: Path) 
     root = make_tree(tmp_path / "tree")
     source = home.add(root)
     good = encode(Picture([[CAR, SKY]]))
-    put(root, frame_key("camera", 10), good)  # orphan
+    put(root, frame_key("camera", 10, "json"), b"{}")  # orphan
     put(root, frame_key("label", 11), good)  # orphan
     for number, image, label in (
         (20, good, b""),
@@ -166,7 +166,7 @@ def test_problems_are_recorded_and_the_scan_goes_on(home: Home, tmp_path: Path) 
         put(root, frame_key("label", number), label)
     result = home.scan(source)
     expected = {
-        ("orphan", frame_key("camera", 10)),
+        ("orphan", frame_key("camera", 10, "json")),
         ("orphan", frame_key("label", 11)),
         *(("bad_file", frame_key("label", number)) for number in (20, 21, 22, 24)),
         *(("bad_file", frame_key("camera", number)) for number in (23, 25)),
