@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +67,7 @@ class FrameReader:
         self._size = (height_px, width_px)
         self._kept: dict[int, tuple[UInt8, UInt8]] = {}
         self._free_bytes = cache_bytes
+        self._keeping = Lock()
 
     def image(self, row: int) -> tuple[UInt8, tuple[int, int]]:
         """A frame's image (h, w, 3) uint8 at network size, and the (H, W) it has on disk.
@@ -125,9 +127,10 @@ class FrameReader:
             raise
         pair = frame.image, nearest(frame.label, *self._size)
         size_bytes = sum(array.nbytes for array in pair)
-        if size_bytes <= self._free_bytes:
-            self._free_bytes -= size_bytes
-            self._kept[row] = pair
+        with self._keeping:  # several threads read ahead
+            if row not in self._kept and size_bytes <= self._free_bytes:
+                self._free_bytes -= size_bytes
+                self._kept[row] = pair
         return pair
 
     def _read(self, file: FrameFile) -> bytes:

@@ -33,7 +33,8 @@ class RunLength:
         else:
             seen = f"{self.frames_seen:,} of the split's {self.frames:,} frames"
             seen += f" ({100 * self.share_seen:.2g} percent)"
-        return f"{self.epochs:.3g} epochs, {seen}"
+        epochs = f"{self.epochs:.3g}"
+        return f"{epochs} {'epoch' if epochs == '1' else 'epochs'}, {seen}"
 
 
 def run_length(

@@ -17,7 +17,7 @@ from api.workspace import Workspace
 from catalog.tables import Job, now
 from pipeline.jobs.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
-from tests.api.servers import serving
+from tests.api.servers import framesift, serving
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
 from tests.pipeline.test_datasets import make
 
@@ -227,6 +227,21 @@ def test_trainings_and_validations(
         assert (answer.status_code, answer.json()["title"]) == (400, "InvalidInput")
         assert client.post("/v1/jobs/none/resume").status_code == 404
         assert client.post("/v1/jobs/t-1/cancel").status_code == 202
+
+
+def test_a_command_says_a_job_s_warnings(home: Path) -> None:
+    """What a training or a validation warns of is not left to those who read its files."""
+    workspace = open_home(home)
+    make(workspace, "all")
+    recorded(workspace, "v", "validate", "done")
+    warning = "the model was trained on all 4 frames that it is validated on"
+    with workspace.records.session() as session:
+        job = session.get_one(Job, workspace.records.job("v").id)
+        job.metrics = {"miou": 0.5, "warnings": [warning]}
+    shown = framesift(home, "jobs", "show", "v")
+    assert shown.returncode == 0, shown.stderr
+    assert f"warning: {warning}" in " ".join(shown.stdout.split())
+    assert shown.stdout.count("warning") == 1
 
 
 def test_jobs_are_listed_by_pages_and_filtered(served: tuple[httpx.Client, Workspace]) -> None:
