@@ -1,15 +1,14 @@
 """Made images on disk, within a bound. Safe for several threads and processes at once."""
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 _DIGEST_BYTES = 32
-_PARTS_LIVE_S = 3600.0
 
 
 class ImageCache:
@@ -48,8 +47,9 @@ class ImageCache:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
                 try:
+                    fcntl.flock(part, fcntl.LOCK_EX)  # so that nobody takes it for a leftover
                     part.write(_digest(body) + body)
-                    part.close()
+                    part.flush()
                     Path(part.name).replace(path)
                 except OSError:
                     Path(part.name).unlink(missing_ok=True)
@@ -73,8 +73,8 @@ class ImageCache:
         for path in self._folder.glob("*/*"):
             with contextlib.suppress(OSError):
                 status = path.stat()
-                if path.suffix == ".part" and status.st_mtime < time.time() - _PARTS_LIVE_S:
-                    path.unlink()  # of a process that was killed
+                if path.suffix == ".part" and _is_left(path):
+                    path.unlink()
                 else:
                     found.append((status.st_mtime, status.st_size, path))
         held = sum(size for _, size, _ in found)
@@ -84,6 +84,16 @@ class ImageCache:
             with contextlib.suppress(OSError):
                 path.unlink()
                 held -= size
+
+
+def _is_left(part: Path) -> bool:
+    """Whether the process that wrote it was killed: the kernel has freed its lock."""
+    with part.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def _digest(body: bytes) -> bytes:

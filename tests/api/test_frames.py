@@ -1,5 +1,6 @@
 """/v1/frames and the pictures of frames, from a real server over drawn frames."""
 
+import fcntl
 import io
 import os
 import shutil
@@ -512,10 +513,13 @@ def test_who_would_wait_too_long_is_told(
 
 def test_the_cache_stays_within_its_bound(tmp_path: Path) -> None:
     """The least recently used go; parts of killed processes too."""
-    left = tmp_path / "ab" / "x.part"
+    left, written = tmp_path / "ab" / "x.part", tmp_path / "ab" / "y.part"
     left.parent.mkdir()
     left.touch()
-    os.utime(left, (1, 1))
+    with written.open("wb") as part:
+        fcntl.flock(part, fcntl.LOCK_EX)
+        ImageCache(tmp_path, 100_000).put("c" * 64, b"")
+        assert (left.exists(), written.exists()) == (False, True)
     cache = ImageCache(tmp_path, 100_000)
     for number in range(300):
         key = f"{number:064x}"[::-1]
@@ -524,6 +528,6 @@ def test_the_cache_stays_within_its_bound(tmp_path: Path) -> None:
         assert cache.get(f"{0:064x}") == b"\0" * 1000  # used again and again
     held = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
     assert 50_000 < held <= 100_000 * 17 / 16 + 1032
-    assert not left.exists()
+    assert not written.exists()
     assert cache.get(f"{1:064x}"[::-1]) is None
     assert cache.get(f"{299:064x}"[::-1]) == bytes([299 % 256]) * 1000
