@@ -145,7 +145,7 @@ def test_pictures_are_small(open_server: tuple[str, Path]) -> None:
             drawn = Image.open(io.BytesIO(base64.b64decode(picture.data)))
             assert (drawn.format, drawn.size[0]) == (media.upper(), 300)
         cars = {"fkey": fkey, "kind": "overlay", "classes": ["cra"]}
-        for wrong, message in (({"fkey": "none"}, "no labelled frame"), (cars, "unknown class")):
+        for wrong, message in (({"fkey": "none"}, "no frame has"), (cars, "unknown class")):
             refused = await client.call_tool("frame_picture", wrong)
             assert refused.is_error
             assert message in str(refused.content[0])
@@ -220,7 +220,7 @@ def test_tokens_and_collections_hold_here_too(home: Path) -> None:
         statement = "select distinct scene from metaocean_view where scene is not null"
         assert called(url, "sql", anna, statement=statement)["rows"] == [scenes[:1]]
         hidden = next(f["fkey"] for f in json.loads(everything) if f["scene"] == scenes[1])
-        assert "no labelled frame" in called(url, "frame_picture", anna, fkey=hidden)
+        assert "no frame has" in called(url, "frame_picture", anna, fkey=hidden)
         for tool, arguments in (
             ("gaps", {"dataset": "NAME"}),
             ("describe_dataset", {"name": "NAME"}),

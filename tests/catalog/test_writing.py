@@ -35,7 +35,7 @@ def test_an_exception_leaves_nothing(store: CatalogStore) -> None:
         write_and_fail()
     assert store.snapshot() == before
     assert fkeys(store) == []
-    assert info(store).tags == 15
+    assert info(store).tags == 16
     with store.writing("works") as connection:
         register(connection, source_names(), [file("a")], [], 1)
     assert fkeys(store) == ["a"]
@@ -100,7 +100,7 @@ def test_class_tags_are_added_once(store: CatalogStore) -> None:
     assert add_class_tags(store, ["sky", "select"]) == ["select"]
     with store.reading() as cursor:
         assert cursor.execute('SELECT count(*) FROM t_select').fetchall() == [(0,)]  # fmt: skip
-    assert info(store).tags == 15 + 3
+    assert info(store).tags == 16 + 3
 
 
 def test_a_store_sees_what_another_changed(store: CatalogStore, folder: Path) -> None:

@@ -52,7 +52,7 @@ def test_one_frame_has_everything(client: framesift.Client) -> None:
     assert whole["car"] == frame["car"]
     assert whole["cluster"] == "local"
     assert dict(frame.details()) == dict(whole)
-    with pytest.raises(NotFound, match="no labelled frame") as caught:
+    with pytest.raises(NotFound, match="no frame has") as caught:
         client.frame("local:a2d2:none?.png#x")
     assert (caught.value.status, caught.value.kind) == (404, "NotFound")
 
@@ -149,7 +149,7 @@ def test_names_in_a_notebook_are_text(client: framesift.Client) -> None:
         shown.feed(text)
         assert "script" not in shown.tags
         assert "&lt;script&gt;" in text
-    assert "no labelled frame" in frame._repr_html_()
+    assert "no frame has" in frame._repr_html_()
 
 
 def test_a_browser_draws_it(client: framesift.Client, tmp_path: Path) -> None:
