@@ -10,10 +10,11 @@ from pydantic import SecretStr
 
 from api.callers import Caller
 from api.settings import Settings
-from api.wanted_source import NewSource
+from api.wanted_source import NewSource, SourcePlace
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotAllowed, StorageError
 from catalog.tables import Source
+from ingest.move_source import Moved, move_source
 from ingest.sealed_keys import AccessKeys, seal
 from ingest.source_files import open_source, path_of
 from ingest.source_options import SourceOptions
@@ -53,6 +54,42 @@ def keep_source(
             site=wanted.site,
             options=options.to_json(),
         )
+    )
+
+
+def place_source(
+    workspace: Workspace, name: str, wanted: SourcePlace, caller: Caller | None
+) -> Moved:
+    """Re-point a source whose files were moved to a place that may be named over REST.
+
+    Raises:
+        NotFound: There is no such source.
+        NotAllowed: This server does not let that place be named by who asks.
+        InvalidInput: What lies there cannot be opened, or is not what is catalogued.
+        CatalogBusy: The source is being scanned.
+    """
+    if not wanted.uri.isprintable():
+        raise InvalidInput("uri: holds characters that cannot be printed")
+    options = SourceOptions.from_json(workspace.records.source(name).options)
+    uri = allowed_place(workspace.settings, wanted.uri, options, caller)
+    anywhere = dataclasses.replace(options, within="")
+    return keep_place(
+        workspace, name, uri, fenced(workspace.settings, uri, anywhere, caller), wanted.differing
+    )
+
+
+def keep_place(
+    workspace: Workspace, name: str, uri: str, options: SourceOptions, differing: bool
+) -> Moved:
+    """`place_source`, wherever it is."""
+    return move_source(
+        workspace.catalog,
+        workspace.records,
+        name,
+        uri,
+        options,
+        index_folder=workspace.indexes,
+        differing=differing,
     )
 
 

@@ -1,14 +1,13 @@
 """What hangs on a source: files, frames, tags that people gave, datasets."""
 
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from api.workspace import Workspace
 from catalog.errors import FramesiftError
 from catalog.frames import source_contents
 from ingest.sources import names_of
-from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
 
 
 def contents_of(workspace: Workspace, name: str) -> dict[str, Any]:
@@ -33,6 +32,6 @@ def _datasets(workspace: Workspace, source: str) -> list[str]:
     found = []
     for dataset in workspace.records.datasets():
         with suppress(FramesiftError):  # a manifest that is gone needs no files
-            if source in Manifest.read(Path(dataset.manifest)).header.roots:
+            if source in read_manifest(workspace.records, dataset).header.roots:
                 found.append(f"{dataset.name}@{dataset.version}")
     return found

@@ -71,3 +71,19 @@ class NewSource(BaseModel):
         "depth, or paths below the root. What of it is catalogued leaves with the next scan.",
         examples=[["lost+found", ".snapshot"]],
     )
+
+
+class SourcePlace(BaseModel):
+    """Where a source lies now."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    uri: str = Field(
+        min_length=1,
+        max_length=4096,
+        description="Folder or .tar archive: a path, file:/// or s3:// URI.",
+        examples=["/mnt/new/camera_lidar_semantic"],
+    )
+    differing: bool = Field(
+        default=False, description="Also where catalogued files are missing or changed there."
+    )

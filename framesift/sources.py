@@ -52,6 +52,22 @@ class Source(Record):
         found: Mapping[str, Any] = self._transport.json("GET", path)
         return found
 
+    def place(self, uri: str, *, differing: bool = False) -> Mapping[str, Any]:
+        """Re-point it where its files were moved; its datasets follow.
+
+        Args:
+            uri: Where they lie now, as the server sees it.
+            differing: Also where catalogued files are missing or changed there.
+
+        Returns:
+            How many files are ``same``, ``changed``, ``missing`` and ``new`` there.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        path = f"/v1/sources/{quote(self.name, safe='')}"
+        return self._transport.json("PATCH", path, {"uri": uri, "differing": differing})
+
     def remove(self) -> Mapping[str, Any]:
         """Remove it and its files' rows from the catalog; the files stay where they are.
 

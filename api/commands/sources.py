@@ -9,7 +9,7 @@ import typer
 
 from api.places.sources import sources
 from api.terminal import JsonFlag, emit_json, emit_table, stdout
-from api.wanted_source import SOURCE_NAME, NewSource
+from api.wanted_source import SOURCE_NAME, NewSource, SourcePlace
 from catalog.errors import InvalidInput
 from catalog.records import PLATFORMS
 from query.wrong_value import validation_message
@@ -103,6 +103,26 @@ def list_(as_json: JsonFlag = False) -> None:
     else:
         columns = ("name", "platform", "cluster", "datasource", "uri")
         emit_table(columns, [[source[c] for c in columns] for source in listed])
+
+
+@source_app.command("set")
+def set_(
+    name: Annotated[str, typer.Argument(help="The source.")],
+    root: Annotated[str, typer.Argument(help="Where its files lie now: a path or URI.")],
+    differing: Annotated[
+        bool, typer.Option("--differing", help="Also where files are missing or changed there.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Re-point a source whose files were moved; they are compared first, and datasets follow."""
+    moved = sources().place(name, SourcePlace(uri=root, differing=differing))
+    if as_json:
+        emit_json(moved)
+    else:
+        stdout.print(
+            f"source {name} lies at {moved['uri']}: {moved['same']:,} files as catalogued, "
+            f"{moved['changed']:,} changed, {moved['missing']:,} missing, {moved['new']:,} new"
+        )
 
 
 @source_app.command("remove")

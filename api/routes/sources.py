@@ -1,5 +1,6 @@
 """/v1/sources: places that hold files."""
 
+import dataclasses
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -9,16 +10,31 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import SourceBody, SourceContents, SourcesAnswer
 from api.dependencies import CurrentCaller, CurrentWorkspace
-from api.new_source import add_source
+from api.new_source import add_source, place_source
 from api.pages import CurrentPage
 from api.source_contents import contents_of
-from api.wanted_source import NewSource
+from api.wanted_source import NewSource, SourcePlace
 from catalog.tables import Source
 from ingest.sources import remove_source
 
 router = APIRouter(prefix="/v1/sources", tags=["sources"])
 
 Platform = Literal["IBM COS", "S3", "NFS", "Spectrum Scale", "SMB/CIFS", "local"]
+
+
+class SourceMoved(BaseModel):
+    """A source at its new place, and what lies there of what is catalogued."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(examples=["a2d2"])
+    uri: str = Field(examples=["/mnt/new/camera_lidar_semantic"])
+    same: int = Field(description="Files that are as they are catalogued.", examples=[48])
+    changed: int = Field(
+        description="Files of another size, ETag or time of last change.", examples=[0]
+    )
+    missing: int = Field(description="Files that are catalogued and not there.", examples=[0])
+    new: int = Field(description="Files that are there and not catalogued.", examples=[2])
 
 
 class SourceRemoved(BaseModel):
@@ -70,6 +86,19 @@ async def get_source(name: str, workspace: CurrentWorkspace) -> SourceBody:
 async def get_contents(name: str, workspace: CurrentWorkspace) -> SourceContents:
     """What hangs on a source: files, frames, tags that people gave, datasets."""
     return SourceContents(**await run_in_threadpool(contents_of, workspace, name))
+
+
+@router.patch("/{name}")
+async def patch_source(
+    name: str, wanted: SourcePlace, caller: CurrentCaller, workspace: CurrentWorkspace
+) -> SourceMoved:
+    """Re-point a source whose files were moved; its datasets follow.
+
+    Its files are listed at the new place first: where some that are catalogued are missing or
+    changed there, nothing is done (422), unless ``differing`` is sent.
+    """
+    moved = await run_in_threadpool(place_source, workspace, name, wanted, caller)
+    return SourceMoved(**dataclasses.asdict(moved))
 
 
 @router.delete("/{name}")

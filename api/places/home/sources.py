@@ -1,16 +1,17 @@
 """Sources of a home, and what there is in all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from api import bodies
 from api.catalog_info import info_of
-from api.new_source import keep_source, options_of
+from api.new_source import keep_place, keep_source, options_of
 from api.places.sources import Body
 from api.source_contents import contents_of
-from api.wanted_source import NewSource
+from api.wanted_source import NewSource, SourcePlace
 from api.workspace import Workspace
+from ingest.source_options import SourceOptions
 from ingest.sources import remove_source
 
 
@@ -22,10 +23,7 @@ class HomeSources:
 
     def add(self, wanted: NewSource) -> Body:
         """Add one; a path may be relative."""
-        uri = wanted.uri
-        if "://" not in uri:
-            uri = str(Path(uri).expanduser().absolute())
-        source = keep_source(self.workspace, wanted, uri, options_of(wanted))
+        source = keep_source(self.workspace, wanted, _absolute(wanted.uri), options_of(wanted))
         _ = self.workspace.catalog  # a home is made whole
         return bodies.of_source(source)
 
@@ -37,6 +35,13 @@ class HomeSources:
         """What hangs on one."""
         return contents_of(self.workspace, name)
 
+    def place(self, name: str, wanted: SourcePlace) -> Body:
+        """Re-point one; a path may be relative."""
+        kept = SourceOptions.from_json(self.workspace.records.source(name).options)
+        options = replace(kept, within="")
+        uri = _absolute(wanted.uri)
+        return asdict(keep_place(self.workspace, name, uri, options, wanted.differing))
+
     def remove(self, name: str) -> Body:
         """Remove one."""
         removed = remove_source(self.workspace.catalog, self.workspace.records, name)
@@ -45,3 +50,7 @@ class HomeSources:
     def info(self) -> Body:
         """What there is."""
         return info_of(self.workspace)
+
+
+def _absolute(uri: str) -> str:
+    return uri if "://" in uri else str(Path(uri).expanduser().absolute())

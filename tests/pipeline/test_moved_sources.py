@@ -1,0 +1,83 @@
+"""Sources whose files were moved: re-pointed, compared with the catalog, followed by datasets."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import framesift
+from api.places.home.sources import HomeSources
+from api.wanted_source import SourcePlace
+from api.workspace import Workspace
+from catalog.errors import InvalidInput
+from catalog.tables import Source
+from ingest.scan import scan_source
+from pipeline.manifest_store import manifest_folder, read_manifest
+from pipeline.stage import stage_dataset
+from tests.api.servers import serving
+from tests.pipeline.homes import SAMPLE, open_home
+from tests.pipeline.test_datasets import make
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Workspace:
+    """A home with a dataset of a file system's source, whose folder was renamed afterwards."""
+    shutil.copytree(SAMPLE, tmp_path / "old")
+    workspace = open_home(tmp_path / "home")
+    source = workspace.records.add_source(
+        Source(
+            name="a2d2",
+            uri=str(tmp_path / "old"),
+            platform="NFS",
+            cluster="local",
+            datasource="a2d2",
+        )
+    )
+    scan_source(workspace.catalog, workspace.records, source)
+    make(workspace)
+    (tmp_path / "old").rename(tmp_path / "new")
+    return workspace
+
+
+def test_a_moved_source_is_re_pointed(moved: Workspace, tmp_path: Path) -> None:
+    """Rows show the new folder, the next scan finds nothing to do, datasets read from there."""
+    new = tmp_path / "new"
+    found = HomeSources(moved).place("a2d2", SourcePlace(uri=str(new)))
+    assert (found["changed"], found["missing"], found["new"]) == (0, 0, 0)
+    with moved.catalog.reading() as cursor:
+        rows = cursor.execute("SELECT path, filename FROM metaocean").fetchall()
+    assert len(rows) == found["same"] > 48
+    assert all(Path(path, name).is_file() and path.startswith(f"{new}/") for path, name in rows)
+    counts = scan_source(moved.catalog, moved.records, moved.records.source("a2d2")).counts
+    assert (counts.added, counts.changed, counts.removed) == (0, 0, 0)
+    dataset = moved.records.dataset("streets")
+    manifest = read_manifest(moved.records, dataset)
+    assert manifest.header.roots == {"a2d2": str(new)}
+    assert (manifest_folder(moved.records, dataset) / "manifest.json").is_file()
+    assert stage_dataset(moved.records, dataset, tmp_path / "cache").files_copied == 48
+
+
+def test_what_is_not_the_same_is_refused_unless_wanted(moved: Workspace, tmp_path: Path) -> None:
+    """Other times and missing files: counted, named, nothing done; --differing does it, by REST."""
+    new = tmp_path / "new"
+    images = sorted(new.rglob("*.png"))
+    os.utime(images[0], (1, 1))
+    images[1].unlink()
+    (new / "more.txt").touch()
+    place = HomeSources(moved).place
+    with pytest.raises(InvalidInput, match=r"1 are missing \(.*1 have another .* --differing"):
+        place("a2d2", SourcePlace(uri=str(new)))
+    with pytest.raises(InvalidInput, match="no such folder"):
+        place("a2d2", SourcePlace(uri=str(tmp_path / "nowhere")))
+    assert moved.records.source("a2d2").uri == str(tmp_path / "old")
+    moved.close()
+    with serving(moved.home) as (url, _):
+        source = framesift.connect(url).sources.get("a2d2")
+        with pytest.raises(framesift.FramesiftServerError, match="1 are missing"):
+            source.place(str(new))
+        found = source.place(str(new), differing=True)
+        assert (found["uri"], found["changed"], found["missing"], found["new"]) == (
+            str(new), 1, 1, 1,
+        )  # fmt: skip
+        assert framesift.connect(url).sources.get("a2d2")["uri"] == str(new)
