@@ -199,6 +199,7 @@ ASKED = {
     "dataset diff": ["d", "e"], "dataset export": ["d"],
     "jobs list": [], "jobs show": ["j"], "jobs logs": ["j"], "jobs wait": ["j"],
     "jobs cancel": ["j"],
+    "jobs resume": ["j"],
     "user add": ["u", "--role", "admin", "--no-password"], "user list": [], "user passwd": ["u"],
     "user disable": ["u"], "user remove": ["u"], "user roles": ["u", "admin"],
     "token create": ["t", "--user", "u"], "token list": [], "token revoke": ["1"],
