@@ -3,23 +3,23 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from catalog.tables import Dataset, Job, Scan, Source, Staging, now
 from ingest.source_options import SourceOptions
-from ingest.sources import data_set_of
-from query.result_format import to_records
 from query.selection import Selection
 
-if TYPE_CHECKING:  # commands on the records alone do without the catalog's database
+if TYPE_CHECKING:  # commands on one of the two stores do without the other's database
     from catalog.snapshot_diff import TagChange
     from catalog.snapshots import Snapshot
+    from catalog.tables import Dataset, Job, Scan, Source, Staging
     from ingest.tag_import import TagImport
     from query.describe import Description
 
 _PROBLEMS = 1_000
 
 
-def of_source(source: Source) -> dict[str, Any]:
+def of_source(source: "Source") -> dict[str, Any]:
     """A source."""
+    from ingest.sources import data_set_of  # with the records' database
+
     return {
         "name": source.name,
         "uri": source.uri,
@@ -32,8 +32,10 @@ def of_source(source: Source) -> dict[str, Any]:
     }
 
 
-def of_scan(scan: Scan, source: str) -> dict[str, Any]:
+def of_scan(scan: "Scan", source: str) -> dict[str, Any]:
     """A scan; ``counts`` are those of ingest.scan_counts, with rates and, while it runs, eta_s."""
+    from catalog.tables import now
+
     ended = scan.finished or now()
     return {
         "scan": scan.id,
@@ -64,6 +66,8 @@ def of_selection(
 ) -> dict[str, Any]:
     """A selection with its frames, what its question means, and why there are no frames if so."""
     about = about_selection(selection, description, why_empty)
+    from query.result_format import to_records
+
     return {**about, "frames": to_records(selection.frames)}
 
 
@@ -79,7 +83,7 @@ def about_selection(
     }
 
 
-def of_dataset(dataset: Dataset) -> dict[str, Any]:
+def of_dataset(dataset: "Dataset") -> dict[str, Any]:
     """A dataset, without its frames."""
     return {
         "name": dataset.name,
@@ -100,7 +104,7 @@ def of_dataset(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def of_staging(staging: Staging, dataset: str) -> dict[str, Any]:
+def of_staging(staging: "Staging", dataset: str) -> dict[str, Any]:
     """A staging of the dataset "name@version"; sizes in bytes."""
     return {
         "staging": staging.id,
@@ -150,7 +154,7 @@ def of_tag_import(result: "TagImport") -> dict[str, Any]:
     }
 
 
-def of_job(job: Job) -> dict[str, Any]:
+def of_job(job: "Job") -> dict[str, Any]:
     """A job: state, what was asked for, metrics, paths, and the request that it runs."""
     seconds, settings = None, job.request.get("settings", {})
     if job.started is not None and job.finished is not None:

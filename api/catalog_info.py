@@ -8,7 +8,8 @@ from catalog.frames import info
 
 def info_of(workspace: Workspace) -> dict[str, Any]:
     """Places, the newest snapshot, and the numbers of files, frames, tags and records."""
-    found, records = info(workspace.catalog), workspace.records
+    found = info(workspace.catalog)
+    sources, datasets, jobs = workspace.record_counts()
     location = workspace.catalog_location
     places = {
         "home": workspace.home,
@@ -19,13 +20,12 @@ def info_of(workspace: Workspace) -> dict[str, Any]:
     }
     return {
         # The machine's folders are no matter of who sees some rows only.
-        **{name: "" if records.user else str(place) for name, place in places.items()},
+        **{name: "" if workspace.is_limited else str(place) for name, place in places.items()},
         "snapshot": found.snapshot,
         "files": found.files,
         "frames": found.frames,
         "tags": found.tags,
-        # Sources are closed to who sees some rows only, and so is how many there are.
-        "sources": 0 if records.user else len(records.sources()),
-        "datasets": len(records.datasets()),
-        "jobs": len(records.jobs()),
+        "sources": sources,
+        "datasets": datasets,
+        "jobs": jobs,
     }

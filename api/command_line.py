@@ -5,7 +5,6 @@ import os
 import sys
 from dataclasses import replace
 from importlib import import_module
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +14,7 @@ from typer.main import get_command, get_group
 from api.places import chosen
 from api.places.chosen import Given
 from api.terminal import stderr
+from api.without_pandas import do_without_pandas
 from catalog.errors import FramesiftError
 
 _COMMANDS = {
@@ -148,6 +148,8 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # with zipfile and email
+
         typer.echo(f"framesift {version('framesift')}")
         raise typer.Exit
 
@@ -180,6 +182,7 @@ def main() -> None:
     # What was imported stays: looking through it for garbage at the end takes a sixth of the time
     # of a short command.
     gc.freeze()
+    do_without_pandas()
     try:
         app()
     except FramesiftError as error:

@@ -15,48 +15,11 @@ from pipeline.manifest_store import read_manifest
 from pipeline.naming import naming
 from pipeline.split import parse_split
 from query.candidates import DUPLICATE
-from query.describe import Description, describe
 from query.file_versions import with_versions
-from query.select_frames import select_frames
-from query.selection import Question, Selection
+from query.selection import Selection
 from query.sets.apart import DRIVE, KeepAway
 from query.sets.methods import Match, Method
 from query.sets.select_set import Asked, distribution, select_set, with_columns
-from query.why_empty import why_empty
-
-
-def ask(workspace: Workspace, question: Question, at: int | None = None) -> Selection:
-    """The answer to a question, within the settings' limits.
-
-    Args:
-        workspace: The home.
-        question: What is wanted.
-        at: The snapshot to ask; the newest when None.
-    """
-    return select_frames(
-        workspace.catalog,
-        question,
-        workspace.records.class_names(),
-        workspace.settings.query_timeout_s,
-        at,
-    )
-
-
-def described(
-    workspace: Workspace, question: Question, at: int | None = None, *, answered: bool = False
-) -> Description:
-    """What a question means, without asking it; of the snapshot ``at`` as `ask`."""
-    names = workspace.records.class_names()
-    return describe(workspace.catalog, question, names, at, answered=answered)
-
-
-def reason_for_none(workspace: Workspace, selection: Selection) -> str:
-    """Why an answer has no frames; "" where it has some."""
-    if len(selection):
-        return ""
-    names = workspace.records.class_names()
-    timeout_s = workspace.settings.query_timeout_s
-    return why_empty(workspace.catalog, selection.question, names, timeout_s)
 
 
 def make_dataset(
@@ -71,7 +34,7 @@ def make_dataset(
     selection, report = select_set(
         workspace.catalog,
         asked,
-        workspace.records.class_names(),
+        workspace.class_names(),
         workspace.settings.query_timeout_s,
         at,
     )
@@ -132,7 +95,7 @@ def _with_targets(
         workspace.catalog,
         fkeys,
         method.by,
-        workspace.records.class_names(),
+        workspace.class_names(),
         found.snapshot,
         workspace.settings.query_timeout_s,
     )
@@ -188,12 +151,12 @@ def stores_of(workspace: Workspace) -> Stores:
     return Stores(
         workspace.catalog,
         workspace.records,
-        workspace.records.class_names(),
+        workspace.class_names(),
         workspace.settings.query_timeout_s,
     )
 
 
 def class_tags(workspace: Workspace, manifest: Manifest) -> Sequence[str]:
     """Class tag of each entry of a manifest's class_pixels."""
-    by_name = {name: tag for tag, name in workspace.records.class_names().items()}
+    by_name = {name: tag for tag, name in workspace.class_names().items()}
     return [by_name.get(name, name) for name in manifest.header.classes]

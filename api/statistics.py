@@ -73,7 +73,7 @@ def dataset_gaps(
     found = workspace.records.dataset(dataset)
     whole = read_manifest(workspace.records, found)
     part = whole.split(split)
-    names = workspace.records.class_names()
+    names = workspace.class_names()
     content = Content(
         dataset=_title(found),
         split=split,
@@ -139,7 +139,7 @@ def share_and_iou(
         BadFile: The report is damaged.
     """
     scored = validation_scores(workspace, validation, files)
-    names = workspace.records.class_names()
+    names = workspace.class_names()
     if dataset is None and split is None:
         dataset, split = trained_on(workspace, scored.model_dir)
     frames = frames_of(workspace, Question(), dataset, split, at)

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from api.machine import memory_mb
 from api.settings import Settings
+from catalog import record_glance
 from catalog.errors import NotMade, StorageError
 from catalog.home_places import HomePlaces
 from catalog.location import CatalogLocation
@@ -121,12 +122,14 @@ class Workspace:
         Raises:
             NotMade: There is none, and this workspace makes none.
         """
+        from catalog import extensions
         from catalog.ducklake import is_made
         from catalog.store import CatalogStore
 
         location, given = self.catalog_location, self.settings.catalog_metadata
         variable = "FRAMESIFT_CATALOG_METADATA" if given else _HOME
         is_there = self._is_there("catalog", location.metadata, variable, lambda: is_made(location))
+        extensions.remember_in(self.home / "checked_extensions.json")
         store = CatalogStore(
             location,
             lock_wait_s=self.settings.lock_wait_s,
@@ -191,6 +194,38 @@ class Workspace:
         if not is_there and self.on_making is not None:
             self.on_making(f"made new records: {place}")
         return store
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it is for a user who sees some rows only."""
+        return self._records_are_open and bool(self.records.user)
+
+    def class_names(self) -> dict[str, str]:
+        """Class name of each class tag, in class order.
+
+        Raises:
+            NotMade: There are no records, and this workspace makes none.
+        """
+        known = None if self._records_are_open else record_glance.class_names(self.records_place)
+        return self.records.class_names() if known is None else known
+
+    def record_counts(self) -> tuple[int, int, int]:
+        """How many sources, versions of datasets, and jobs there are, of what may be seen.
+
+        Raises:
+            NotMade: There are no records, and this workspace makes none.
+        """
+        known = None if self._records_are_open else record_glance.counts(self.records_place)
+        if known is not None:
+            return known
+        records = self.records
+        # Sources are closed to who sees some rows only, and so is how many there are.
+        sources = 0 if records.user else len(records.sources())
+        return sources, len(records.datasets()), len(records.jobs())
+
+    @property
+    def _records_are_open(self) -> bool:
+        return "records" in self.__dict__
 
     @property
     def records_place(self) -> Path | Postgres:

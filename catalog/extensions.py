@@ -2,10 +2,14 @@
 
 To check an extension's signature DuckDB reads all of its 35 MB: 0.1 s of CPU for each of a
 connection's two or three. So a process checks each file once, and again when it has changed;
-connections after that load it unchecked, in 1 ms.
+connections after that load it unchecked, in 1 ms. What was checked can be remembered for the next
+process: a file that is another, or was written to since, is checked again.
 """
 
+import json
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,10 +18,36 @@ import duckdb
 from catalog.errors import InvalidInput, StorageError
 from catalog.quoting import quoted
 
-_State = tuple[str, int, int, int]
+_State = tuple[str, int, int, int, int]
 
 _checked: set[_State] = set()
-"""Path, inode, size and time of files whose signature this process found to be right."""
+"""Path, inode, size and times [ns] of files whose signature was found to be right."""
+
+_remembered: Path | None = None
+"""Where that is kept for other processes."""
+
+
+def remember_in(file: Path) -> None:
+    """Keep what is checked in a file that only this user may write; nothing where it cannot be.
+
+    Whoever can write it can write the records and the catalog beside it, too.
+    """
+    global _remembered  # one for the process, as what is checked
+    _remembered = file
+    with suppress(OSError, ValueError, TypeError):
+        status = file.stat()
+        if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+            _checked.update(tuple(state) for state in json.loads(file.read_bytes()))
+
+
+def _remember() -> None:
+    if _remembered is None:
+        return
+    part = _remembered.with_name(f"{_remembered.name}.{os.getpid()}.part")
+    with suppress(OSError):  # the next process then checks for itself
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump(sorted(_checked), file)
+        part.replace(_remembered)
 
 
 class Extensions:
@@ -45,7 +75,9 @@ class Extensions:
         """Load them into a connection that was made with the settings."""
         for file, state in zip(self._files, self._states, strict=True):
             connection.execute(f"LOAD '{quoted(file)}'")
-            _checked.add(state)
+            if state not in _checked:
+                _checked.add(state)
+                _remember()
 
 
 def file_of(name: str) -> Path:
@@ -73,4 +105,4 @@ def file_of(name: str) -> Path:
 
 def _state(file: Path) -> _State:
     status = file.stat()
-    return str(file), status.st_ino, status.st_size, status.st_mtime_ns
+    return str(file), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from api.answering import ask, described, reason_for_none
 from api.axis_options import axes_of
 from api.callers import Caller, need_of
-from api.new_dataset import ask, described, reason_for_none
 from api.statistics import dataset_gaps, frames_of
 from api.workspace import Workspace
 from catalog.discover_views import tag_columns
@@ -72,7 +72,7 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
     """What there is to ask about: classes, tags, cameras, scenes, datasets."""
     desk.need("GET", "/v1/classes")
     workspace = desk.workspace
-    names = workspace.records.class_names()
+    names = workspace.class_names()
     report = class_report(
         workspace.catalog, names, frames_of(workspace, Question()), timeout_s=desk.timeout_s
     )
@@ -193,7 +193,7 @@ def classes_of(
     _need_datasets(desk, dataset)
     report = class_report(
         desk.workspace.catalog,
-        desk.workspace.records.class_names(),
+        desk.workspace.class_names(),
         frames_of(desk.workspace, question, dataset, split),
         by=by,
         timeout_s=desk.timeout_s,
@@ -214,7 +214,7 @@ def histogram_of(
         raise InvalidInput(f"{len(tags)} tags: expected one, or two for a table of both")
     found = histogram(
         desk.workspace.catalog,
-        desk.workspace.records.class_names(),
+        desk.workspace.class_names(),
         axes_of(tags, bins, bins),
         frames_of(desk.workspace, question, dataset),
         timeout_s=desk.timeout_s,

@@ -62,7 +62,7 @@ async def get_classes(
 
 
 def _classes(workspace: Workspace, asked: ClassesQuery) -> ClassesAnswer:
-    names = workspace.records.class_names()
+    names = workspace.class_names()
     if asked.is_of_all and asked.by is None and not asked.quantiles:
         shares = class_shares(workspace.catalog, names, asked.at)
         return ClassesAnswer(classes=tuple(ClassStatistics(**asdict(share)) for share in shares))

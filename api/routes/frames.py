@@ -262,7 +262,7 @@ def _page(workspace: Workspace, asked: FramesQuery) -> tuple[Page, str | None]:
     page = page_of(
         workspace.catalog,
         asked.frames(workspace),
-        workspace.records.class_names(),
+        workspace.class_names(),
         [name.strip().lower() for name in names if name.strip()],
         asked.limit,
         Place.parse(asked.cursor, question) if asked.cursor is not None else None,

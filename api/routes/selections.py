@@ -11,10 +11,10 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from api import bodies
+from api.answering import ask, described, reason_for_none
 from api.computed_answers import DescriptionAnswer, OperatorsAnswer, SelectionAnswer
 from api.dependencies import At, CurrentWorkspace
 from api.negotiation import VARY, row_contents, row_format, rows_answer
-from api.new_dataset import ask, described, reason_for_none
 from api.workspace import Workspace
 from query.operators import OPERATORS, TYPES
 from query.result_format import encoded

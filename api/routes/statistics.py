@@ -66,7 +66,7 @@ async def get_histogram(
 def _histogram(workspace: Workspace, asked: HistogramQuery) -> Histogram:
     return histogram(
         workspace.catalog,
-        workspace.records.class_names(),
+        workspace.class_names(),
         axes_of(asked.tag, asked.bins, asked.top, asked.edges, asked.log, asked.zero),
         asked.frames(workspace),
         timeout_s=workspace.settings.query_timeout_s,

@@ -241,7 +241,7 @@ async def _watch(request: Request, left: threading.Event) -> None:
 
 
 def _tags(workspace: Workspace, at: int | None = None) -> list[TagBody]:
-    titles = workspace.records.class_names()
+    titles = workspace.class_names()
     with workspace.catalog.reading(at) as cursor:
         given = kinds(cursor)
         return [

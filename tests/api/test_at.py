@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 import framesift
-from api.new_dataset import ask, save_selection
+from api.answering import ask
+from api.new_dataset import save_selection
 from api.wanted_dataset import NewDataset
 from catalog.errors import NotFound
 from catalog.frames import SourceNames, remove

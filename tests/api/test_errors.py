@@ -18,8 +18,10 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.UnknownName: errors.UnknownName("class", "cra", ["car"]),
     errors.ClassListMissing: errors.ClassListMissing("no list"),
     errors.NotFound: errors.NotFound("job", "x"),
+    errors.NotMade: errors.NotMade("catalog", "/x", "FRAMESIFT_HOME"),
     errors.AlreadyExists: errors.AlreadyExists("job", "x"),
     errors.InUse: errors.InUse("tag", "x", "it is a class's"),
+    errors.RemovalRefused: errors.RemovalRefused("a2d2", 300, 400, 0.05),
     errors.NotAuthenticated: errors.NotAuthenticated("who"),
     errors.NotAllowed: errors.NotAllowed("no"),
     errors.LoginThrottled: errors.LoginThrottled(3.5),
@@ -38,7 +40,8 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
 }
 EXPECTED = {
     "FramesiftError": 500, "InvalidInput": 400, "UnknownName": 400, "ClassListMissing": 400,
-    "NotFound": 404, "AlreadyExists": 409, "InUse": 409,
+    "NotFound": 404, "NotMade": 404, "AlreadyExists": 409, "InUse": 409,
+    "RemovalRefused": 409,
     "NotAuthenticated": 401, "NotAllowed": 403, "LoginThrottled": 429,
     "ServerBusy": 503, "BodyTooLarge": 413,
     "BadFile": 422, "UnreadableFile": 422,

@@ -453,7 +453,10 @@ def test_a_password_gives_a_token_that_makes_another(home: Path, tmp_path: Path)
         assert asks.stderr.endswith("; framesift login URL keeps one\n")
         kept = framesift(tmp_path, "login", "--user", "anna", stdin=password, variables=there)
         assert (kept.returncode, kept.stderr) == (0, "")
-        assert kept.stdout.endswith(" for an hour\n")
+        assert kept.stdout.splitlines()[0].endswith(" for an hour")
+        assert "is the default, but FRAMESIFT_SERVER or FRAMESIFT_HOME is set" not in kept.stdout
+        shown = framesift(tmp_path, "context", "--json", variables=there)
+        assert json.loads(shown.stdout)["default_server"] == url
         made = framesift(tmp_path, "token", "create", "laptop", "--user", "anna", variables=there)
         assert made.returncode == 0, made.stderr
         again = framesift(tmp_path, "login", stdin=made.stdout, variables=there)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.new_dataset import ask
+from api.answering import ask
 from query.operators import OPERATORS
 from query.selection import Question
 from tests.api.servers import SEVERAL, environment, framesift
@@ -92,7 +92,7 @@ def test_options_add_to_a_question(catalogued: Path, tmp_path: Path) -> None:
 REFUSED: list[tuple[list[str], tuple[str, ...]]] = [
     (["--has", "cra"], ("unknown class 'cra': did you mean car",)),
     (["--without", "front"], ("unknown class 'front'",)),
-    (["--share", "car=5:20"], ("'car=5:20'", "less than or equal to 1")),
+    (["--share", "car=5:20"], ("'car=5:20'", "expected 1 or less")),
     (["--tag", "frame_number like 3"], ("frame_number is a number: 'like' takes a text",)),
     (["--tag", "frame_nr=3"], ("unknown tag 'frame_nr': did you mean frame_number",)),
     (["--tag", "frame_number=x"], ("got 'x', expected a number",)),

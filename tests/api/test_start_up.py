@@ -12,7 +12,17 @@ from tests.pipeline.homes import REPOSITORY
 CATALOG = {"duckdb", "sqlglot"}
 RECORDS = {"sqlalchemy"}
 ARROW = {"pyarrow", "numpy"}
-OTHERS = {"tensorflow", "fastapi", "starlette", "uvicorn", "alembic", "matplotlib", "numba", "PIL"}
+OTHERS = {
+    "tensorflow",
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "alembic",
+    "matplotlib",
+    "numba",
+    "PIL",
+    "pandas",
+}
 
 IMPORTED = """
 import contextlib, io, json, sys
@@ -99,6 +109,11 @@ def test_a_home_is_asked_with_what_the_command_needs(catalogued: Path) -> None:
     """A statement without the records' database, records without the catalog's."""
     statement = ["sql", "select count(*) from metaocean"]
     assert imported(catalogued, statement) == [CATALOG | ARROW]
+    few = ["--limit", "1", "--format", "csv"]
+    selected = [["select", "--has", "car", *few], ["select", "--camera", "front_center", "--json"]]
+    assert imported(catalogued, *selected) == [CATALOG | ARROW] * 2
+    shares = [["info"], ["classes"]]
+    assert imported(catalogued, *shares) == [{"duckdb"} | ARROW] * 2
     people, jobs = imported(catalogued, ["user", "list"], ["jobs", "list"])
     assert people == RECORDS
     assert jobs == RECORDS | ARROW

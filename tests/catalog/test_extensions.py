@@ -18,6 +18,7 @@ CHECKED, UNCHECKED = {"allow_unsigned_extensions": False}, {"allow_unsigned_exte
 def nothing_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that has just begun."""
     monkeypatch.setattr(extensions, "_checked", set())
+    monkeypatch.setattr(extensions, "_remembered", None)
 
 
 def loaded(found: Extensions) -> duckdb.DuckDBPyConnection:
@@ -72,3 +73,21 @@ def test_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duckdb, "__version__", "0.0.1")
     with pytest.raises(StorageError, match=r"for version 0\.0\.1 is not installed"):
         file_of(NAMES[0])
+
+
+def test_what_was_checked_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the next process of this user; not out of a file that others may write."""
+    file = tmp_path / "checked.json"
+    extensions.remember_in(file)
+    loaded(Extensions(NAMES)).close()
+    assert file.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(extensions, "_checked", set())
+    assert Extensions(NAMES).settings == CHECKED
+    extensions.remember_in(file)
+    assert Extensions(NAMES).settings == UNCHECKED
+    for spoil in (lambda: file.chmod(0o666), lambda: file.write_text("[1]"), file.unlink):
+        file.chmod(0o600)
+        spoil()
+        monkeypatch.setattr(extensions, "_checked", set())
+        extensions.remember_in(file)
+        assert Extensions(NAMES).settings == CHECKED

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from api.new_dataset import ask, make_dataset
+from api.answering import ask
+from api.new_dataset import make_dataset
 from api.wanted_dataset import NewDataset
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError, UnknownName

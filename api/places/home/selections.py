@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from api import bodies
-from api.new_dataset import ask, described, reason_for_none, save_selection
+from api.answering import ask, described, reason_for_none
 from api.wanted_dataset import NewDataset
 from api.workspace import Workspace
 from query.selection import Question, Selection
@@ -64,6 +64,8 @@ class HomeAnswer:
 
     def save(self, name: str) -> Mapping[str, Any]:
         """Save it as a dataset."""
+        from api.new_dataset import save_selection  # with the records' database
+
         question = self.selection.question.model_copy(update={"snapshot": None})
         wanted = NewDataset(name=name, question=question, seed=question.seed)
         return bodies.of_dataset(save_selection(self.workspace, wanted, self.selection))

@@ -6,13 +6,11 @@ from pathlib import Path
 
 from api import bodies
 from api.catalog_info import info_of
-from api.new_source import keep_place, keep_source, options_of
 from api.places.sources import Body
 from api.source_contents import contents_of
 from api.wanted_source import NewSource, SourcePlace
 from api.workspace import Workspace
 from ingest.source_options import SourceOptions
-from ingest.sources import remove_source
 
 
 @dataclass(frozen=True)
@@ -23,6 +21,8 @@ class HomeSources:
 
     def add(self, wanted: NewSource) -> Body:
         """Add one; a path may be relative."""
+        from api.new_source import keep_source, options_of  # with the records' database
+
         source = keep_source(self.workspace, wanted, _absolute(wanted.uri), options_of(wanted))
         _ = self.workspace.catalog  # a home is made whole
         return bodies.of_source(source)
@@ -37,6 +37,8 @@ class HomeSources:
 
     def place(self, name: str, wanted: SourcePlace) -> Body:
         """Re-point one; a path may be relative."""
+        from api.new_source import keep_place
+
         kept = SourceOptions.from_json(self.workspace.records.source(name).options)
         options = replace(kept, within="")
         uri = _absolute(wanted.uri)
@@ -44,6 +46,8 @@ class HomeSources:
 
     def remove(self, name: str) -> Body:
         """Remove one."""
+        from ingest.sources import remove_source
+
         removed = remove_source(self.workspace.catalog, self.workspace.records, name)
         return {"name": name, "files_removed": removed}
 

@@ -25,7 +25,7 @@ class HomeTags:
 
     def listed(self, at: int | None) -> Sequence[Body]:
         """Every tag."""
-        names = self.workspace.records.class_names()
+        names = self.workspace.class_names()
         with self.workspace.catalog.reading(at) as cursor:
             found, given = tag_columns(cursor), kinds(cursor)
         listed = [
