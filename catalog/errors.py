@@ -137,10 +137,11 @@ class NotMade(NotFound):
     def __init__(self, kind: str, name: str, variable: str) -> None:
         self.kind = kind
         self.name = name
+        known = ", or framesift ingest SOURCE of one that is there" if kind == "catalog" else ""
         FramesiftError.__init__(
             self,
             f"no {kind} at {name}: set {variable} to the one that you mean, or make one there: "
-            "framesift source add NAME FOLDER",
+            f"framesift source add NAME FOLDER{known}",
         )
 
 

@@ -1,4 +1,4 @@
-"""Sources of a home, and what there is in all."""
+"""Sources of a home, and what there is in all, for which the records' database is not imported."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -7,7 +7,6 @@ from pathlib import Path
 from api import bodies
 from api.catalog_info import info_of
 from api.places.sources import Body
-from api.source_contents import contents_of
 from api.wanted_source import NewSource, SourcePlace
 from api.workspace import Workspace
 from ingest.source_options import SourceOptions
@@ -33,6 +32,8 @@ class HomeSources:
 
     def contents(self, name: str) -> Body:
         """What hangs on one."""
+        from api.source_contents import contents_of
+
         return contents_of(self.workspace, name)
 
     def place(self, name: str, wanted: SourcePlace) -> Body:
