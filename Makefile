@@ -9,6 +9,10 @@ A2D2 ?=
 
 UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/bin/uv)
 
+# Images often set it. Every command, server and job of a test would then compile what it imports:
+# 4 s of CPU each.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-fresh test-training test-ceph test-slurm test-slow check format clean
 
 help:
@@ -25,7 +29,7 @@ setup: $(VENV)/.synced
 # minutes); its wheel stays in uv's cache, outside the clone.
 $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 	@echo "setting up $(VENV) (the first time some minutes: Horovod is compiled)"
-	$(UV) sync --frozen --all-extras --python 3.11
+	$(UV) sync --frozen --all-extras --python 3.11 --compile-bytecode
 	@touch $@
 
 .tools/uv/bin/uv:
