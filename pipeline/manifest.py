@@ -166,7 +166,7 @@ class Manifest:
                 f"dataset {self.header.name}@{self.header.version}: {without:,} of the "
                 f"{len(self):,} frames of {splits} have no label, which training and validation "
                 "need; make a dataset of labelled frames: framesift dataset create NAME "
-                '--where "label_file IS NOT NULL"'
+                '--where "labelled = 1"'
             )
         return self
 

@@ -118,7 +118,7 @@ def test_the_scripts_of_the_proof_of_concept(guarded: str, tmp_path: Path) -> No
     assert wanted
     # The last line is made of what follows the rows, as with the product.
     assert {line for line in lines if line.startswith("a2d2/")} == {
-        f"a2d2/,{key},a2d2,IBM COS," for key in wanted
+        f"a2d2/,{key},a2d2,IBM COS,resdnt" for key in wanted
     }
     assert len(lines) == len(wanted) + 1
 

@@ -75,7 +75,7 @@ def test_sources(served: Served, roots: Path) -> None:
         assert answer.headers["location"] == f"/v1/sources/{name}"
         assert answer.json() == {
             "name": name, "uri": str(roots / name), "platform": "NFS", "cluster": "local",
-            "datasource": name, "site": "here", "options": {},
+            "datasource": name, "site": "here", "part_of": name, "options": {},
         }  # fmt: skip
         assert served.ask("POST", "/v1/sources", json=body).status_code == 409
     page = served.ask("GET", "/v1/sources", params={"limit": 2}).json()

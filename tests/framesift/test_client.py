@@ -49,7 +49,7 @@ def test_the_public_names_are_these() -> None:
     ]  # fmt: skip
     assert sorted(set(public["Job"]) - of_mapping) == [
         "cancel", "changes", "file", "finished", "logs", "metrics", "name", "refresh", "report",
-        "state", "validate", "wait",
+        "result", "resume", "state", "validate", "wait",
     ]  # fmt: skip
     assert sorted(set(public["Frame"]) - of_mapping) == [
         "details", "fkey", "image", "label", "overlay",

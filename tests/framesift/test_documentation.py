@@ -20,5 +20,5 @@ def test_the_examples_run(home: Path, tmp_path: Path, capsys: pytest.CaptureFixt
         exec(compile("\n".join(blocks), "docs/python.md", "exec"), names)
     printed = capsys.readouterr().out
     assert "did you mean car" in printed
-    assert re.search(r"^done \d+$", printed, re.MULTILINE)
+    assert re.search(r"^done \d+ /.+cache", printed, re.MULTILINE)
     assert (tmp_path / "city.parquet").is_file()
