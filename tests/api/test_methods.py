@@ -37,7 +37,8 @@ def test_conditions_hold_for_head(server: str) -> None:
 ALLOWED = [
     ("/v1/sources", "GET, HEAD, OPTIONS, POST"), ("/v1/sql", "OPTIONS, POST"),
     ("/v1/sources/x", "DELETE, GET, HEAD, OPTIONS, PATCH"),
-    ("/v1/images/a/b.png", "GET, HEAD, OPTIONS"), ("/v1/jobs/x/events", "GET, OPTIONS"), ("/mcp", "OPTIONS, POST"),
+    ("/v1/images/a/b.png", "GET, HEAD, OPTIONS"), ("/v1/jobs/x/events", "GET, OPTIONS"),
+    ("/mcp", "OPTIONS, POST"),
     ("/v1/users/anna", "DELETE, GET, HEAD, OPTIONS, PATCH"), ("/healthz", "GET, HEAD, OPTIONS"),
 ]  # fmt: skip
 

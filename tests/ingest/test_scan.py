@@ -73,11 +73,11 @@ def test_rows_of_a_file_system(home: Home, tmp_path: Path) -> None:
 
 
 def test_rows_of_an_object_store(home: Home, tmp_path: Path) -> None:
-    """IBM COS: path is the bucket with a slash, filename the whole key."""
+    """IBM COS: path is the bucket with a slash, filename the whole key; all can be read at once."""
     home.scan(home.add(make_tree(tmp_path / "tree", frames=1), "IBM COS"))
     rows = home.rows("SELECT path, filename, fileset, state FROM metaocean ORDER BY filename")
     keys = sorted([frame_key("camera", 1), frame_key("label", 1), "class_list.json"])
-    assert rows == [("a2d2/", key, "", "") for key in keys]
+    assert rows == [("a2d2/", key, "", "resdnt") for key in keys]
 
 
 def test_only_camera_images_carry_tags(home: Home, tmp_path: Path) -> None:
