@@ -51,7 +51,7 @@ LISTED = (
 )
 RECALLED = (
     "select path, filename from metaocean where collection in (select collection from metaocean) "
-    "or recallMe='true' and state=''"
+    "or recallMe='true' and state='resdnt'"
 )
 
 
