@@ -83,7 +83,7 @@ def _watch(home: Path, committed: int) -> None:
         opened.store,
         opened.records,
         source,
-        WatchOptions(ScanOptions(), 0),
+        WatchOptions(ScanOptions(max_removed=1), 0),  # whole folders are removed
         ThreadEngine(1),
         events=partial(open_events, source, EventChoice(), stop, print),
         stop=stop,

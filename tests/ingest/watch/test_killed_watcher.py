@@ -23,7 +23,7 @@ def test_killed_watchers_miss_nothing(home: Home, empty_home: Path, tmp_path: Pa
     home.add(tree)
     done = subprocess.run(
         [sys.executable, "-m", PROGRAM, str(tree), str(tmp_path / "home"), str(KILLS), "1"],
-        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+        cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=900,
     )  # fmt: skip
     *died_of, changes = done.stdout.split()
     assert died_of == ["-9"] * KILLS, done.stdout + done.stderr

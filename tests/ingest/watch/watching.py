@@ -141,7 +141,8 @@ class WatchThread(Watching):
                 opened.store,
                 opened.records,
                 source,
-                WatchOptions(ScanOptions(), relist_s),
+                # What removals a watcher holds back: tests/ingest/test_removal_guard.py.
+                WatchOptions(ScanOptions(max_removed=1), relist_s),
                 ThreadEngine(1),
                 events=partial(open_events, source, choice, self._stop, self.warnings.append),
                 stop=self._stop,
