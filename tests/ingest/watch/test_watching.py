@@ -193,7 +193,8 @@ def test_another_class_list_counts_everything_again(
     watched: WatchThread, home: Home, tree: Path
 ) -> None:
     """A batch that meets it looks at the whole source, and not at its own folders alone."""
-    make_tree(tree / "elsewhere")
+    for number in (21, 22, 23):
+        add_frame(tree / "elsewhere", number, [CAR, SKY])
     watched.until(lambda: home.rows("SELECT count(*) FROM t_car") == [(6,)])
     changed = {**CLASS_LIST, "#87ceff": "Clouds"}
     put(tree, "list.part", json.dumps(changed).encode()).rename(tree / "class_list.json")
