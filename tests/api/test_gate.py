@@ -262,7 +262,8 @@ LIMITED = {
     "/v1/datasets/{name}/rebuild",
     "/v1/datasets/{name}/gaps",  # as far as they are seen: test_limited_datasets.py
     "/v1/stagings", "/v1/stagings/{number}", "/v1/jobs", "/v1/jobs/{name}", "/v1/models",
-    "/v1/jobs/{name}/cancel", "/v1/jobs/{name}/logs", "/v1/jobs/{name}/events",
+    "/v1/jobs/{name}/cancel", "/v1/jobs/{name}/resume", "/v1/jobs/{name}/logs",
+    "/v1/jobs/{name}/events",
     "/v1/jobs/{name}/report", "/v1/jobs/{name}/files/{path}", "/v1/models/{name}",
     "/v1/statistics/correlation",  # one's own
     "/v1/sql/explain",

@@ -284,7 +284,7 @@ def test_frames_without_a_label_are_counted_and_refused_by_name() -> None:
     assert part.labels()[0] is None
     assert len(part.images()) == 10
     with pytest.raises(
-        InvalidInput, match=r"made-up@1: 3 of the 7 frames of train have no label.*NOT NULL"
+        InvalidInput, match=r"made-up@1: 3 of the 7 frames of train have no label.*labelled = 1"
     ):
         part.split("train").need_labels()
     assert class_matrix(part.frames, 2)[:5].tolist() == [[0, 0]] * 4 + [[4, 0]]
