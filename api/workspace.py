@@ -197,7 +197,7 @@ class Workspace:
 
     @property
     def is_limited(self) -> bool:
-        """Whether it is for a user who sees some rows only."""
+        """Whether its user may see some rows only."""
         return self._records_are_open and bool(self.records.user)
 
     def class_names(self) -> dict[str, str]:
@@ -219,7 +219,7 @@ class Workspace:
         if known is not None:
             return known
         records = self.records
-        # Sources are closed to who sees some rows only, and so is how many there are.
+        # A user of some rows may list no sources, and so not count them.
         sources = 0 if records.user else len(records.sources())
         return sources, len(records.datasets()), len(records.jobs())
 
@@ -268,7 +268,7 @@ class Workspace:
 
     @property
     def job_queue(self) -> JobQueue:
-        """The home's jobs, of which so many run at once."""
+        """The home's jobs, and how many of them run at once."""
         settings = self.settings
         return JobQueue(
             self.jobs, settings.job_slots, settings.command_slots, settings.job_environment

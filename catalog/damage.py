@@ -190,7 +190,7 @@ def _remedy(newest: bool, whole: int | None) -> str:
 def _unreadable(
     connection: duckdb.DuckDBPyConnection, location: CatalogLocation, files: Sequence[DataFile]
 ) -> set[str]:
-    """Paths of those of which a page cannot be read."""
+    """Paths of the files that have a page which cannot be read."""
 
     def alike(file: DataFile) -> tuple[str, bool]:
         return file.table, file.path.endswith("-delete.parquet")

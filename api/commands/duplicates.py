@@ -31,7 +31,7 @@ def duplicates(at: AtOption = None, as_json: JsonFlag = False) -> None:
 
 
 def _groups(rows: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Frames by mark; who may see one frame of several alone has no use for it."""
+    """Frames by mark; left out where the user may see only one frame of a group."""
     lower = [{name.lower(): value for name, value in row.items()} for row in rows]
     groups = [(mark, [*found]) for mark, found in groupby(lower, lambda row: row["duplicate"])]
     return [(mark, found) for mark, found in groups if len(found) > 1]
