@@ -13,12 +13,13 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-fresh test-training test-ceph test-slurm test-slow check format clean
+.PHONY: help setup demo test test-fresh test-training test-ceph test-slurm test-slow test-attacks check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
 	@echo "make test              every test but those against Ceph (make test-ceph), Slurm"
-	@echo "                       (make test-slurm) and long series (make test-slow)"
+	@echo "                       (make test-slurm), long series (make test-slow) and attacks"
+	@echo "make test-attacks      attacks on a server: memory and /healthz of each"
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
 	@echo "make check             format, lint, types, imports, lock file"
 	@echo "make setup             build .venv only"
@@ -41,7 +42,7 @@ demo: setup
 
 # Training last and by itself: each of its tests takes both cores.
 test: setup
-	$(BIN)/pytest -q -m "not training and not ceph and not slurm and not slow" -n 2
+	$(BIN)/pytest -q -m "not training and not ceph and not slurm and not slow and not attacks" -n 2
 	$(BIN)/pytest -q -m training
 
 # The property tests with cases that nobody has seen; SEED=N runs those of a seed again. Not in CI: it
@@ -49,7 +50,7 @@ test: setup
 test-fresh: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 test-fresh: setup
 	@echo "the same cases again: make test-fresh SEED=$(SEED)"
-	$(BIN)/pytest -q -m "hypothesis and not ceph and not slurm and not slow" -n 2 \
+	$(BIN)/pytest -q -m "hypothesis and not ceph and not slurm and not slow and not attacks" -n 2 \
 		--hypothesis-profile=fresh --hypothesis-seed=$(SEED) $(TESTS)
 
 test-training: setup
@@ -67,6 +68,10 @@ test-slurm: setup
 
 test-slow: setup
 	$(BIN)/pytest -q -m slow -n 2
+
+# One process: each attack's figures are of a server that nothing else asks.
+test-attacks: setup
+	$(BIN)/pytest -q -m attacks
 
 check: setup
 	$(BIN)/ruff format --check .
