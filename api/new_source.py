@@ -1,7 +1,6 @@
 """Adding a source: what the route does, and which places may be named over REST."""
 
 import dataclasses
-import ipaddress
 import socket
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,7 +13,9 @@ from api.wanted_source import NewSource, SourcePlace
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotAllowed, StorageError
 from catalog.tables import Source
+from ingest.endpoint_proxy import ENDPOINT, PUBLIC
 from ingest.move_source import Moved, move_source
+from ingest.public_address import is_public
 from ingest.sealed_keys import AccessKeys, seal
 from ingest.source_files import open_source, path_of
 from ingest.source_options import SourceOptions
@@ -142,8 +143,8 @@ def allowed_place(
     """The place to open, where it may be named over REST: an s3:// URI or an absolute path.
 
     Listed schemes only, for everybody. A folder must lie below one of ``source_roots``, links
-    followed, where who asks is no admin. An S3 server must be listed in ``source_hosts``, or have
-    no address but public ones: whoever names it makes this server talk to it.
+    followed, where who asks is no admin. An S3 server must be listed in ``source_hosts``, or speak
+    https and have no address but public ones: whoever names it makes this server talk to it.
 
     Raises:
         NotAllowed: It may not.
@@ -171,11 +172,18 @@ def allowed_place(
 def fenced(
     settings: Settings, uri: str, options: SourceOptions, caller: Caller | None
 ) -> SourceOptions:
-    """The options of a source at an allowed place, which keep it below the root that allows it.
+    """The options of a source at an allowed place, which keep it at what allows it.
 
-    Whoever may write into the folders on its way could have links lead elsewhere later.
+    A folder stays below its root: whoever may write into the folders on its way could have links
+    lead elsewhere later. An S3 server is reached at its own host and port, and at public addresses
+    where it is not listed: it could redirect, and its name could stand for another address later.
     """
-    if uri.lower().startswith("s3://") or (caller is not None and caller.may("admin")):
+    if uri.lower().startswith("s3://"):
+        if not options.endpoint_url:
+            return dataclasses.replace(options, reach="")
+        listed = _is_listed(settings, *_host_and_port(options.endpoint_url))
+        return dataclasses.replace(options, reach=ENDPOINT if listed else PUBLIC)
+    if caller is not None and caller.may("admin"):
         return options
     return dataclasses.replace(options, within=str(_root_of(settings, Path(uri)) or ""))
 
@@ -200,6 +208,31 @@ def _check_folder(settings: Settings, path: Path, *, is_admin: bool) -> None:
 
 
 def _check_host(settings: Settings, endpoint: str) -> None:
+    host, port = _host_and_port(endpoint)
+    if _is_listed(settings, host, port):
+        return
+    try:
+        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise InvalidInput(f"endpoint {endpoint}: host {host} is not known here") from error
+    for *_, address in found:
+        if not is_public(str(address[0])):
+            raise NotAllowed(
+                f"endpoint {endpoint}: is an address inside this server's own network; an admin "
+                "of the server may list the host in FRAMESIFT_SOURCE_HOSTS"
+            )
+    if not endpoint.lower().startswith("https://"):
+        raise NotAllowed(
+            f"endpoint {endpoint}: expected https://; an admin of the server may list the host in "
+            "FRAMESIFT_SOURCE_HOSTS"
+        )
+
+
+def _is_listed(settings: Settings, host: str, port: int | None) -> bool:
+    return host in settings.source_hosts or f"{host}:{port}" in settings.source_hosts
+
+
+def _host_and_port(endpoint: str) -> tuple[str, int | None]:
     try:
         parts = urlsplit(endpoint)
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -207,37 +240,7 @@ def _check_host(settings: Settings, endpoint: str) -> None:
         raise InvalidInput(f"endpoint {endpoint}: {error}; expected https://host[:port]") from error
     if not host:
         raise InvalidInput(f"endpoint {endpoint}: expected https://host[:port]")
-    if host in settings.source_hosts or f"{host}:{port}" in settings.source_hosts:
-        return
-    try:
-        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise InvalidInput(f"endpoint {endpoint}: host {host} is not known here") from error
-    for *_, address in found:
-        if not _is_public(str(address[0])):
-            raise NotAllowed(
-                f"endpoint {endpoint}: is an address inside this server's own network; an admin "
-                "of the server may list the host in FRAMESIFT_SOURCE_HOSTS"
-            )
-
-
-_NAT64 = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48")))
-_COMPATIBLE = ipaddress.IPv6Network("::/96")
-
-
-def _is_public(text: str) -> bool:
-    """Whether an address is one of the public internet, and every other one that it stands for."""
-    address = ipaddress.ip_address(text.partition("%")[0])
-    found: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = [address]
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped:  # itself never global
-            found = [address.ipv4_mapped]
-        if any(address in network for network in (*_NAT64, _COMPATIBLE)):
-            found = [ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)]
-            if address in _NAT64[1]:  # private by itself, and where the IPv4 stands is not fixed
-                return False
-        found += [inner for inner in (address.sixtofour, *(address.teredo or ())) if inner]
-    return all(one.is_global and not one.is_multicast for one in found)
+    return host, port
 
 
 def check_text(wanted: NewSource) -> None:

@@ -23,9 +23,13 @@ from obstore.exceptions import (
 from obstore.store import S3Store
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError, UnreadableFile
+from ingest.endpoint_proxy import REDIRECTED, Way, way_to
 from ingest.s3_page import ObjectEntry, Page, page_of, read_pages_of
 from ingest.sealed_keys import unseal
 from ingest.source_options import SourceOptions
+
+_BUCKET = re.compile(r"[A-Za-z0-9._-]{1,255}")
+"""boto3's own limits. A bucket's name becomes a part of AWS's host name."""
 
 _CONNECT_SECONDS = 5
 _IDLE_SECONDS = 20
@@ -49,6 +53,8 @@ _REASONS = {
     "SlowDown": "the server asks to slow down; scan with fewer workers",
 }
 _STATUS_CODES = {"301": "PermanentRedirect", "403": "AccessDenied", "404": "NoSuchBucket"}
+# What follows it in obstore's errors is the answer's body, which is not shown.
+_STATUS = re.compile(r"status code: (\d{3})")
 # What ails one object, while the rest of the bucket may be well.
 _OBJECT_CODES = frozenset({"AccessDenied", "InvalidObjectState", "NoSuchKey"})
 
@@ -69,7 +75,7 @@ class S3Address:
         """
         scheme, _, rest = uri.partition("://")
         bucket, _, key = rest.partition("/")
-        if scheme.lower() != "s3" or not bucket or "@" in bucket or any(map(str.isspace, bucket)):
+        if scheme.lower() != "s3" or not _BUCKET.fullmatch(bucket):
             raise InvalidInput(f"source {uri}: expected s3://bucket or s3://bucket/prefix")
         return cls(bucket, key)
 
@@ -107,6 +113,10 @@ class S3Bucket:
         """
         self.name, self.options = name, options
         session = session_of(options)
+        self._way: Way | None = None
+        self._proxy = ""
+        if options.reach:
+            self._way, self._proxy = way_to(options.endpoint_url, options.reach)
         self._credentials = None if options.anonymous else _credentials(session, name)
         self.client = self._client(session)
         read_pages_of(self.client)
@@ -123,6 +133,7 @@ class S3Bucket:
             retries={"mode": "standard", "total_max_attempts": 4},
             connect_timeout=min(_CONNECT_SECONDS, options.give_up_after),
             read_timeout=min(_IDLE_SECONDS, options.give_up_after),
+            proxies={"http": self._proxy, "https": self._proxy} if self._proxy else None,
         )
         verify = (options.ca_bundle or None) if options.verify_tls else False
         region = options.region or session.region_name or "us-east-1"
@@ -160,6 +171,8 @@ class S3Bucket:
             "read_timeout": timedelta(seconds=min(_IDLE_SECONDS, give_up)),
             "timeout": timedelta(seconds=_REQUEST_SECONDS),
         }
+        if self._proxy:
+            client["proxy_url"] = self._proxy
         if options.ca_bundle:
             client["root_certificate"] = _read_ca_bundle(options.ca_bundle)
         settings: dict[str, Any] = {"region": self.region, "skip_signature": options.anonymous}
@@ -299,6 +312,8 @@ class S3Bucket:
     def object_trouble(self, error: Exception, shown: str) -> FramesiftError:
         """BadFile for what ails one object, StorageError for what ails the server."""
         code = _code(error)
+        if self._way and self._way.refused:
+            return self.trouble(error, shown)
         if isinstance(error, FileNotFoundError) or code in ("NoSuchKey", "404"):
             return UnreadableFile("cannot be read: it vanished from the bucket", shown)
         if isinstance(error, PreconditionError) or code in ("PreconditionFailed", "412"):
@@ -310,7 +325,9 @@ class S3Bucket:
     def trouble(self, error: Exception, key: str = "") -> StorageError:
         """A foreign error in one line: what, where, what to do; never a credential."""
         code = _code(error)
-        if self.options.anonymous and code == "AccessDenied":
+        if self._way and self._way.refused:
+            reason = f"{self._endpoint} is not used: {self._way.refused}"
+        elif self.options.anonymous and code == "AccessDenied":
             reason = "access denied without signing in; give a profile or keys"
         elif code in _REASONS:
             reason = _REASONS[code]
@@ -332,6 +349,12 @@ class S3Bucket:
             return f"{where} did not answer within {self.options.give_up_after:g} s of retries"
         if code:
             return f"{where} answers {code}"
+        found = _STATUS.search(text)
+        if found and found[1] == "407" and self._way:
+            # obstore takes the token away before it follows a redirect to another host.
+            return f"{where} is not used: {REDIRECTED}"
+        if found:
+            return f"{where} answers status {found[1]}"
         return f"{where}: {_first_line(error)}"
 
 
@@ -389,9 +412,9 @@ def _beyond_end(text: str) -> bool:
 def _code(error: Exception) -> str:
     """S3's error code, or a word for it, or empty."""
     if isinstance(error, ClientError):
-        code = str(error.response["Error"].get("Code", ""))
+        code = re.sub(r"\W", "", str(error.response["Error"].get("Code", "")))[:64]
         return _STATUS_CODES.get(code, code)
-    found = re.search(r"<Code>(\w+)</Code>", str(error))
+    found = re.search(r"<Code>(\w{1,64})</Code>", str(error))
     if found:
         return found[1]
     if isinstance(error, PermissionDeniedError | UnauthenticatedError):

@@ -27,6 +27,8 @@ class SourceOptions:
         sealed_keys: Keys of this source, as ingest.sealed_keys.seal gives them; empty for none.
         within: Folder that a folder or archive of this machine must lie below, links followed;
             empty for anywhere.
+        reach: What an endpoint that was named over REST may lead to: see ingest.endpoint_proxy;
+            empty for anything.
         host: Server of a mounted file system, as clients of Spectrum Discover name it; only shown.
         user: Whom they say to ask it as; only shown.
         give_up_after: Longest time to retry a request that fails [s].
@@ -43,6 +45,7 @@ class SourceOptions:
     verify_tls: bool = True
     sealed_keys: str = ""
     within: str = ""
+    reach: str = ""
     host: str = ""
     user: str = ""
     give_up_after: float = 60.0
@@ -81,9 +84,10 @@ class SourceOptions:
         }
 
     def shown(self) -> dict[str, Any]:
-        """`to_json` without keys: only whether there are any; and without folders of the server."""
+        """`to_json` without keys: only whether there are any; and without what fences it."""
         shown = self.to_json()
         shown.pop("within", None)
+        shown.pop("reach", None)
         shown.pop("part_of", None)  # a source shows it by itself
         return shown | {"sealed_keys": True} if shown.pop("sealed_keys", "") else shown
 

@@ -78,18 +78,23 @@ def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _Given:
             for line in csv.reader(io.StringIO(text, newline=""))
         ]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"the tag file cannot be read as CSV: {error}") from error
+        # No message shows what a file holds: who names it may not be who may read it.
+        reason = error if isinstance(error, csv.Error) else "it is not UTF-8"
+        raise InvalidInput(f"the tag file cannot be read as CSV: {reason}") from error
     if not lines:
         raise InvalidInput("the tag file is empty; expected a line of tag names, and rows")
     header = [name.lower() for name in lines[0]]
-    for name in header[1:]:
-        if header.count(name) > 1:
-            raise InvalidInput(f"the tag file has column '{name[:80]}' {header.count(name)} times")
+    names = header[1:]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InvalidInput(
+                f"the tag file's columns {names.index(name) + 2} and {place + 2} have one name"
+            )
     tags = {name: place for place, name in enumerate(header) if place and name in known}
     if not tags:
         raise InvalidInput(
-            "the tag file has no column that is a tag which a policy may set: "
-            f"{', '.join(header[1:])[:200]}; add tags first by POST /policyengine/v1/tags"
+            f"none of the tag file's {len(names)} columns after the first is named as a tag that a "
+            "policy may set; add tags first by POST /policyengine/v1/tags"
         )
     whole = [(n, line) for n, line in enumerate(lines[1:], 2) if len(line) == len(header)]
     columns = {
@@ -101,7 +106,7 @@ def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _Given:
         },
     }
     empty = sum(not line for line in lines[1:])
-    unknown = [name for name in header[1:] if name not in tags]
+    unknown = [name for name in names if name not in tags]
     return _Given(pa.table(columns), len(lines) - 1 - empty - len(whole), unknown)
 
 

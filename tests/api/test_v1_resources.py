@@ -143,6 +143,8 @@ def test_fewer_schemes(roots: Path) -> None:
         "172.16.0.1", "[::ffff:169.254.169.254]", "0.0.0.0", "2130706433", "0x7f.1", "[fe80::1]",
         "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a9fe:a9fe]", "[::7f00:1]", "[2002:a9fe:a9fe::]",
         "[2001:0:a9fe:a9fe::1]", "[2001:0:808:808::5601:5601]",
+        "192.0.0.192", "168.63.129.16", "[fec0::1]", "[::ffff:192.0.0.192]",
+        "[64:ff9b::a83f:8110]", "[2002:a83f:8110::]", "[::ffff:10.0.0.8]",
         "[fd00::1]", "100.64.0.1", "224.0.0.1", "127.1", "localhost.", "[2002:7f00:1::]",
     ],
 )  # fmt: skip
@@ -150,7 +152,7 @@ def test_fewer_schemes(roots: Path) -> None:
 def test_s3_servers_inside_the_network_are_refused(host: str, caller: Caller) -> None:
     """By the address that the name stands for, however it is written; nothing is sent there."""
     options = SourceOptions(endpoint_url=f"http://{host}")
-    with pytest.raises(NotAllowed, match="FRAMESIFT_SOURCE_HOSTS"):
+    with pytest.raises(NotAllowed, match=r"inside this server.*FRAMESIFT_SOURCE_HOSTS"):
         allowed_place(Settings(), "s3://bucket/prefix", options, caller)
 
 
@@ -169,6 +171,8 @@ def test_s3_servers_that_may_be_named() -> None:
     options = SourceOptions(endpoint_url="http://10.0.0.8:9001")
     with pytest.raises(NotAllowed):
         allowed_place(listed, "s3://b", options, WRITER)
+    with pytest.raises(NotAllowed, match="expected https://"):
+        allowed_place(listed, "s3://b", SourceOptions(endpoint_url="http://8.8.8.8"), WRITER)
     for endpoint in ("http://", "http://x:99999", "http://[", "http://no.such.host.invalid"):
         with pytest.raises(InvalidInput):
             allowed_place(listed, "s3://b", SourceOptions(endpoint_url=endpoint), WRITER)

@@ -306,8 +306,8 @@ def test_what_is_no_tag_file(workspace: Workspace) -> None:
     for content, words in (
         (b"", "is empty"),
         (b"\xff\xfe\x00", "cannot be read as CSV"),
-        (b"name,car\nx,1\n", "no column that is a tag"),
-        (b"name,bus,BUS\nx,1,2\n", "column 'bus' 2 times"),
+        (b"name,car\nx,1\n", "none of the tag file's 1 columns"),
+        (b"name,bus,BUS\nx,1,2\n", "columns 2 and 3 have one name"),
         (b'name,bus\n"' + b"x" * 200_000 + b'",1\n', "field larger than field limit"),
     ):
         with pytest.raises(InvalidInput, match=words):
