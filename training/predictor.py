@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from training.best_class import best_class
 from training.frame_reader import UInt8
 from training.loss import weight_of_class_id, weighted_cross_entropy
 
@@ -28,9 +29,12 @@ class Prediction:
     uncertainty: float
 
     def class_ids(self, height_px: int, width_px: int) -> UInt8:
-        """(height_px, width_px) uint8 [class id]: logits made larger bilinearly, then the best."""
-        ids = _best_class(self.logits, tf.constant([height_px, width_px]))
-        return np.asarray(ids, dtype=np.uint8)
+        """(height_px, width_px) uint8 [class id]: logits made larger bilinearly, then the best.
+
+        Raises:
+            BadFile: A logit is no finite number.
+        """
+        return best_class(self.logits.numpy()[0], height_px, width_px)
 
     def loss(self, label: UInt8) -> float | None:
         """Mean cross-entropy [nats] against a label (h, w) uint8; None if no pixel is known."""
@@ -54,15 +58,3 @@ class Predictor:
         entropy = -tf.reduce_sum(tf.exp(log_share) * log_share, axis=-1)  # (1, h, w) nats
         largest = math.log(max(2, int(logits.shape[-1])))
         return Prediction(logits, float(tf.reduce_mean(entropy)) / largest)
-
-
-# The size is a tensor, so that frames of another size need no new trace.
-_best_class = tf.function(
-    lambda logits, size_px: tf.cast(
-        tf.argmax(tf.image.resize(logits, size_px)[0], axis=-1, output_type=tf.int32), tf.uint8
-    ),
-    input_signature=[
-        tf.TensorSpec((1, None, None, None), tf.float32),
-        tf.TensorSpec((2,), tf.int32),
-    ],
-)
