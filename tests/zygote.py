@@ -1,13 +1,15 @@
-"""Processes of the command line without the seconds that its imports take.
+"""Processes of Python and of the command line without the seconds that their imports take.
 
 A process that has imported everything waits, and each command is a fork of it: a process of its
 own with its own arguments, environment, files, signals and exit status. What is different is that
-nothing was left to import; tests of that start the program itself.
+nothing was left to import; tests of that start the program itself, and so do tests of how much
+memory a process takes.
 """
 
 import contextlib
 import json
 import os
+import runpy
 import selectors
 import signal
 import socket
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 _MOST_BYTES = 1 << 20
+_ROOT = Path(__file__).parent.parent
 _IMPORTED = (
     "api.app",
     "api.command_line",
@@ -40,16 +43,22 @@ _IMPORTED = (
 
 
 class Forked(subprocess.Popen[str]):
-    """A command line as `subprocess.Popen` starts it, forked."""
+    """A command line as `subprocess.Popen` starts it, forked.
+
+    Arguments that begin with ``-c`` or ``-m`` are those of Python; others are those of framesift.
+    """
 
     _status: socket.socket
 
-    def __init__(self, arguments: Sequence[str], env: Mapping[str, str], **options: Any) -> None:
-        """Start it; ``options`` are stdin, stdout and stderr."""
+    def __init__(
+        self, arguments: Sequence[str], env: Mapping[str, str] | None = None, **options: Any
+    ) -> None:
+        """Start it; ``options`` are stdin, stdout, stderr and cwd."""
+        env = os.environ if env is None else env
         super().__init__([sys.executable, *arguments], env=env, text=True, **options)
 
     def _execute_child(self, args: Any, _: Any, *rest: Any) -> None:
-        env, pipes = rest[4], rest[8:14]
+        folder, env, pipes = rest[3], rest[4], rest[8:14]
         p2cread, _, _, c2pwrite, _, errwrite = pipes
         with Path(os.devnull).open() as nothing:
             given = [
@@ -57,7 +66,11 @@ class Forked(subprocess.Popen[str]):
                 c2pwrite if c2pwrite >= 0 else 1,
                 errwrite if errwrite >= 0 else 2,
             ]
-            asked = {"arguments": args[1:], "environment": dict(env), "folder": str(Path.cwd())}
+            asked = {
+                "arguments": [str(argument) for argument in args[1:]],
+                "environment": dict(env),
+                "folder": str(folder or Path.cwd()),
+            }
             self._status = _zygote().fork(asked, given)
         number = self._status.recv(8, socket.MSG_WAITALL)
         assert number, "the process that forks has ended"  # and 0 would be all of this group
@@ -87,6 +100,27 @@ class Forked(subprocess.Popen[str]):
         self._status.close()
 
 
+def run_python(
+    *arguments: str | Path, env: Mapping[str, str] | None = None, check: bool = False
+) -> "subprocess.CompletedProcess[str]":
+    """Run Python in the repository: ``-c CODE`` or ``-m MODULE``, and their arguments.
+
+    Raises:
+        subprocess.CalledProcessError: It failed, and ``check`` is set.
+    """
+    pipe, words = subprocess.PIPE, [str(argument) for argument in arguments]
+    with Forked(words, env, stdout=pipe, stderr=pipe, cwd=_ROOT) as process:
+        try:
+            out, err = process.communicate(timeout=600)
+        except BaseException:
+            process.kill()
+            raise
+    ended = subprocess.CompletedProcess(words, process.returncode, out, err)
+    if check and ended.returncode:
+        raise subprocess.CalledProcessError(ended.returncode, words, out, err)
+    return ended
+
+
 class _Zygote:
     """The waiting process, of the process that asks."""
 
@@ -94,11 +128,10 @@ class _Zygote:
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
         self._lock = threading.Lock()
-        root = Path(__file__).parent.parent
         with its:
             subprocess.Popen(
                 [sys.executable, "-P", __file__, str(its.fileno())],
-                pass_fds=[its.fileno()], cwd=root,
+                pass_fds=[its.fileno()], cwd=_ROOT,
                 stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
 
@@ -176,6 +209,25 @@ def _bury(running: dict[int, socket.socket]) -> None:
             end.close()
 
 
+def _run(arguments: Sequence[str]) -> None:
+    option, *rest = arguments or [""]
+    if option in ("-c", "-m"):
+        sys.path.insert(0, str(_ROOT))
+        sys.argv = list(rest)
+        if option == "-m":
+            sys.modules.pop(rest[0], None)  # what is imported already would not be run as a program
+            runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv[0] = option
+            names = vars(sys.modules["__main__"])
+            exec(compile(rest[0], "<string>", "exec"), names)
+        return
+    from api.command_line import main
+
+    sys.argv = ["framesift", *arguments]
+    sys.exit(main())  # type: ignore[func-returns-value]
+
+
 if __name__ == "__main__":
     import gc
     import importlib
@@ -198,7 +250,4 @@ if __name__ == "__main__":
     gc.freeze()  # or each child goes through all that was imported, at its end: 0.6 s
     found = _serve(socket.socket(fileno=int(sys.argv[1])))
     if found is not None:
-        from api.command_line import main
-
-        sys.argv = ["framesift", *found]
-        sys.exit(main())  # type: ignore[func-returns-value]
+        _run(found)

@@ -1,5 +1,6 @@
 """The command line and the server as users have them: processes."""
 
+import json
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.zygote import Forked
+from tests.zygote import Forked, run_python
 
 FRAMESIFT = Path(sys.executable).with_name("framesift")
 
@@ -114,7 +115,7 @@ def _url(process: "subprocess.Popen[str]") -> str:
     return found[1]
 
 
-SEVERAL = """
+_SEVERAL = """
 import contextlib, io, json, sys
 from api.command_line import main
 ended = []
@@ -129,4 +130,9 @@ for arguments in json.loads(sys.argv[1]):
     ended.append([status, out.getvalue(), err.getvalue()])
 print(json.dumps(ended))
 """
-"""A program that runs several command lines in one process: starting Python takes seconds."""
+
+
+def several(home: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
+    """Exit code, stdout and stderr of command lines that run one after another in a process."""
+    run = run_python("-c", _SEVERAL, json.dumps(commands), env=environment(home), check=True)
+    return [(status, out, err) for status, out, err in json.loads(run.stdout)]

@@ -1,8 +1,6 @@
 """An old snapshot asked by command, server and client; a dataset asked again as it was."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
@@ -18,19 +16,10 @@ from catalog.lake_functions import expire
 from catalog.records import key_of
 from pipeline.manifest import Manifest
 from query.selection import Question
-from tests.api.servers import SEVERAL, environment, serving
-from tests.pipeline.homes import FRAMES, REPOSITORY, open_home
+from tests.api.servers import serving, several
+from tests.pipeline.homes import FRAMES, open_home
 
 QUESTION = ["--range", "car=1:", "--sample", "9", "--seed", "3"]
-
-
-def several(home: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of commands that share a process, to start it once only."""
-    run = subprocess.run(
-        [sys.executable, "-c", SEVERAL, json.dumps(commands)],
-        cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [(status, out, err) for status, out, err in json.loads(run.stdout)]
 
 
 def change(home: Path) -> tuple[int, int]:

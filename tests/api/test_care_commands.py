@@ -1,23 +1,12 @@
 """framesift compact and framesift catalog ...: as users call them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from tests.api.servers import SEVERAL, environment, framesift
-from tests.pipeline.homes import FRAMES, REPOSITORY, open_home
-
-
-def several(home: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of commands that share a process, to start it once only."""
-    run = subprocess.run(
-        [sys.executable, "-c", SEVERAL, json.dumps(commands)],
-        cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [(status, out, err) for status, out, err in json.loads(run.stdout)]
+from tests.api.servers import framesift, several
+from tests.pipeline.homes import FRAMES, open_home
 
 
 def test_log_and_diff(home: Path, tmp_path: Path) -> None:

@@ -4,17 +4,17 @@ import json
 import shutil
 import struct
 import subprocess
-import sys
 import zlib
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from tests.api.servers import FRAMESIFT, SEVERAL, environment, framesift
+from tests.api.servers import FRAMESIFT, environment, framesift, several
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, open_home
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_staging import as_nobody, needs_root, readable
+from tests.zygote import run_python
 
 COMMANDS = (
     "", "demo", "info", "source", "source add", "source list", "source remove", "ingest", "watch",
@@ -55,7 +55,7 @@ def test_every_command_has_help() -> None:
         "    assert run.exit_code == 0 and 'Usage: ' in run.output, (name, run.output)\n"
         "    assert len(run.output.split()) > 10, name\n"
     )
-    subprocess.run([sys.executable, "-c", code, *COMMANDS], cwd=REPOSITORY, check=True)
+    assert run_python("-c", code, *COMMANDS).stderr == ""
 
 
 def test_exit_codes(catalogued: Path) -> None:
@@ -67,15 +67,6 @@ def test_exit_codes(catalogued: Path) -> None:
         run = framesift(catalogued, *wrong)
         assert (run.returncode, run.stdout) == (2, "")
         assert "Traceback" not in run.stderr
-
-
-def several(home: Path, commands: list[list[str]]) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of commands that share a process, to start it once only."""
-    run = subprocess.run(
-        [sys.executable, "-c", SEVERAL, json.dumps(commands)],
-        cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [(status, out, err) for status, out, err in json.loads(run.stdout)]
 
 
 BAD_INPUT = [
@@ -139,7 +130,7 @@ def test_every_bad_input_is_one_line(catalogued: Path, tmp_path: Path) -> None:
     """What was given, expected and to do; no traceback; nothing of it kept."""
     home = tmp_path / "home"
     shutil.copytree(catalogued, home)
-    ended = several(home, [given for given, _ in BAD_INPUT])
+    ended = several(home, *[given for given, _ in BAD_INPUT])
     for (given, parts), (status, out, err) in zip(BAD_INPUT, ended, strict=True):
         one_error(subprocess.CompletedProcess(given, status, out, err), *parts)
     workspace = open_home(home)
@@ -262,7 +253,7 @@ def test_json_of_every_command_parses(home: Path, tmp_path: Path) -> None:
         ["jobs", "list"],
         ["sample-data", "--frames", "1", "--out", str(tmp_path / "drawn")],
     ]  # fmt: skip
-    ended = several(home, [[*command, "--json"] for command in commands])
+    ended = several(home, *[[*command, "--json"] for command in commands])
     for command, (status, out, err) in zip(commands, ended, strict=True):
         assert status == 0, (command, err)
         json.loads(out)

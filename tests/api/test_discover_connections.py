@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,8 @@ from ingest.scan_lock import scan_lock
 from tests.api.servers import framesift
 from tests.ingest.s3_server import moto
 from tests.ingest.scene_folders import make_tree
-from tests.pipeline.homes import REPOSITORY, SAMPLE, copy_home, open_home
+from tests.pipeline.homes import SAMPLE, copy_home, open_home
+from tests.zygote import run_python
 
 SCENES = "camera_lidar_semantic"
 
@@ -280,8 +280,7 @@ def test_keys_of_a_scan_that_a_job_array_counts(
     units = tmp_path / "units"
     written = framesift(mine, "ingest", "cos", "--write-units", units)
     assert written.returncode == 0, written.stderr
-    count = [sys.executable, "-m", "ingest.unit_files", str(units), "1"]
-    done = subprocess.run(count, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    done = run_python("-m", "ingest.unit_files", units, "1")
     assert done.stdout == "unit 1: 2 frames counted\n", done.stderr
     collected = framesift(mine, "ingest", "cos", "--collect-units", units, "--json")
     assert json.loads(collected.stdout)["frames"] == 2, collected.stderr

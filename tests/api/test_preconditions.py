@@ -1,8 +1,6 @@
 """If-Match where a GET is no document: nothing waits for the end of a stream."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from tests.api.servers import environment, serving
 from tests.api.test_v1_jobs import recorded
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
+from tests.zygote import run_python
 
 STREAMS = [
     "/v1/classes", "/v1/statistics/histogram", "/v1/frames", "/v1/datasets/all/export",
@@ -93,10 +92,8 @@ def test_what_is_nowhere_has_no_condition(client: httpx.Client) -> None:
 
 def test_a_stream_has_no_tag_but_is_there(tmp_path: Path) -> None:
     """What has no ETag is no state that a client could name; "*" asks only whether it is there."""
-    ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "home")],
-        env=environment(tmp_path / "home"), capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
+    home = tmp_path / "home"
+    ran = run_python("-c", PROGRAM, home, env=environment(home))
     assert ran.returncode == 0, ran.stderr
     *answers, rows = [json.loads(line) for line in ran.stdout.splitlines()]
     assert rows == "xxx"

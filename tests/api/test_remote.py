@@ -4,8 +4,6 @@ import json
 import re
 import shutil
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import pytest
 from api.places.own_machine import REASONS
 from catalog import policy_records
 from catalog.policy_tables import Policy
-from tests.api.servers import SEVERAL, environment, framesift, serving
+from tests.api.servers import framesift, serving, several
 from tests.api.test_command_line import COMMANDS as ALL
 from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home
 
@@ -60,17 +58,6 @@ COMMANDS = [
 """Commands that only read: asked of one home, by both ways."""
 
 
-def several(home: Path, commands: list[list[str]]) -> list[list[Any]]:
-    """Exit code, output and errors of each."""
-    run = subprocess.run(
-        [sys.executable, "-c", SEVERAL, json.dumps(commands)],
-        env=environment(home), cwd=REPOSITORY, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    ended: list[list[Any]] = json.loads(run.stdout)
-    return ended
-
-
 @pytest.fixture(scope="module")
 def served(
     catalogued: Path, tmp_path_factory: pytest.TempPathFactory
@@ -79,11 +66,9 @@ def served(
     home = copy_home(catalogued, tmp_path_factory.mktemp("remote"))
     ended = several(
         home,
-        [
-            ["dataset", "create", "city", "--split", "train=0.5,validation=0.5"],
-            ["dataset", "split", "city", "--split", "train=0.75,validation=0.25"],
-            ["dataset", "create", "few", "--cover", "bicycle=2"],
-        ],
+        ["dataset", "create", "city", "--split", "train=0.5,validation=0.5"],
+        ["dataset", "split", "city", "--split", "train=0.75,validation=0.25"],
+        ["dataset", "create", "few", "--cover", "bicycle=2"],
     )
     assert [status for status, _, _ in ended] == [0, 0, 0]
     with serving(home) as (url, _):
@@ -102,8 +87,8 @@ def test_the_same_answers(served: tuple[Path, str], tmp_path: Path, as_json: boo
         for command in COMMANDS
         if not (as_json and command[:2] == ["jobs", "logs"])
     ]
-    here = several(home, commands)
-    there = several(tmp_path / "empty", [["--server", url, *command] for command in commands])
+    here = several(home, *commands)
+    there = several(tmp_path / "empty", *[["--server", url, *command] for command in commands])
     for command, one, other in zip(commands, here, there, strict=True):
         assert other == one, command
     assert not (tmp_path / "empty").exists()
@@ -124,7 +109,7 @@ def test_files_are_the_same(served: tuple[Path, str], tmp_path: Path) -> None:
         asked = [
             [*before, *command[:-1], str(tmp_path / name / command[-1])] for command in commands
         ]
-        assert [status for status, _, _ in several(home, asked)] == [0] * len(asked)
+        assert [status for status, _, _ in several(home, *asked)] == [0] * len(asked)
     for file in (tmp_path / "here").iterdir():
         other = tmp_path / "there" / file.name
         if file.suffix == ".arrow":  # with other padding
@@ -161,11 +146,11 @@ def test_what_changes_changes_the_server(home: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     other = tmp_path / "other"
     shutil.copytree(home, other)
-    here = several(home, commands)
+    here = several(home, *commands)
     rejected = (tmp_path / "rejected.csv").read_text()
     with serving(other) as (url, _):
         remote = ["--server", url]
-        there = several(tmp_path / "empty", [[*remote, *command] for command in commands])
+        there = several(tmp_path / "empty", *[[*remote, *command] for command in commands])
         staged = json.loads(framesift(tmp_path, *remote, "stage", "cars", "--json").stdout)
         scanned = framesift(tmp_path, *remote, "ingest", "a2d2", "--full")
         jobs = json.loads(framesift(tmp_path, *remote, "jobs", "list", "--json").stdout)
@@ -228,7 +213,7 @@ def test_every_command_asks_the_server_or_says_why_not(tmp_path: Path) -> None:
     ]
     for command, (status, out, err) in zip(
         commands,
-        several(tmp_path / "home", [["--server", "http://127.0.0.1:9", *c] for c in commands]),
+        several(tmp_path / "home", *[["--server", "http://127.0.0.1:9", *c] for c in commands]),
         strict=True,
     ):
         assert (status, out) == (1, ""), command
@@ -353,10 +338,10 @@ def test_tags_policies_and_people_are_the_server_s(home: Path, tmp_path: Path) -
     ]  # fmt: skip
     other = tmp_path / "other"
     shutil.copytree(home, other)
-    here = several(home, commands)
+    here = several(home, *commands)
     with serving(other) as (url, _):
         remote = ["--server", url]
-        there = several(tmp_path / "empty", [[*remote, *command] for command in commands])
+        there = several(tmp_path / "empty", *[[*remote, *command] for command in commands])
         password = "a sentence is a good one\n"
         add = [*remote, "user", "passwd", "anna", "--password-stdin"]
         changed = framesift(tmp_path, *add, stdin=password)

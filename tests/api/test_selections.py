@@ -1,8 +1,6 @@
 """Questions by command, server and dataset: their answers, their SQL and their sentence."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,8 @@ import pytest
 from api.answering import ask
 from query.operators import OPERATORS
 from query.selection import Question
-from tests.api.servers import SEVERAL, environment, framesift
-from tests.pipeline.homes import FRAMES, REPOSITORY, open_home
+from tests.api.servers import framesift, several
+from tests.pipeline.homes import FRAMES, open_home
 
 CONDITION = {
     "kind": "any",
@@ -26,15 +24,6 @@ QUESTION = {"ranges": [{"tag": "car", "lowest": 1}], "condition": CONDITION, "or
 OPTIONS = ["--has", "car", "--without", "rain_dirt", "--share", "car=0.001:0.2",
            "--tag", "frame_number >= 100", "--tag", "camera in front_center,front_left",
            "--time", "2026-03:2026-10", "--order", "car desc", "--limit", "9"]  # fmt: skip
-
-
-def several(home: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of commands that share a process, to start it once only."""
-    run = subprocess.run(
-        [sys.executable, "-c", SEVERAL, json.dumps(commands)],
-        cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [(status, out, err) for status, out, err in json.loads(run.stdout)]
 
 
 def fkeys(body: dict[str, Any]) -> list[str]:

@@ -3,8 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 from query.condition import MAX_DEPTH, MAX_LEAVES, SHARE_DIGITS, Group, Leaf
 from query.operators import OPERATORS, SHAPES
 from query.selection import Question
-from tests.api.servers import SEVERAL, environment
+from tests.api.servers import several
 from tests.pipeline.homes import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "selections.md").read_text(encoding="utf-8")
@@ -24,15 +22,6 @@ def example(name: str) -> str:
     found = re.search(rf"<!-- example: {name} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
     assert found, name
     return found[1]
-
-
-def several(home: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of commands that share a process, to start it once only."""
-    run = subprocess.run(
-        [sys.executable, "-c", SEVERAL, json.dumps(commands)],
-        cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [(status, out, err) for status, out, err in json.loads(run.stdout)]
 
 
 def test_the_explanation_is_the_programs(home: Path) -> None:

@@ -1,8 +1,6 @@
 """Statistics by command and by server: both answer the same, and what plain SQL counts."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,9 @@ from api.settings import Settings
 from catalog.tables import Job
 from pipeline.manifest import Manifest
 from query.run_sql import run_sql
-from tests.api.servers import SEVERAL, environment, framesift
+from tests.api.servers import framesift, several
 from tests.api.test_negotiation import table_of
-from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, copy_home, open_home
+from tests.pipeline.homes import FRAMES, SAMPLE, copy_home, open_home
 from training.report import build_report
 from training.shard_file import About, ShardResult
 
@@ -101,11 +99,7 @@ class Ended:
     def __init__(self, home: Path, *wanted: list[str]) -> None:
         """Run them in one process: starting Python takes seconds."""
         both = [words + more for words in wanted for more in ([], ["--json"])]
-        run = subprocess.run(
-            [sys.executable, "-c", SEVERAL, json.dumps(both)],
-            cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        self._ended = dict(zip(map(tuple, both), json.loads(run.stdout), strict=True))
+        self._ended = dict(zip(map(tuple, both), several(home, *both), strict=True))
 
     def shown(self, *words: str) -> list[str]:
         """The lines that a person sees."""

@@ -1,12 +1,10 @@
 """framesift tags ...: as users call them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.api.servers import SEVERAL, environment, framesift
-from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE
+from tests.api.servers import framesift, several
+from tests.pipeline.homes import FRAMES, SAMPLE
 
 IMAGES = sorted(path.name for path in SAMPLE.rglob("*_camera_*.png"))
 
@@ -21,15 +19,6 @@ class Mine(Extractor):
             raise BadFile("odd numbers are not liked")
         return {"parity": 0}
 """
-
-
-def several(home: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
-    """Exit code, stdout and stderr of commands that share a process, to start it once only."""
-    run = subprocess.run(
-        [sys.executable, "-c", SEVERAL, json.dumps(commands)],
-        cwd=REPOSITORY, env=environment(home), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [(status, out, err) for status, out, err in json.loads(run.stdout)]
 
 
 def test_extract(home: Path, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ FRAMESIFT_TEST_COMMITS makes the series longer than the suite's.
 
 import os
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from catalog.store import CatalogStore
 from tests.api.servers import framesift, serving, until_ready
 from tests.catalog.replacing import FRAMES, fill
 from tests.catalog.some_rows import open_store
+from tests.zygote import Forked
 
 pytestmark = pytest.mark.slow
 
@@ -43,10 +43,9 @@ def filled(tmp_path: Path) -> Path:
 @contextmanager
 def replaced(home: Path) -> Iterator["subprocess.Popen[str]"]:
     """A process that replaces rows of the home, COMMITS times."""
-    program = [sys.executable, "-m", "tests.catalog.replacing", str(home), str(COMMITS)]
-    with subprocess.Popen(
-        program, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    program = ["-m", "tests.catalog.replacing", str(home), str(COMMITS)]
+    pipe = subprocess.PIPE
+    with Forked(program, stdin=pipe, stdout=pipe, cwd=REPOSITORY) as process:
         try:
             yield process
         finally:

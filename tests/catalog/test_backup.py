@@ -3,8 +3,6 @@
 import json
 import random
 import shutil
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from catalog.store import CatalogStore
 from catalog.tables import Base, Dataset, Scan, Source
 from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import file, local_places, open_store, source_names
+from tests.zygote import Forked
 
 REPOSITORY = Path(__file__).parent.parent.parent
 TARGETS = ("b", "b.tar")
@@ -190,7 +189,7 @@ def test_beside_writers(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     store, records = open_store(home), records_of(home)
-    program = [sys.executable, "-m", "tests.catalog.writers", str(home), "2", "5"]
+    program = ["-m", "tests.catalog.writers", str(home), "2", "5"]
     made: list[tuple[Path, Backup]] = []
 
     def back_up_again() -> None:
@@ -198,7 +197,7 @@ def test_beside_writers(tmp_path: Path) -> None:
         made.append((target, back_up(store, records, target)))
 
     back_up_again()
-    with subprocess.Popen(program, cwd=REPOSITORY) as writers:
+    with Forked(program, cwd=REPOSITORY) as writers:
         try:
             while writers.poll() is None:
                 back_up_again()

@@ -17,6 +17,7 @@ from catalog.lake_functions import Commit, rewrite_deleted
 from catalog.store import CatalogStore
 from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, file, local_places, open_store, source_names
+from tests.zygote import Forked
 
 REPOSITORY = Path(__file__).parent.parent.parent
 WRITERS, COMMITS = 2, 12
@@ -196,15 +197,14 @@ def test_orphans_go_and_other_files_stay(store: CatalogStore) -> None:
 def test_beside_readers_and_writers(tmp_path: Path) -> None:
     """Two writers, a compaction that deletes at once, and this reader: nothing fails or is lost."""
     store = open_store(tmp_path)
-    call = [sys.executable, "-m"]
-    compactions = [*call, "tests.catalog.compactions", str(tmp_path)]
-    writers = [*call, "tests.catalog.writers", str(tmp_path), str(WRITERS), str(COMMITS)]
+    compactions = ["-m", "tests.catalog.compactions", str(tmp_path)]
+    writers = ["-m", "tests.catalog.writers", str(tmp_path), str(WRITERS), str(COMMITS)]
     busy = reads = 0
     with (
-        subprocess.Popen(
-            compactions, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        Forked(
+            compactions, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as compacting,
-        subprocess.Popen(writers, cwd=REPOSITORY) as writing,
+        Forked(writers, cwd=REPOSITORY) as writing,
     ):
         try:
             while writing.poll() is None:

@@ -1,7 +1,6 @@
 """Four processes on one home that none of them finds made."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore, snapshot_of
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, open_store
+from tests.zygote import Forked
 
 REPOSITORY = Path(__file__).parent.parent.parent
 WRITERS, COMMITS = 4, 10
@@ -18,13 +18,8 @@ WRITERS, COMMITS = 4, 10
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home that four processes made and wrote to at once, while this one read."""
     folder = tmp_path_factory.mktemp("home")
-    program = [sys.executable, "-m", "tests.catalog.writers"]
-    with subprocess.Popen(
-        [*program, str(folder), str(WRITERS), str(COMMITS)],
-        cwd=REPOSITORY,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as writers:
+    program = ["-m", "tests.catalog.writers", str(folder), str(WRITERS), str(COMMITS)]
+    with Forked(program, cwd=REPOSITORY, stderr=subprocess.PIPE) as writers:
         try:
             _read_until_done(open_store(folder), writers)
         finally:

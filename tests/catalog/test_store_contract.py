@@ -2,8 +2,6 @@
 
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
@@ -37,6 +35,7 @@ from tests.catalog.replacing import FRAMES, fill, replace
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, file, frame, source_names
 from tests.ingest.s3_server import moto
 from tests.postgres_server import PASSWORD, postgres
+from tests.zygote import run_python
 
 REPOSITORY = Path(__file__).parent.parent.parent
 COUNT = "SELECT count(*) FROM metaocean"
@@ -285,13 +284,7 @@ def test_four_processes_at_once(
     for name, value in variables(location, place).items():
         monkeypatch.setenv(name, value)
     writers, commits = 4, 4
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.catalog.writers", tmp_path, str(writers), str(commits)],
-        cwd=REPOSITORY,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    done = run_python("-m", "tests.catalog.writers", tmp_path, str(writers), str(commits))
     assert (done.returncode, done.stderr) == (0, "")
     expected = {
         f"w{writer}/{commit}/{number}"

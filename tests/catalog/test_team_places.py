@@ -3,7 +3,6 @@
 import logging
 import os
 import subprocess
-import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,9 +22,11 @@ from catalog.postgres import Postgres
 from catalog.record_store import RecordStore
 from catalog.s3_prefix import S3Access, S3Prefix
 from catalog.store import CatalogStore
+from tests.api.servers import framesift
 from tests.catalog.backends import new_prefix, open_at
 from tests.ingest.s3_server import S3Server, ceph, free_port, moto
 from tests.postgres_server import PASSWORD, postgres
+from tests.zygote import Forked
 
 REPOSITORY = Path(__file__).parent.parent.parent
 WRONG = "wr0ng-but-still-secret"
@@ -253,10 +254,8 @@ def test_busy_across_servers_and_processes(tmp_path: Path) -> None:
         "    print('held', flush=True)\n    sys.stdin.readline()\n"
     )
     url = postgres().url(str(place.keywords["dbname"]))
-    with subprocess.Popen(
-        [sys.executable, "-c", code, url],
-        cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as holder:  # fmt: skip
+    pipe = subprocess.PIPE
+    with Forked(["-c", code, url], stdin=pipe, stdout=pipe) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(CatalogBusy, match=f"process {holder.pid} on "), place.lock("x", 0, "b"):
@@ -315,14 +314,7 @@ def test_the_command_says_it_in_one_line(tmp_path: Path) -> None:
     """`framesift info` with a wrong password: one line, exit 1, no password."""
     place = postgres().new()
     url = postgres().url(str(place.keywords["dbname"])).replace(":p%40ss", f":{WRONG}")
-    run = subprocess.run(
-        [sys.executable, "-m", "api.command_line", "info"],
-        cwd=REPOSITORY,
-        env=os.environ | {"FRAMESIFT_HOME": str(tmp_path), "FRAMESIFT_CATALOG_METADATA": url},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = framesift(tmp_path, "info", variables={"FRAMESIFT_CATALOG_METADATA": url})
     assert run.returncode == 1
     assert run.stderr.startswith("error: postgresql://")
     assert run.stderr.count("\n") == 1

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 from catalog.errors import CatalogBusy, StorageError
 from catalog.write_lock import write_lock
 from tests.api.servers import wait_until
+from tests.zygote import Forked
 
 REPOSITORY = Path(__file__).parent.parent.parent
 _HOLDER = """
@@ -32,13 +32,8 @@ with write_lock(Path(sys.argv[1]), 0):
 @contextmanager
 def holder(lock: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the lock until its standard input has a line."""
-    with subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, str(lock)],
-        cwd=REPOSITORY,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    pipe = subprocess.PIPE
+    with Forked(["-c", _HOLDER, str(lock)], stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         try:
@@ -155,7 +150,7 @@ def test_a_killed_waiter_holds_nobody_up(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     program = _HOLDER.replace(", 0)", ", 120)")
     with write_lock(lock, 0):
-        waiter = subprocess.Popen([sys.executable, "-c", program, str(lock)], cwd=REPOSITORY)
+        waiter = Forked(["-c", program, str(lock)])
         wait_until(partial(has_tickets, lock, 1))
         waiter.kill()
         waiter.wait(120)

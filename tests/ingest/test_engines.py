@@ -28,6 +28,7 @@ from ingest.scan_counts import ScanCounts
 from ingest.unit_files import UnitFolder
 from tests.ingest.scene_folders import Home, add_frame, frame_key, make_tree, put
 from tests.ingest.test_killed_scan import state
+from tests.zygote import run_python
 
 REPOSITORY = Path(__file__).parent.parent.parent
 FRAMES = 12
@@ -292,10 +293,7 @@ def test_a_job_array_without_an_engine(
         assert home.rows("SELECT count(*) FROM t_car") == [(number * (FRAMES - 1),)]
         elements = [*range(1, units + 1), 1]
         for element in elements:
-            done = subprocess.run(
-                [sys.executable, "-m", "ingest.unit_files", str(folder), str(element)],
-                cwd=REPOSITORY, capture_output=True, text=True, check=True,
-            )  # fmt: skip
+            done = run_python("-m", "ingest.unit_files", folder, str(element), check=True)
             assert done.stdout.startswith(f"unit {element}: ")
         collect(home, source, folder)
         assert _without_times(everything(home)) == _without_times(wanted)
@@ -352,10 +350,9 @@ def test_an_element_says_what_is_wrong(home: Home, tmp_path: Path) -> None:
     root = make_tree(tmp_path / "tree", 2)
     folder = tmp_path / "units"
     units_of(home, home.add(root), folder)
-    command = [sys.executable, "-m", "ingest.unit_files", str(folder), "1"]
     root.rename(tmp_path / "away")
     for message in ("no such folder; is the source mounted?", "is damaged"):
-        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        done = run_python("-m", "ingest.unit_files", folder, "1")
         assert done.returncode == 1
         assert message in done.stderr
         assert done.stderr.count("\n") == 1

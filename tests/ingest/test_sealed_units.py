@@ -3,7 +3,6 @@
 import os
 import stat
 import subprocess
-import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from ingest.sealed_keys import AccessKeys, SecretKey, seal
 from ingest.source_options import SourceOptions
 from tests.ingest.s3_server import moto
 from tests.ingest.scene_folders import Home, make_tree
+from tests.zygote import run_python
 
 REPOSITORY = Path(__file__).parent.parent.parent
 VARIABLE = "FRAMESIFT_SECRET_KEY"
@@ -74,10 +74,7 @@ def bucket(
 
 def element(folder: Path, number: int, **more: str) -> "subprocess.CompletedProcess[str]":
     """An element of a job array, a process that knows nothing but its unit."""
-    return subprocess.run(
-        [sys.executable, "-m", "ingest.unit_files", str(folder), str(number)],
-        cwd=REPOSITORY, env=os.environ | more, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return run_python("-m", "ingest.unit_files", folder, str(number), env=os.environ | more)
 
 
 def test_a_job_array(bucket: Bucket, tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 import json
 import shutil
 import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,7 +20,8 @@ from pipeline.datasets import create_dataset
 from pipeline.manifest import Manifest
 from query.label_range import LabelRange
 from query.selection import Question
-from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, add_source, make_home, open_home
+from tests.pipeline.homes import FRAMES, SAMPLE, add_source, make_home, open_home
+from tests.zygote import run_python
 
 SPLIT = "train=0.75,validation=0.25"
 
@@ -271,10 +270,7 @@ def test_a_creation_killed_before_its_record_leaves_nothing_in_the_way(
     workspace: Workspace,
 ) -> None:
     """Killed between manifest and record: no dataset is listed, and the next creation works."""
-    killed = subprocess.run(
-        [sys.executable, "-c", _KILLED, str(workspace.home)],
-        cwd=REPOSITORY, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    killed = run_python("-c", _KILLED, workspace.home)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert (workspace.home / "datasets" / "streets" / "v1" / "manifest.json").is_file()
     assert workspace.records.datasets() == []

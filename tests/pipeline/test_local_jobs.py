@@ -22,6 +22,7 @@ from pipeline.jobs.registry import backend
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json
 from pipeline.jobs.state import FINISHED
 from tests.pipeline.homes import REPOSITORY
+from tests.zygote import Forked
 
 LOCAL = LocalBackend()
 
@@ -169,7 +170,7 @@ def test_nothing_a_command_started_outlives_its_stage(tmp_path: Path, last: str)
     paths.logs.mkdir(parents=True)
     request = JobRequest("job", "train", (Stage("only", (shell(script),)),))
     paths.request.write_text(json.dumps(request.to_json()))
-    runner = subprocess.Popen([sys.executable, "-c", patient, str(paths.folder)], cwd=REPOSITORY)
+    runner = Forked(["-c", patient, str(paths.folder)])
     handle = str(ProcessId.of(runner.pid))
     eventually((tmp_path / "ready").exists)
     if last.startswith("while"):

@@ -2,8 +2,6 @@
 
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -25,9 +23,10 @@ from pipeline.policies import csv_import, runs
 from pipeline.policies.report import Report
 from pipeline.policies.schedule import check_schedule, is_due, next_time
 from query.run_sql import run_sql
-from tests.api.servers import FRAMESIFT, environment
-from tests.pipeline.homes import REPOSITORY, copy_home, open_home
+from tests.api.servers import environment, framesift
+from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_local_jobs import eventually
+from tests.zygote import Forked
 
 
 @pytest.fixture(scope="module")
@@ -425,10 +424,8 @@ def test_a_run_whose_process_dies(workspace: Workspace) -> None:
     made = policy(workspace, {"tags": {"x_": "1"}})
     store, records = workspace.catalog, workspace.records
     words = ["policy", "run", "p"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SLOW, *words, "--batch-rows", "1"],
-        cwd=REPOSITORY, env=environment(workspace.home),
-    )  # fmt: skip
+    slow = ["-c", _SLOW, *words, "--batch-rows", "1"]
+    process = Forked(slow, environment(workspace.home))
 
     def now() -> PolicyRun | None:
         return runs.newest(store, records, made)
@@ -440,10 +437,8 @@ def test_a_run_whose_process_dies(workspace: Workspace) -> None:
     assert dead is not None
     assert (dead.state, dead.error) == ("failed", "its process ended without finishing")
     assert dead.completed <= tagged(workspace) <= dead.completed + 1 < dead.total
-    run = subprocess.run(
-        [str(FRAMESIFT), *words, "--json"], env=environment(workspace.home), capture_output=True,
-        check=True, text=True,
-    )  # fmt: skip
+    run = framesift(workspace.home, *words, "--json")
+    assert run.returncode == 0, run.stderr
     assert f'"completed": {tagged(workspace)}' in run.stdout
     assert tagged(workspace) == dead.total
     assert [each.state for each in runs.history(store, records, made)] == ["complete", "failed"]

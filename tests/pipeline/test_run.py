@@ -4,7 +4,6 @@ The backend here only keeps what it is given; tests/pipeline/test_main_job.py ru
 """
 
 import json
-import subprocess
 import sys
 import sysconfig
 import threading
@@ -37,8 +36,9 @@ from pipeline.stage import stage_dataset
 from pipeline.submit import resume
 from pipeline.train_settings import TrainSettings
 from tests.api.servers import wait_until
-from tests.pipeline.homes import REPOSITORY, copy_home, open_home
+from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
+from tests.zygote import run_python
 
 SPLIT = "train=0.75,validation=0.25"
 
@@ -479,10 +479,7 @@ except InvalidInput as error:
 @pytest.mark.parametrize("module", ["tensorflow", "horovod"])
 def test_a_node_without_the_training_programs_says_so(home: Workspace, module: str) -> None:
     """In a process to which the package is not there: one line with what to install."""
-    run = subprocess.run(
-        [sys.executable, "-c", _NOT_INSTALLED, str(home.home), module],
-        cwd=REPOSITORY, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    run = run_python("-c", _NOT_INSTALLED, home.home, module, check=True)
     assert run.stdout == (
         f"{module} is not installed here: install framesift with the extra 'train'\n"
     )

@@ -24,6 +24,7 @@ from tests import disks
 from tests.api.servers import wait_until
 from tests.pipeline.homes import FRAMES, REPOSITORY
 from tests.pipeline.test_datasets import make
+from tests.zygote import Forked
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -304,10 +305,8 @@ def test_a_killed_staging_leaves_parts_only_and_the_next_one_clears_them(
     """SIGKILL in the middle: whole files and parts; the next staging copies the rest."""
     dataset = make(workspace)
     cache = tmp_path / "cache"
-    killed = subprocess.Popen(
-        [sys.executable, "-c", _SLOW, str(workspace.home), str(cache)],
-        cwd=REPOSITORY, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    slow = ["-c", _SLOW, str(workspace.home), str(cache)]
+    killed = Forked(slow, stdout=subprocess.PIPE)
     assert killed.stdout is not None
     for _ in range(8):
         killed.stdout.readline()

@@ -1,9 +1,7 @@
 """Runs of extractors: what is read, what is kept, what survives."""
 
-import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +16,7 @@ from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
 from ingest.extractors.run import extraction_of, run_extractor
 from tests.ingest.extractors.frames import tags_of
 from tests.ingest.scene_folders import SCENE, Home, frame_key, make_tree, put
+from tests.zygote import Forked
 
 ROOT = Path(__file__).parents[3]
 
@@ -267,10 +266,8 @@ def test_killed_runs_leave_their_last_commit(home: Home, tmp_path: Path) -> None
     home.scan(source)
     kept = 0
     for stop_at in (2, 8, 13):
-        command = [sys.executable, "-c", _KILLED, str(tmp_path / "home"), str(stop_at)]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
-        ) as process:
+        command = ["-c", _KILLED, str(tmp_path / "home"), str(stop_at)]
+        with Forked(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == f"{stop_at}\n"
             process.send_signal(signal.SIGKILL)
