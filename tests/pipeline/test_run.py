@@ -10,6 +10,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from catalog.errors import (
     UnknownName,
 )
 from catalog.tables import Dataset, Job, now
+from pipeline import installed
 from pipeline.follow import cancel, refresh, wait
 from pipeline.jobs.backend import JobStatus
 from pipeline.jobs.queue import JobQueue
@@ -38,7 +40,6 @@ from pipeline.train_settings import TrainSettings
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
-from tests.zygote import run_python
 
 SPLIT = "train=0.75,validation=0.25"
 
@@ -459,29 +460,18 @@ def test_a_job_names_what_it_was_asked_for(home: Workspace, streets: Dataset) ->
     assert (body["dataset"], body["split"], body["settings"]) == ("streets@1", None, {})
 
 
-_NOT_INSTALLED = """
-import importlib.util, sys
-from pathlib import Path
-found = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *a: None if name == sys.argv[2] else found(name, *a)
-import pipeline.run as run
-from catalog.errors import InvalidInput
-from tests.pipeline.homes import open_home
-home = open_home(Path(sys.argv[1]))
-dataset = home.records.dataset("streets")
-try:
-    run.submit_training(home.records, home.job_queue, dataset, run.TrainSettings())
-except InvalidInput as error:
-    print(error)
-"""
-
-
 @pytest.mark.parametrize("module", ["tensorflow", "horovod"])
-def test_a_node_without_the_training_programs_says_so(home: Workspace, module: str) -> None:
-    """In a process to which the package is not there: one line with what to install."""
-    run = run_python("-c", _NOT_INSTALLED, home.home, module, check=True)
-    assert run.stdout == (
-        f"{module} is not installed here: install framesift with the extra 'train'\n"
+def test_a_node_without_the_training_programs_says_so(
+    home: Workspace, streets: Dataset, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    """Where the package is not found: one line with what to install, and no job."""
+    monkeypatch.setattr(
+        installed, "find_spec", lambda name: None if name == module else find_spec(name)
+    )
+    with pytest.raises(InvalidInput) as error:
+        submit_training(home.records, home.job_queue, streets, TrainSettings())
+    assert str(error.value) == (
+        f"{module} is not installed here: install framesift with the extra 'train'"
     )
     assert home.records.jobs() == []
 
