@@ -13,7 +13,7 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-fresh test-training test-ceph test-slurm test-slow test-attacks check format clean
+.PHONY: help setup demo test test-wide test-fresh test-training test-ceph test-slurm test-slow test-attacks check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
@@ -40,19 +40,28 @@ $(VENV)/.synced: pyproject.toml uv.lock | $(UV)
 demo: setup
 	@$(BIN)/framesift demo --folder demo $(if $(A2D2),--a2d2 "$(A2D2)")
 
-# Training last and by itself: each of its tests takes both cores.
+# What the other targets run. Tests go to the two workers in two halves, so that what a module's tests
+# share is made once; a worker that is done first takes from the other's end.
+OTHERS := training or ceph or slurm or slow or attacks
+BOTH_CORES := -n 2 --dist worksteal
+
 test: setup
-	$(BIN)/pytest -q -m "not training and not ceph and not slurm and not slow and not attacks" -n 2
-	$(BIN)/pytest -q -m training
+	$(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(BOTH_CORES)
+
+# The rest of the tests that need nothing but this machine's two cores: other places of a catalog,
+# several servers and clusters, every command on both sides, more random cases.
+test-wide: setup
+	$(BIN)/pytest -q -m "wide and not ($(OTHERS))" $(BOTH_CORES) --hypothesis-profile=wide
 
 # The property tests with cases that nobody has seen; SEED=N runs those of a seed again. Not in CI: it
 # finds faults of any age, and no change shall fail for another's.
 test-fresh: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 test-fresh: setup
 	@echo "the same cases again: make test-fresh SEED=$(SEED)"
-	$(BIN)/pytest -q -m "hypothesis and not ceph and not slurm and not slow and not attacks" -n 2 \
+	$(BIN)/pytest -q -m "hypothesis and not ($(OTHERS))" $(BOTH_CORES) \
 		--hypothesis-profile=fresh --hypothesis-seed=$(SEED) $(TESTS)
 
+# One after another: each takes both cores.
 test-training: setup
 	$(BIN)/pytest -q -m training
 
@@ -67,7 +76,7 @@ test-slurm: setup
 	$(BIN)/pytest -q -m slurm
 
 test-slow: setup
-	$(BIN)/pytest -q -m slow -n 2
+	$(BIN)/pytest -q -m slow $(BOTH_CORES)
 
 # One process: each attack's figures are of a server that nothing else asks.
 test-attacks: setup

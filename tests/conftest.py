@@ -23,9 +23,27 @@ settings.register_profile(
 )
 # Others every time, for `make test-fresh`, which loads it once this file is read.
 settings.register_profile("fresh", settings.get_profile("tests"), derandomize=False)
+# As many cases as each test asks for, for `make test-wide`; else FEW at most.
+settings.register_profile("wide", settings.get_profile("tests"))
+FEW = 60
+_SETTINGS = "_hypothesis_internal_use_settings"  # hypothesis has no other name for a test's own
 settings.load_profile("tests")
 for usual in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     vars(usual).update(connect=120.0, read=120.0, write=120.0, pool=120.0)  # instead of 5 s
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Property tests with more than FEW cases run twice: with FEW, and wide."""
+    for item in items:
+        test = item.function if isinstance(item, pytest.Function) else None
+        own: settings | None = getattr(test, _SETTINGS, None)
+        if own is None or own.max_examples <= FEW or item.get_closest_marker("slow"):
+            continue
+        if settings.get_current_profile_name() == "wide":
+            item.add_marker("wide")
+        elif settings.get_current_profile_name() == "tests":
+            setattr(test, _SETTINGS, settings(own, max_examples=FEW))
+
 
 _SAMPLE = Path(__file__).parent.parent / "sample_data"
 

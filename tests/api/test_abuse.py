@@ -25,6 +25,8 @@ from tests.api.raw_http import exchange
 from tests.api.servers import framesift, serving, until_ready, wait_until
 from tests.pipeline.homes import copy_home
 
+pytestmark = pytest.mark.wide
+
 SQL = "/db2whrest/v1/sql_query"
 ENDLESS = "select count(*) from " + ",".join(f"metaocean m{n}" for n in range(9))
 MILLIONS = "select v.* from metaocean a, metaocean b, metaocean c, metaocean_view v"

@@ -15,6 +15,8 @@ from tests.api.servers import FRAMESIFT, environment
 from tests.api.test_command_line import several
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE
 
+pytestmark = pytest.mark.wide
+
 MISTAKES = [
     (["select", "--camera", "front"], "did you mean front_center or front_left or front_right?"),
     (["select", "--has", "camra"], "unknown class 'camra': did you mean car?"),

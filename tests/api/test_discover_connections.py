@@ -22,6 +22,8 @@ from tests.ingest.scene_folders import make_tree
 from tests.pipeline.homes import SAMPLE, copy_home, open_home
 from tests.zygote import run_python
 
+pytestmark = pytest.mark.wide
+
 SCENES = "camera_lidar_semantic"
 
 

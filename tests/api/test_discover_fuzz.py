@@ -15,6 +15,8 @@ from api.plain_path import is_plain
 from api.settings import Settings
 from tests.pipeline.homes import copy_home
 
+pytestmark = pytest.mark.wide
+
 ROUTES = [
     ("POST", "/db2whrest/v1/search"),
     ("POST", "/db2whrest/v1/report"),

@@ -17,6 +17,8 @@ from catalog.record_store import RecordStore
 from query.run_sql import run_sql
 from tests.pipeline.homes import open_home
 
+pytestmark = pytest.mark.wide
+
 PASSWORD = "a sentence is a good one"
 ROLES = {
     "dora": "dataadmin", "cora": "collectionadmin", "carl": "collectionadmin", "otto": "datauser",

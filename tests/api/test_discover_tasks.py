@@ -25,6 +25,8 @@ from query.statement_watch import Cancellation
 from tests.api.servers import serving, wait_until
 from tests.pipeline.homes import copy_home
 
+pytestmark = pytest.mark.wide
+
 REAL: list[dict[str, str]] = json.loads(
     (Path(__file__).parents[1] / "query" / "real_statements.json").read_text()
 )

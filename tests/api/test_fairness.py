@@ -20,6 +20,8 @@ from tests.api.test_abuse import ENDLESS, connected, head
 from tests.api.test_workers import SECONDS
 from tests.pipeline.homes import FRAMES, copy_home
 
+pytestmark = pytest.mark.wide
+
 SQL = "/db2whrest/v1/sql_query"
 TRUE = f"({ENDLESS}) > 0"
 """A condition that takes for ever to find out."""

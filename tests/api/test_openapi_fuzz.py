@@ -22,6 +22,8 @@ from tests.api.servers import serving
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
 
+pytestmark = pytest.mark.wide
+
 EXAMPLES = 3
 """Requests for each operation, of its schema and not of it."""
 

@@ -18,6 +18,8 @@ from tests.api.servers import framesift, serving, several
 from tests.api.test_command_line import COMMANDS as ALL
 from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home
 
+pytestmark = pytest.mark.wide
+
 COMMANDS = [
     ["source", "list"],
     ["classes"],

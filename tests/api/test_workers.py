@@ -24,6 +24,8 @@ from tests.api.servers import serving, until_ready, wait_until
 from tests.api.test_abuse import counted
 from tests.pipeline.homes import copy_home
 
+pytestmark = pytest.mark.wide
+
 PASSWORD = "a sentence is a good one"
 SQL = "/db2whrest/v1/sql_query"
 SECONDS = (

@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from catalog.location import CatalogLocation
 from catalog.postgres import Postgres
 from catalog.s3_prefix import S3Access, S3Prefix
@@ -14,6 +16,11 @@ from tests.postgres_server import postgres
 
 BACKENDS = ("sqlite-folder", "sqlite-s3", "postgres-folder", "postgres-s3")
 """Metadata and data."""
+
+EACH = [
+    BACKENDS[0], *(pytest.param(backend, marks=pytest.mark.wide) for backend in BACKENDS[1:])
+]  # fmt: skip
+"""Parameters of the tests that each must pass."""
 
 _BUCKET = f"catalogs-{uuid4().hex[:8]}"
 _numbers = itertools.count()

@@ -14,14 +14,14 @@ from catalog.frames import register
 from catalog.record_store import RecordStore
 from catalog.snapshot_diff import diff
 from catalog.snapshots import log
-from tests.catalog.backends import BACKENDS, new_location, open_at
+from tests.catalog.backends import EACH, new_location, open_at
 from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import file, open_store, source_names
 from tests.ingest.s3_server import moto
 from tests.postgres_server import postgres
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=EACH)
 def history(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> History:

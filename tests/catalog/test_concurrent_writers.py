@@ -10,6 +10,8 @@ from catalog.store import CatalogStore, snapshot_of
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, open_store
 from tests.zygote import Forked
 
+pytestmark = pytest.mark.wide
+
 REPOSITORY = Path(__file__).parent.parent.parent
 WRITERS, COMMITS = 4, 10
 

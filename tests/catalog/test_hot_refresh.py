@@ -21,7 +21,7 @@ from catalog.store import CatalogStore, snapshot_of
 from catalog.tag_rules import TagKind
 from catalog.tags import add_class_tags
 from catalog.wide_refresh import MustLoad
-from tests.catalog.backends import BACKENDS, new_location, open_at
+from tests.catalog.backends import EACH, new_location, open_at
 from tests.catalog.some_rows import file, frame, source_names
 from tests.ingest.s3_server import moto
 
@@ -136,7 +136,7 @@ def test_random_histories(store: CatalogStore, seed: int) -> None:
     assert refreshes >= 3
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", EACH)
 def test_in_every_place(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever a catalog lies: rows that came, went and changed."""
     if backend.endswith("s3"):

@@ -30,7 +30,7 @@ from catalog.records import key_of, make_fkey
 from catalog.s3_prefix import S3Prefix
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tags import add_class_tags
-from tests.catalog.backends import BACKENDS, clone, new_location, open_at, variables
+from tests.catalog.backends import EACH, clone, new_location, open_at, variables
 from tests.catalog.replacing import FRAMES, fill, replace
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, file, frame, source_names
 from tests.ingest.s3_server import moto
@@ -43,7 +43,7 @@ COUNT = "SELECT count(*) FROM metaocean"
 _empty: dict[str, CatalogLocation] = {}
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=EACH)
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """A combination of metadata and data, with the keys to it."""
     name = str(request.param)

@@ -24,6 +24,8 @@ from tests.catalog.some_rows import file, frame, source_names
 from tests.ingest.s3_server import moto
 from tests.postgres_server import own_postgres, postgres
 
+pytestmark = pytest.mark.wide
+
 REPOSITORY = Path(__file__).parent.parent.parent
 KILLS = 20
 

@@ -28,6 +28,8 @@ from tests.ingest.s3_server import S3Server, ceph, free_port, moto
 from tests.postgres_server import PASSWORD, postgres
 from tests.zygote import Forked
 
+pytestmark = pytest.mark.wide
+
 REPOSITORY = Path(__file__).parent.parent.parent
 WRONG = "wr0ng-but-still-secret"
 

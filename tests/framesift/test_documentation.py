@@ -8,6 +8,8 @@ import pytest
 from tests.api.servers import serving
 from tests.pipeline.homes import REPOSITORY
 
+pytestmark = pytest.mark.wide
+
 
 def test_the_examples_run(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In one program, as somebody would who reads the page."""

@@ -30,6 +30,8 @@ from tests.ingest.scene_folders import Home, add_frame, frame_key, make_tree, pu
 from tests.ingest.test_killed_scan import state
 from tests.zygote import run_python
 
+pytestmark = pytest.mark.wide
+
 REPOSITORY = Path(__file__).parent.parent.parent
 FRAMES = 12
 

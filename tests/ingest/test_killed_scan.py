@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from sqlalchemy import select
 
 from catalog.tables import Scan
 from tests.ingest.scene_folders import Home, frame_key, make_tree
+
+pytestmark = pytest.mark.wide
 
 REPOSITORY = Path(__file__).parent.parent.parent
 PROGRAM = "tests.ingest.killed_scans"

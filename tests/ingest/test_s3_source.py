@@ -29,6 +29,8 @@ from ingest.source_files import LocalFolder, SourceFiles
 from ingest.source_options import SourceOptions
 from tests.ingest.s3_server import S3Server, breaking_proxy, ceph, moto
 
+pytestmark = pytest.mark.wide
+
 PLAIN_KEYS = [
     "a b.png", "a+b", "a%20b", "a%b", "a-b", "a/x", "a/ü", "日本/x", "c#d?e", "*&=;:@$,!'()",
     "q[1]{2}^~`|", "e\u0301", "\U0001f697.png",

@@ -23,6 +23,8 @@ from tests.ingest.s3_server import moto
 from tests.ingest.scene_folders import Home, make_tree
 from tests.zygote import run_python
 
+pytestmark = pytest.mark.wide
+
 REPOSITORY = Path(__file__).parent.parent.parent
 VARIABLE = "FRAMESIFT_SECRET_KEY"
 FRAMES = 6

@@ -18,6 +18,8 @@ from query.statement_watch import Cancellation
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import ingested, rows
 
+pytestmark = pytest.mark.wide
+
 REPOSITORY = Path(__file__).parents[2]
 MILLIONS = "from metaocean a, metaocean b, metaocean c, metaocean d"
 ENDLESS = "select count(*) from " + ",".join(f"metaocean m{n}" for n in range(9))

@@ -19,6 +19,8 @@ from tests.ingest.scene_folders import CAR, SKY, Home, add_frame, frame_key, mak
 from tests.ingest.watch.messages import cos_event
 from tests.ingest.watch.watching import add, undisturbed, wait_until_equal, watching_here
 
+pytestmark = pytest.mark.wide
+
 confluent_kafka = pytest.importorskip("confluent_kafka")
 BUCKET = "kafka-watched"
 

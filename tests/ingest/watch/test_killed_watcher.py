@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from sqlalchemy import select
 
 from catalog.tables import Scan
@@ -12,6 +13,8 @@ from tests.ingest.scene_folders import Home, make_tree
 from tests.ingest.test_killed_scan import REPOSITORY
 from tests.ingest.watch.killed_watchers import change
 from tests.ingest.watch.watching import undisturbed, wait_until_equal, watching_here
+
+pytestmark = pytest.mark.wide
 
 PROGRAM = "tests.ingest.watch.killed_watchers"
 KILLS = 6

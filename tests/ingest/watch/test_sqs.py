@@ -25,6 +25,8 @@ from tests.ingest.watch.watching import (
     watching_here,
 )
 
+pytestmark = pytest.mark.wide
+
 BUCKET = "sqs-watched"
 POISON = [
     "no JSON", "{}", "[]", '{"Records": 7}', json.dumps(s3_event("another", "x")),
