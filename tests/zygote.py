@@ -145,12 +145,14 @@ class _Zygote:
 
 
 _zygotes: dict[int, _Zygote] = {}
+_starting = threading.Lock()
 
 
 def _zygote() -> _Zygote:
-    if os.getpid() not in _zygotes:
-        _zygotes[os.getpid()] = _Zygote()
-    return _zygotes[os.getpid()]
+    with _starting:
+        if os.getpid() not in _zygotes:
+            _zygotes[os.getpid()] = _Zygote()
+        return _zygotes[os.getpid()]
 
 
 def _serve(requests: socket.socket) -> Sequence[str] | None:

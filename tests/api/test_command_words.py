@@ -11,8 +11,7 @@ from api.places import chosen
 from api.places.chosen import Given
 from api.places.default_server import default_server, keep_default_server
 from catalog.errors import InvalidInput
-from tests.api.servers import FRAMESIFT, environment
-from tests.api.test_command_line import several
+from tests.api.servers import FRAMESIFT, environment, several
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE
 
 pytestmark = pytest.mark.wide
@@ -32,7 +31,7 @@ MISTAKES = [
 def test_mistakes_are_told_what_to_do(catalogued: Path) -> None:
     """Each message names what to write instead."""
     for (given, part), (status, out, err) in zip(
-        MISTAKES, several(catalogued, [given for given, _ in MISTAKES]), strict=True
+        MISTAKES, several(catalogued, *[given for given, _ in MISTAKES]), strict=True
     ):
         assert (status, out) == (1, ""), given
         assert part in err, (given, err)
@@ -42,7 +41,7 @@ def test_an_empty_catalog_says_that_it_is(tmp_path: Path) -> None:
     """No class is like another's name where no labels are counted."""
     home = tmp_path / "home"
     add = ["source", "add", "a2d2", str(SAMPLE)]
-    _, asked = several(home, [add, ["select", "--has", "car"]])
+    _, asked = several(home, *[add, ["select", "--has", "car"]])
     assert asked[0] == 1
     assert "unknown class 'car'" in asked[2]
     assert "No labels are counted yet: framesift ingest SOURCE" in asked[2]
@@ -61,7 +60,7 @@ def test_spellings_that_are_accepted(catalogued: Path) -> None:
         ["select", "--limit", "1", "--columns", "fkey", "--json"],
         ["select", "-h"],
     ]
-    folder, camera, exact, none, csv, table, body, help_ = several(catalogued, commands)
+    folder, camera, exact, none, csv, table, body, help_ = several(catalogued, *commands)
     assert json.loads(folder[1])["frames"] == json.loads(camera[1])["frames"] != []
     assert "exactly 10,000 pixels; bicycle=10000: means so many or more" in exact[2]
     assert "exactly" not in none[2]
@@ -80,10 +79,10 @@ def test_strict_ends_with_what_is_short(home: Path) -> None:
         4: [["dataset", "create", "d", *short], ["dataset", "create", "e", "--cover", "car=9999"]],
     }
     for code, asked in commands.items():
-        plain, strict = several(home, asked), several(home, [[*c, "--strict"] for c in asked])
+        plain, strict = several(home, *asked), several(home, *[[*c, "--strict"] for c in asked])
         assert [ended[0] for ended in plain] == [0, 0], plain
         assert [ended[0] for ended in strict] == [code, code], strict
-    found = several(home, [["select", "--strict"], ["sql", "values 1", "--strict"]])
+    found = several(home, *[["select", "--strict"], ["sql", "values 1", "--strict"]])
     assert [ended[0] for ended in found] == [0, 0]
 
 
@@ -98,9 +97,9 @@ def test_a_server_is_named_before_or_after(tmp_path: Path) -> None:
     """Also below a group; and what needs a home refuses it there, too."""
     server = ["--server", "http://127.0.0.1:9"]
     commands = [["info", *server], ["source", "list", *server], [*server, "source", "list"]]
-    for _, _, err in several(tmp_path / "none", commands):
+    for _, _, err in several(tmp_path / "none", *commands):
         assert "http://127.0.0.1:9: no answer" in err
-    for status, _, err in several(tmp_path / "none", [["serve", *server], ["compact", *server]]):
+    for status, _, err in several(tmp_path / "none", *[["serve", *server], ["compact", *server]]):
         assert status == 1
         assert "works on a home on its own machine" in err
 

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from api.app import create_app
 from api.settings import Settings
-from tests.api.test_command_line import several
+from tests.api.servers import several
 from tests.pipeline.homes import FRAMES, copy_home
 
 
@@ -142,7 +142,7 @@ def test_the_commands(home: Path, tmp_path: Path) -> None:
     ]
     written = ["export", "covering", "--format", "fiftyone", "--out", str(out)]
     commands = [*([*given, "--json"] for given in made_of.values()), *shown, written]
-    ended = several(home, [["dataset", *command] for command in commands])
+    ended = several(home, *[["dataset", *command] for command in commands])
     assert [(status, err) for status, _, err in ended] == [(0, "")] * len(commands)
     said = [text for _, text, _ in ended]
     made = {name: json.loads(text) for name, text in zip(made_of, said, strict=False)}

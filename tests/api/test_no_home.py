@@ -8,8 +8,7 @@ import pytest
 from api.settings import read_settings
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotMade
-from tests.api.servers import framesift
-from tests.api.test_command_line import several
+from tests.api.servers import framesift, several
 from tests.pipeline.homes import SAMPLE
 
 ASKING = [
@@ -26,7 +25,7 @@ ASKING = [
 def test_a_wrong_home_is_no_new_one(tmp_path: Path) -> None:
     """Commands that ask say that there is nothing, where, and what to do; nothing is made."""
     home = tmp_path / "hmoe"
-    for given, (status, out, err) in zip(ASKING, several(home, ASKING), strict=True):
+    for given, (status, out, err) in zip(ASKING, several(home, *ASKING), strict=True):
         assert (status, out) == (1, ""), given
         assert err.startswith(("error: no catalog at ", "error: no records at ")), (given, err)
         assert str(home) in err, given
@@ -43,9 +42,7 @@ def test_a_first_source_makes_a_home_and_says_so(tmp_path: Path) -> None:
     assert run.returncode == 1
     assert not home.exists()
     added = [["source", "add", name, str(SAMPLE), "--datasource", name] for name in ("a", "b")]
-    (_, first, told), (_, second, again), (_, shown, _) = several(
-        home, [*added, ["info", "--json"]]
-    )
+    (_, first, told), (_, second, again), (_, shown, _) = several(home, *added, ["info", "--json"])
     assert first.startswith("added source a: ")
     assert told.splitlines() == [
         f"made new records: {home}/records/records.sqlite",

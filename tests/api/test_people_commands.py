@@ -7,8 +7,8 @@ import pytest
 
 from catalog import tokens, users
 from catalog.record_store import RecordStore
-from tests.api.servers import framesift
-from tests.api.test_command_line import one_error, several
+from tests.api.servers import framesift, several
+from tests.api.test_command_line import one_error
 
 PASSWORD = "a sentence is a good one"
 
@@ -46,7 +46,7 @@ def test_users_tokens_and_collections(home: Path, records: RecordStore) -> None:
         ["audit"],
         ["audit", "--outcome", "done", "--limit", "2"],
     ]
-    ended = several(home, [[*command, "--json"] for command in commands])
+    ended = several(home, *[[*command, "--json"] for command in commands])
     found = []
     for command, (status, out, err) in zip(commands, ended, strict=True):
         assert (status, err) == (0, ""), command
@@ -83,7 +83,7 @@ def test_tables_for_people(home: Path) -> None:
         ["user", "list"], ["token", "list"], ["collection", "list"], ["audit"],
         ["user", "disable", "anna"],
     ]  # fmt: skip
-    ended = several(home, commands)
+    ended = several(home, *commands)
     assert [status for status, _, _ in ended] == [0] * 8 + [1]
     assert len(ended[1][1].split()) == 1
     for place, words in ((4, ("anna", "admin")), (5, ("t", "read", "valid")), (6, ("size > 1",))):
@@ -113,7 +113,7 @@ BAD = [
 
 def test_bad_input_is_one_line(home: Path, records: RecordStore) -> None:
     """What was given and what to do; nothing of it kept."""
-    ended = several(home, [given for given, _ in BAD])
+    ended = several(home, *[given for given, _ in BAD])
     for (given, words), (status, out, err) in zip(BAD, ended, strict=True):
         assert (status, out) == (1, ""), given
         assert err.startswith("error: ")

@@ -8,7 +8,7 @@ import pytest
 
 import framesift
 from framesift import InvalidQuestion, NotFound, NotSupported, WrongVersion
-from tests.api.test_remote import several
+from tests.api.servers import several
 from tests.framesift.other_versions import serving_as
 
 MAJOR = version("framesift").partition(".")[0]
@@ -38,7 +38,7 @@ READING = [
 def city(home: Path) -> Path:
     """A home with a dataset."""
     split = ["--split", "train=0.5,validation=0.5"]
-    ((status, _, errors),) = several(home, [["dataset", "create", "city", *split]])
+    ((status, _, errors),) = several(home, *[["dataset", "create", "city", *split]])
     assert status == 0, errors
     return home
 
@@ -66,9 +66,9 @@ def test_a_newer_server_says_more(city: Path, tmp_path: Path) -> None:
             document["tags"][0]["kind"] = "Elastic"
         return more(path, document)
 
-    here = several(city, READING)
+    here = several(city, *READING)
     with serving_as(city, NEWER, edit) as url:
-        there = several(tmp_path, [["--server", url, *command] for command in READING])
+        there = several(tmp_path, *[["--server", url, *command] for command in READING])
         with framesift.connect(url) as client:
             chosen = client.select(car=(1, None))
             assert chosen[0]["a_new_tag"] == 3
@@ -150,7 +150,7 @@ def test_an_older_server_lacks_routes_and_fields(city: Path, tmp_path: Path) -> 
             ["tags", "families"], ["tags", "list"], ["classes", "--by", "camera"],
             ["policy", "list"], ["dataset", "list"],
         ]  # fmt: skip
-        ended = several(tmp_path, [["--server", url, *command] for command in commands])
+        ended = several(tmp_path, *[["--server", url, *command] for command in commands])
     for (status, out, err), words in zip(
         ended[:4],
         ("no such route", "has no 'family'", "this version reads, in 'frames'", "no such route"),
@@ -182,6 +182,6 @@ def test_a_server_of_another_major_number_is_not_asked_twice(city: Path, tmp_pat
             ):
                 reader.read_all()
         commands = [["classes"], ["sql", "select fkey from metaocean"], ["dataset", "create", "x"]]
-        for status, out, err in several(tmp_path, [["--server", url, *each] for each in commands]):
+        for status, out, err in several(tmp_path, *[["--server", url, *each] for each in commands]):
             assert (status, out, err.count("\n")) == (1, "", 1)
             assert f"a server of version {FOREIGN}, and this client is" in err
