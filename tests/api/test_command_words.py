@@ -82,7 +82,7 @@ def test_strict_ends_with_what_is_short(home: Path) -> None:
         plain, strict = several(home, *asked), several(home, *[[*c, "--strict"] for c in asked])
         assert [ended[0] for ended in plain] == [0, 0], plain
         assert [ended[0] for ended in strict] == [code, code], strict
-    found = several(home, *[["select", "--strict"], ["sql", "values 1", "--strict"]])
+    found = several(home, ["select", "--strict"], ["sql", "values 1", "--strict"])
     assert [ended[0] for ended in found] == [0, 0]
 
 

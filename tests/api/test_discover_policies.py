@@ -19,6 +19,8 @@ from catalog.tables import now
 from tests.api.servers import framesift
 from tests.pipeline.homes import copy_home, open_home
 
+pytestmark = pytest.mark.wide
+
 PATTERN = r"\b\d{3}\s\d{2}\s\d{4}\b"
 GREP = 'grep -o \'"{}": "[^"]*\' | grep -o \'[^"]*$\''
 """How the tape scripts read one value of an answer."""

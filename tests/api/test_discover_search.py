@@ -405,6 +405,7 @@ def test_the_catalog_is_asked_anew(served: tuple[str, int]) -> None:
     assert "u2-source" in rows(served, limit=1)[0]
 
 
+@pytest.mark.wide
 def test_what_takes_ten_seconds_becomes_asynchronous(served: tuple[str, int]) -> None:
     """202 with the task's address, 303 while it runs, then the answer; others are served."""
     answer = post(served, {"query": ENDLESS})
@@ -418,6 +419,7 @@ def test_what_takes_ten_seconds_becomes_asynchronous(served: tuple[str, int]) ->
     assert "SQL0952N" in status.json()["reason"]  # the server's own limit
 
 
+@pytest.mark.wide
 def test_a_client_that_goes_away_stops_its_search(served: tuple[str, int]) -> None:
     """Nobody knows the task's name, so nothing is computed any more, and nothing is left."""
     wait_for(served[1], busy=False)

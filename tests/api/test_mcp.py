@@ -30,6 +30,8 @@ from catalog import audit_log
 from tests.api.servers import FRAMESIFT, environment, framesift, serving
 from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home
 
+pytestmark = pytest.mark.wide
+
 TOOLS = {
     "describe_catalog", "sql", "select", "propose_selection", "class_statistics", "histogram",
     "describe_dataset", "gaps", "frame_picture",

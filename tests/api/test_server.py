@@ -247,6 +247,7 @@ def test_a_home_that_cannot_be_used_is_said_at_the_start(tmp_path: Path) -> None
     assert run.stderr.count("\n") == 1
 
 
+@pytest.mark.wide
 def test_others_are_answered_while_a_query_runs_and_sigterm_ends_both(home: Path) -> None:
     """One long statement does not hold up another request, nor the end of the server."""
     limit = {"FRAMESIFT_QUERY_TIMEOUT_S": "1200"}

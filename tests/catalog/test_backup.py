@@ -184,6 +184,7 @@ def test_a_lost_data_file_makes_no_backup(history: History, folder: Path, tmp_pa
     assert not any(path.name.startswith("b") for path in tmp_path.iterdir())
 
 
+@pytest.mark.wide
 def test_beside_writers(tmp_path: Path) -> None:
     """Backups made while two processes write: each is one snapshot, whole."""
     home = tmp_path / "home"

@@ -194,6 +194,7 @@ def test_orphans_go_and_other_files_stay(store: CatalogStore) -> None:
     assert len(held(store)) == 1
 
 
+@pytest.mark.wide
 def test_beside_readers_and_writers(tmp_path: Path) -> None:
     """Two writers, a compaction that deletes at once, and this reader: nothing fails or is lost."""
     store = open_store(tmp_path)

@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.wide
+
 REPOSITORY = Path(__file__).parent.parent.parent
 PROGRAM = """
 import sys

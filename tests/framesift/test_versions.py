@@ -11,6 +11,8 @@ from framesift import InvalidQuestion, NotFound, NotSupported, WrongVersion
 from tests.api.servers import several
 from tests.framesift.other_versions import serving_as
 
+pytestmark = pytest.mark.wide
+
 MAJOR = version("framesift").partition(".")[0]
 NEWER, OLDER, FOREIGN = f"{MAJOR}.999.0", f"{MAJOR}.0.9", f"{int(MAJOR) + 1}.0.0"
 
@@ -38,7 +40,7 @@ READING = [
 def city(home: Path) -> Path:
     """A home with a dataset."""
     split = ["--split", "train=0.5,validation=0.5"]
-    ((status, _, errors),) = several(home, *[["dataset", "create", "city", *split]])
+    ((status, _, errors),) = several(home, ["dataset", "create", "city", *split])
     assert status == 0, errors
     return home
 

@@ -33,6 +33,8 @@ from tests.ingest.s3_server import moto
 from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import SPLIT, make
 
+pytestmark = pytest.mark.wide
+
 
 def trained(workspace: Workspace, dataset: Dataset) -> Path:
     """A training job's record, and its model folder with stand-ins for the files; that folder."""

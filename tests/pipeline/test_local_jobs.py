@@ -24,6 +24,8 @@ from pipeline.jobs.state import FINISHED
 from tests.pipeline.homes import REPOSITORY
 from tests.zygote import Forked
 
+pytestmark = pytest.mark.wide
+
 LOCAL = LocalBackend()
 
 

@@ -324,6 +324,7 @@ def test_overloads(store: CatalogStore, name: str) -> None:
     assert time.monotonic() - began < 300
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "text",
     [

@@ -280,6 +280,7 @@ def test_a_balanced_tree_says_the_same(condition: str) -> None:
     assert balanced.sql() == plain.sql()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("times", [5, 12, 20, 35])
 @pytest.mark.parametrize(
     "form",
