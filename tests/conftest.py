@@ -2,10 +2,13 @@
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 
 import httpx._config
+import httpx._transports.default
 import httpx2._config
+import httpx2._transports.default
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -30,6 +33,9 @@ _SETTINGS = "_hypothesis_internal_use_settings"  # hypothesis has no other name 
 settings.load_profile("tests")
 for usual in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     vars(usual).update(connect=120.0, read=120.0, write=120.0, pool=120.0)  # instead of 5 s
+# A client reads all authorities' certificates, 25 ms of CPU: all clients of a worker share them.
+for transports in (httpx._transports.default, httpx2._transports.default):
+    vars(transports)["create_ssl_context"] = cache(transports.create_ssl_context)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
