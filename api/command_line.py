@@ -16,6 +16,7 @@ from api.places.chosen import Given
 from api.terminal import stderr
 from api.without_pandas import do_without_pandas
 from catalog.errors import FramesiftError
+from catalog.visible_text import visible
 
 _COMMANDS = {
     "info": "sources:info",
@@ -204,7 +205,7 @@ _LOGIN = "; framesift login URL keeps one"
 
 
 def _fail(error: Exception, more: str = "") -> None:
-    line = str(error).replace("\n", " ").strip() + more
+    line = visible(str(error).replace("\n", " ").strip()) + more
     stderr.print(f"error: {line}", markup=False, emoji=False)
     sys.exit(1)
 

@@ -15,6 +15,7 @@ from logging.handlers import QueueHandler, QueueListener
 from typing import Any, Literal
 
 from api.request_id import request_id
+from catalog.visible_text import visible, visible_lines
 
 LogFormat = Literal["json", "text"]
 LogLevel = Literal["info", "warning", "error"]
@@ -75,9 +76,8 @@ class JsonLines(logging.Formatter):
         fields = _fields(record)
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(
-            {name: value for name, value in fields.items() if value not in ("", None)}
-        )
+        kept = {name: value for name, value in fields.items() if value not in ("", None)}
+        return visible(json.dumps(kept))
 
 
 class TextLines(logging.Formatter):
@@ -90,5 +90,7 @@ class TextLines(logging.Formatter):
         time, level, message = (fields.pop(name) for name in ("time", "level", "message"))
         # As in JSON: a name that somebody chose must not look like a line of its own.
         rest = (f"{name}={json.dumps(value)}" for name, value in fields.items() if value != "")
-        line = " ".join([time, level, message, *rest])
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        line = visible(" ".join([time, level, message, *rest]))
+        if not record.exc_info:
+            return line
+        return f"{line}\n{visible_lines(self.formatException(record.exc_info))}"

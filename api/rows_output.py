@@ -4,9 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-import typer
-
-from api.terminal import emit_table, stderr
+from api.terminal import emit_table, emit_text, stderr
 from catalog.errors import InvalidInput, StorageError
 
 if TYPE_CHECKING:
@@ -56,9 +54,9 @@ def emit_rows(
         _write_aside(out, chunks)
         return
     for chunk in chunks:
-        typer.echo(chunk.decode(), nl=False)
+        emit_text(chunk.decode())
     if format_ == "json":
-        typer.echo()
+        emit_text("\n")
 
 
 class Counted:

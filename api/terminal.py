@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from catalog.errors import StorageError
+from catalog.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,10 +34,28 @@ _PLAIN: dict[str, Any] = {  # names are shown as they are: no [markup], no :emoj
     "markup": False,
     "emoji": False,
 }
-stdout = Console(**_PLAIN)
+
+
+class _Console(Console):
+    """Shows what of a text would act on the terminal: see catalog.visible_text."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As Console.print; texts are seen to, what Rich draws is its own."""
+        super().print(*map(_seen, objects), **options)
+
+    def out(self, *objects: Any, **options: Any) -> None:
+        """As Console.out."""
+        super().out(*map(_seen, objects), **options)
+
+
+def _seen(value: Any) -> Any:
+    return visible_lines(value) if isinstance(value, str) else value
+
+
+stdout: Console = _Console(**_PLAIN)
 if not stdout.is_terminal:
-    stdout = Console(**_PLAIN, width=1000)  # no folding in a file
-stderr = Console(**_PLAIN, stderr=True)
+    stdout = _Console(**_PLAIN, width=1000)  # no folding in a file
+stderr: Console = _Console(**_PLAIN, stderr=True)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
@@ -53,18 +72,24 @@ def report_to(job: "JobPaths") -> None:
     _job = job
 
 
+def emit_text(text: str, *, err: bool = False, end: str = "") -> None:
+    """Print what programs read, to the character; on a terminal, what acts there is shown."""
+    stream = stderr if err else stdout
+    typer.echo((visible_lines(text) if stream.is_terminal else text) + end, nl=False, err=err)
+
+
 def emit_json(data: object) -> None:
     """Print one JSON document, which is what the command ends with."""
     if _job is not None:
         _keep(_job.result, data)
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    emit_text(json.dumps(data, indent=2, ensure_ascii=False), end="\n")
 
 
 def emit_progress(data: object) -> None:
     """Print a JSON line on the error output: how far the command is."""
     if _job is not None:
         _keep(_job.progress, data)
-    typer.echo(json.dumps(data, ensure_ascii=False), err=True)
+    emit_text(json.dumps(data, ensure_ascii=False), err=True, end="\n")
 
 
 def _keep(path: "Path", data: object) -> None:
@@ -156,7 +181,7 @@ def _unbroken(text: str) -> int:
 def heading(text: str) -> None:
     """Print a heading: a rule on a terminal, a line of its own elsewhere."""
     if stdout.is_terminal:
-        stdout.rule(Text(text, style="bold"), align="left")
+        stdout.rule(Text(visible(text), style="bold"), align="left")
     else:
         stdout.print(f"\n== {text}")
 
@@ -176,7 +201,7 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator["Bar"]:
         disable=quiet or not stderr.is_terminal,
     )
     with progress:
-        yield Bar(progress, title, lines=not quiet and not stderr.is_terminal)
+        yield Bar(progress, visible(title), lines=not quiet and not stderr.is_terminal)
 
 
 class Bar:
@@ -191,6 +216,7 @@ class Bar:
 
     def show(self, done: float, total: float | None = None, note: str = "") -> None:
         """Show ``done`` of ``total`` (unknown when None), with a note beside the bar."""
+        note = visible(note)
         self._progress.update(self._task, completed=done, total=total, note=note)
         if self._lines and time.monotonic() - self._printed >= _LINE_EVERY_S:
             self._printed = time.monotonic()
@@ -218,7 +244,7 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
 def _is_number(text: str) -> bool:

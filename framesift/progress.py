@@ -20,7 +20,9 @@ class ProgressLine:
 
     def show(self, job: Mapping[str, Any]) -> None:
         """Show where the job is."""
-        line = f"{self._title}: {state_of(job)}"
+        said = f"{self._title}: {state_of(job)}"
+        # What a server says must not act on the terminal.
+        line = "".join(each if each.isprintable() else "?" for each in said)
         if self._in_place:
             sys.stderr.write("\r" + line.ljust(len(self._last)))
             self._last = line

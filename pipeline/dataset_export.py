@@ -55,10 +55,29 @@ def export_text(
         with_labels: In "files", the label's path after each image's, a tab between.
 
     Raises:
-        InvalidInput: A format that is no text.
+        InvalidInput: A format that is no text, or a path that would be more than one line of it.
     """
     if format_ not in TEXTS:
         raise InvalidInput(f"format {format_}: expected one of {', '.join(TEXTS)}")
+    if format_ == "files":
+        _check_lines(manifest, "\t\r\n" if with_labels else "\r\n")
+    return _text(manifest, tags, format_, with_labels)
+
+
+def _check_lines(manifest: Manifest, parting: str) -> None:
+    """Refuse names that would end a line or a field: what follows would be a path of their own."""
+    for start in range(0, len(manifest), _ROWS):
+        part = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
+        for path in (*part.image_paths(), *part.label_paths()):
+            if path and any(character in path for character in parting):
+                raise InvalidInput(
+                    f"format files: {path!a} is no line; csv and jsonl take every name"
+                )
+
+
+def _text(
+    manifest: Manifest, tags: Sequence[str], format_: ExportFormat, with_labels: bool
+) -> Iterator[str]:
     if format_ == "csv":
         yield _csv_line([*_COLUMNS, *tags])
     for start in range(0, len(manifest), _ROWS):

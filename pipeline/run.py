@@ -1,7 +1,6 @@
 """Training and validation as jobs: what runs, submitted."""
 
 import sys
-import sysconfig
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -175,8 +174,8 @@ def _training_program() -> list[str]:
 def _horovod(workers: int) -> list[str]:
     if workers == 1:
         return []
-    launcher = Path(sysconfig.get_path("scripts")) / "horovodrun"
-    return [str(launcher), "-np", str(workers), "-H", f"localhost:{workers}", "--gloo"]
+    launcher = [sys.executable, "-P", "-m", "training.local_ranks"]
+    return [*launcher, "-np", str(workers), "-H", f"localhost:{workers}", "--gloo"]
 
 
 def _check_settings(settings: TrainSettings) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.terminal import duration, emit_table, stdout
+from catalog.visible_text import visible
 
 _MOST_ROWS = 40
 _MOST_FRAMES = 10
@@ -95,12 +96,12 @@ def show_diff(found: Mapping[str, Any]) -> None:
     )
     for sign, kind in (("+", "added"), ("-", "removed")):
         for fkey in found[kind][:_MOST_FRAMES]:
-            stdout.print(f"{sign} {fkey}")
+            stdout.print(visible(f"{sign} {fkey}"))
         more = found[f"frames_{kind}"] - _MOST_FRAMES
         if more > 0:
             stdout.print(f"{sign} ... {more:,} more (--json lists all)")
     for frame in found["moved"][:_MOST_FRAMES]:
-        stdout.print(f"~ {frame['fkey']}: {frame['before']} to {frame['after']}")
+        stdout.print(visible(f"~ {frame['fkey']}: {frame['before']} to {frame['after']}"))
     frames = {change["value"]: change for change in found["class_frames"]["values"]}
     emit_table(
         ("class", "pixels % before", "after", "frames % before", "after"),

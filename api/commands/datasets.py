@@ -23,7 +23,7 @@ from api.set_options import (
     demands_of,
     method_of,
 )
-from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, size, stdout
+from api.terminal import JsonFlag, emit_json, emit_table, emit_text, progress_bar, size, stdout
 from api.wanted_dataset import NewDataset, NewExtension, NewSplit
 from catalog.errors import InvalidInput
 from pipeline.export_formats import TEXTS, ExportFormat
@@ -176,7 +176,7 @@ def export(
     if format_ not in TEXTS:
         raise InvalidInput(f"format {format_} is no text: give a file or folder with --out")
     for lines in place.text(wanted):
-        typer.echo(lines, nl=False)
+        emit_text(lines)
 
 
 @dataset_app.command("list")

@@ -25,6 +25,7 @@ from api.terminal import (
 )
 from catalog.errors import InvalidInput, NotFound
 from catalog.records import Problem
+from catalog.visible_text import visible
 from ingest.partial import Part
 from ingest.removal_guard import MOST_REMOVED
 from ingest.scan_counts import Progress, ScanCounts
@@ -74,8 +75,14 @@ def ingest(
         str, typer.Option(help="Where labels are counted: threads (here) or dask.")
     ] = "threads",
     scheduler: Annotated[
-        str, typer.Option(help="Address of a running Dask scheduler: tcp://host:8786.")
+        str, typer.Option(help="Address of a running Dask scheduler: tls://host:8786.")
     ] = "",
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure", help="Use a --scheduler of tcp://, which runs what anybody sends to it."
+        ),
+    ] = False,
     cluster: Annotated[
         str, typer.Option(help="Where Dask workers are started: local, slurm or lsf.")
     ] = "local",
@@ -153,7 +160,7 @@ def ingest(
                 store, records, found, options, collect_units, progress=show
             )
         else:
-            choice = EngineChoice(engine, workers, scheduler, cluster, unit_frames)
+            choice = EngineChoice(engine, workers, scheduler, cluster, unit_frames, insecure)
             with open_engine(choice) as opened:
                 result = scan_source(store, records, found, options, engine=opened, progress=show)
     problems = records.problems(scan_id=result.scan)
@@ -250,7 +257,7 @@ def _show_result(source: str, counts: ScanCounts, problems: list[Problem]) -> No
             f"{counts.unknown_pixels:,} pixels of unknown colour:"
         )
         for problem in problems[:_SHOWN_PROBLEMS]:
-            stdout.print(f"  {problem.kind}: {problem.key}: {problem.reason}")
+            stdout.print(visible(f"  {problem.kind}: {problem.key}: {problem.reason}"))
         if len(problems) > _SHOWN_PROBLEMS:
             more = len(problems) - _SHOWN_PROBLEMS
             stdout.print(f"  and {more:,} more: framesift ingest {source} --errors")

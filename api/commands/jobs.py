@@ -8,7 +8,7 @@ import typer
 
 from api.places.going_on import going_on
 from api.places.jobs import Jobs, ValidateSettings, jobs
-from api.terminal import JsonFlag, emit_json, emit_table, progress_bar, stdout
+from api.terminal import JsonFlag, emit_json, emit_table, emit_text, progress_bar, stdout
 from pipeline.jobs.state import FINISHED
 from pipeline.train_settings import TrainSettings
 
@@ -108,7 +108,7 @@ def logs(name: Annotated[str, typer.Argument(help="The job.")]) -> None:
     """Print what the job's commands printed."""
     decoder = getincrementaldecoder("utf-8")("replace")
     for chunk in jobs().logs(name):
-        typer.echo(decoder.decode(chunk), nl=False)
+        emit_text(decoder.decode(chunk))
 
 
 @jobs_app.command("wait")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from api.places.sources import sources
-from api.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.terminal import JsonFlag, emit_json, emit_table, emit_text, stdout
 from api.wanted_source import SOURCE_NAME, NewSource, SourcePlace
 from catalog.errors import InvalidInput
 from catalog.records import PLATFORMS
@@ -164,7 +164,7 @@ def _ask_whether_to_remove(contents: Mapping[str, Any]) -> None:
     what = f"source {contents['name']} has {'; '.join(parts)}"
     if not sys.stdin.isatty():
         raise InvalidInput(f"{what}; to remove it without being asked, add --yes")
-    typer.echo(what, err=True)
+    emit_text(what, err=True, end="\n")
     typer.confirm("Remove it?", abort=True, err=True)
 
 

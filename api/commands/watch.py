@@ -13,7 +13,7 @@ import typer
 
 from api.commands.common import open_workspace
 from api.commands.ingest import MaxRemovedOption
-from api.terminal import stderr, stdout
+from api.terminal import emit_text, stderr, stdout
 from catalog.errors import InvalidInput
 from ingest.removal_guard import MOST_REMOVED
 
@@ -141,7 +141,7 @@ def _print_json(batch: "Batched") -> None:
         "commits": counts.commits,
         "seconds": round(batch.seconds, 3),
     }
-    typer.echo(json.dumps(line))
+    emit_text(json.dumps(line), end="\n")
 
 
 def _print_line(batch: "Batched") -> None:

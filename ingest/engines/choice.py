@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catalog.errors import EngineFailed, InvalidInput
@@ -29,10 +30,11 @@ class EngineChoice:
     Attributes:
         engine: One of ENGINES.
         workers: Threads, or Dask workers (jobs, on a cluster); the machine's cores when None.
-        scheduler: Address of a running Dask scheduler, such as "tcp://host:8786"; its workers are
+        scheduler: Address of a running Dask scheduler, such as "tls://host:8786"; its workers are
             used as they are.
         cluster: Where Dask workers are started: one of CLUSTERS.
         unit_frames: Frames of a unit that goes to a Dask worker.
+        insecure: Use a scheduler that does not ask for certificates.
     """
 
     engine: str = "threads"
@@ -40,6 +42,7 @@ class EngineChoice:
     scheduler: str = ""
     cluster: str = "local"
     unit_frames: int = 2_000
+    insecure: bool = False
 
 
 @contextmanager
@@ -60,6 +63,12 @@ def open_engine(choice: EngineChoice) -> Iterator[Engine]:
         raise InvalidInput(f"engine '{choice.engine}': expected one of {', '.join(ENGINES)}")
     if choice.scheduler and choice.cluster != "local":
         raise InvalidInput("--scheduler and --cluster exclude each other")
+    if choice.scheduler and not choice.scheduler.startswith("tls://") and not choice.insecure:
+        raise InvalidInput(
+            f"scheduler {choice.scheduler}: expected tls://host:port, with certificates in Dask's "
+            "configuration: without them everybody who reaches it or its workers runs code as "
+            "their user; --insecure uses it nevertheless"
+        )
     try:
         from ingest.engines.dask import DaskEngine
     except ImportError as error:
@@ -101,7 +110,10 @@ def _cluster(choice: EngineChoice) -> Any:
         from distributed import LocalCluster
 
         return LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            security=True,
         )
     if choice.cluster not in CLUSTERS:
         raise InvalidInput(f"cluster '{choice.cluster}': expected one of {', '.join(CLUSTERS)}")
@@ -109,7 +121,11 @@ def _cluster(choice: EngineChoice) -> Any:
 
 
 def _job_cluster(kind: str, jobs: int) -> Any:
-    """Workers as batch jobs; queue, time and memory come from Dask's own configuration."""
+    """Workers as batch jobs; queue, time and memory come from Dask's own configuration.
+
+    Who connects shows a key that was made for this cluster. The jobs read it, and other users do
+    not, in the configuration's shared-temp-directory, or else in the current folder.
+    """
     submit = _SUBMIT[kind]
     if shutil.which(submit) is None:
         raise EngineFailed(
@@ -119,13 +135,20 @@ def _job_cluster(kind: str, jobs: int) -> Any:
     import dask
     from dask_jobqueue import LSFCluster, SLURMCluster
 
+    defaults = {**_JOB_DEFAULTS, "shared-temp-directory": str(Path.cwd())}
     missing = {
-        name: value
-        for name, value in _JOB_DEFAULTS.items()
+        name.replace("-", "_"): value
+        for name, value in defaults.items()
         if dask.config.get(f"jobqueue.{kind}.{name}", None) is None
     }
+    own = dask.config.get(f"jobqueue.{kind}.scheduler-options", None) or {}
     try:
-        cluster = {"slurm": SLURMCluster, "lsf": LSFCluster}[kind](**missing)
+        cluster = {"slurm": SLURMCluster, "lsf": LSFCluster}[kind](
+            security=True,
+            # Dask's own default shows it to the network.
+            scheduler_options={"dashboard_address": "127.0.0.1:8787", **own},
+            **missing,
+        )
         cluster.scale(jobs=jobs)
     except (ValueError, OSError, RuntimeError) as error:
         raise EngineFailed(

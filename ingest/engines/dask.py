@@ -1,8 +1,8 @@
 """Counts on many machines: portions are units that Dask's workers count.
 
 A unit whose worker dies is given to another one; units are counted as often as needed, because
-counting changes nothing. Dask's scheduler has no users and no passwords by itself: keep its port
-inside the cluster's network (https://distributed.dask.org/en/stable/tls.html).
+counting changes nothing. Whoever may talk to Dask's scheduler or workers runs code there, so they
+ask for certificates (https://distributed.dask.org/en/stable/tls.html).
 """
 
 import uuid

@@ -1,7 +1,10 @@
 """Wherever labels are counted, the catalog ends the same."""
 
 import os
+import re
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import tarfile
@@ -230,7 +233,7 @@ def test_a_scheduler_that_goes_away(home: Home, tmp_path: Path) -> None:
         if worker is not None:
             worker.kill()
             worker.wait()
-    refused = EngineChoice(engine="dask", scheduler=address)
+    refused = EngineChoice(engine="dask", scheduler=address, insecure=True)
     with pytest.raises(EngineFailed, match="does not answer"), open_engine(refused):
         pass
     assert home.scan(source).counts.frames == 30
@@ -243,6 +246,8 @@ def test_a_scheduler_that_goes_away(home: Home, tmp_path: Path) -> None:
         (EngineChoice(scheduler="tcp://x:1"), "add --engine dask"),
         (EngineChoice("dask", cluster="pbs"), "cluster 'pbs': expected one of local, slurm, lsf"),
         (EngineChoice("dask", scheduler="tcp://x:1", cluster="lsf"), "exclude each other"),
+        (EngineChoice("dask", scheduler="tcp://x:1"), "expected tls://host:port.*--insecure"),
+        (EngineChoice("dask", scheduler="x:1"), "expected tls://host:port.*--insecure"),
         (EngineChoice(workers=-1), "workers: got -1"),
     ],
 )
@@ -250,6 +255,35 @@ def test_engines_that_cannot_be(choice: EngineChoice, message: str) -> None:
     """A clear error for each."""
     with pytest.raises(InvalidInput, match=message), open_engine(choice):
         pass
+
+
+def test_a_cluster_of_this_machine_answers_its_own_client_only(home: Home, tmp_path: Path) -> None:
+    """Other users reach the ports of scheduler and worker; without the key neither answers."""
+    source = home.add(make_tree(tmp_path / "tree", 3))
+    with open_engine(EngineChoice("dask", workers=1)) as engine:
+        assert isinstance(engine, DaskEngine)
+        assert home.scan(source, engine=engine).counts.frames == 3
+        found = engine.client.scheduler_info()
+        addresses = [found["address"], *found["workers"]]
+        assert len(addresses) == 2
+        for address in addresses:
+            assert address.startswith("tls://127.0.0.1:")
+            assert re.search("certificate required|EOF occurred|reset", _refusal(address))
+            with pytest.raises((OSError, TypeError)):
+                Client(address.replace("tls:", "tcp:"), timeout=5)
+
+
+def _refusal(address: str) -> str:
+    """What a client hears that speaks TLS and has no certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    place = ("127.0.0.1", int(address.rpartition(":")[2]))
+    with socket.create_connection(place, 60) as plain, context.wrap_socket(plain) as client:
+        client.sendall(bytes(8))
+        try:
+            return str(client.recv(100))
+        except OSError as error:
+            return str(error)
 
 
 @pytest.mark.parametrize(("cluster", "command"), [("slurm", "sbatch"), ("lsf", "bsub")])

@@ -5,7 +5,6 @@ The backend here only keeps what it is given; tests/pipeline/test_main_job.py ru
 
 import json
 import sys
-import sysconfig
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -110,8 +109,7 @@ def model_folder(folder: Path) -> Path:
 
 def commands(job: Job, home: Workspace) -> list[list[str]]:
     """The job's commands, one list per stage and command, with this machine's paths replaced."""
-    launcher = str(Path(sysconfig.get_path("scripts")) / "horovodrun")
-    places = {str(home.home): "HOME", sys.executable: "PYTHON", launcher: "HOROVODRUN"}
+    places = {str(home.home): "HOME", sys.executable: "PYTHON"}
     found = []
     for stage in job.request["stages"]:
         for command in stage["commands"]:
@@ -130,7 +128,8 @@ def test_training_is_one_horovod_command(home: Workspace) -> None:
     job = train(home, "first", workers=2, max_steps=7, height=64, width=96, learning_rate=0.01)
     assert commands(job, home) == [
         [
-            "train", "HOROVODRUN", "-np", "2", "-H", "localhost:2", "--gloo", *MAIN,
+            "train", "PYTHON", "-P", "-m", "training.local_ranks", "-np", "2", "-H", "localhost:2",
+            "--gloo", *MAIN,
             "--model_dir", "HOME/jobs/first/model", "--exec_mode", "train", "--split", "train",
             "--batch_size", "4", "--seed", "0", "--num_workers", "2", "--max_steps", "7",
             "--learning_rate", "0.01", "--height", "64", "--width", "96",

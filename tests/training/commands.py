@@ -84,8 +84,8 @@ def run_several(*runs: Sequence[str | Path]) -> tuple[list[Ended], list[str]]:
 
 def horovodrun(workers: int) -> list[str]:
     """The launcher for so many workers on this machine."""
-    program = Path(sys.executable).parent / "horovodrun"
     return [
-        str(program), "-np", str(workers), "-H", f"localhost:{workers}", "--gloo",
+        sys.executable, "-P", "-m", "training.local_ranks", "-np", str(workers),
+        "-H", f"localhost:{workers}", "--gloo",
         "--start-timeout", "600", "--gloo-timeout-seconds", "120",
     ]  # fmt: skip

@@ -103,11 +103,16 @@ def test_workers_notice_that_they_differ() -> None:
     program = (
         "from training.workers import join_workers; w = join_workers(2); "
         "print('same', w.agree('x'), 'own', w.agree(str(w.rank)), 'mean', w.mean(w.rank), "
-        "'first', w.broadcast_object(w.rank + 7))"
+        "'first', w.broadcast_object(w.rank + 7)); "
+        "import os, pathlib; port = f\":{int(os.environ['HOROVOD_GLOO_RENDEZVOUS_PORT']):04X}\"; "
+        "lines = ''.join(pathlib.Path(f'/proc/net/tcp{n}').read_text() for n in ('', '6')); "
+        "found = [line.split() for line in lines.splitlines()]; "
+        "print('listens at', [f[1] for f in found if f[1].endswith(port) and f[3] == '0A'])"
     )
     ended = run("-c", program, launcher=horovodrun(2))
     assert ended.status == 0, ended.err
     assert ended.out.count("same True own False mean 0.5 first 7") == 2
+    assert ended.out.count("listens at ['0100007F:") == 2, "for the rendezvous: on loopback alone"
 
 
 _KILLED = """

@@ -1,0 +1,35 @@
+"""Attacks on whoever looks at what a server wrote down."""
+
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.api.servers import framesift
+from tests.attacks.arena import arena
+from tests.attacks.conftest import Watched
+
+
+def test_a_stranger_writes_to_the_admins_terminal(home: Path, watched: Watched) -> None:
+    """Escape sequences and line feeds in paths, names and headers: audit and log show them."""
+    with arena(home) as server, watched(server):
+        place = urlsplit(server.url)
+        for path in (
+            "/v1/users/%1b]52;c;cm0gLXJmIH4=%07",
+            "/v1/users/x%0a2026-01-01%20admin%20deleted%20everything",
+            "/v1/users/%c2%9b2J%e2%80%ae%7f",
+        ):
+            with socket.create_connection((str(place.hostname), place.port or 0), 60) as client:
+                head = f"DELETE {path} HTTP/1.1\r\nHost: {place.netloc}\r\nConnection: close\r\n"
+                client.sendall(head.encode() + b"User-Agent: \x1b]52;c;eA==\x07\r\n\r\n")
+                while client.recv(4096):
+                    pass
+        with server.client("read") as client:
+            client.headers["Authorization"] = "Bearer fs_\x7f"
+            client.delete("/v1/users/x")
+    shown = framesift(home, "audit")
+    assert shown.returncode == 0, shown.stderr
+    assert "]52;c;" in shown.stdout
+    lines = shown.stdout.splitlines()
+    assert all(line.isprintable() for line in lines), lines
+    assert not any(line.startswith("2026-01-01") for line in lines)
+    assert all(line.rstrip("\n").isprintable() for line in server.log)

@@ -1,0 +1,24 @@
+"""horovodrun for ranks on this machine alone.
+
+Horovod's own listens for their rendezvous at every address of the machine and asks nobody who they
+are: whoever writes there decides where the ranks connect. Here it listens on loopback.
+
+Source: horovod 0.28.1, runner/http/http_server.py and runner/util/network.py
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from horovod.runner.http import http_server
+from horovod.runner.launch import run_commandline
+from horovod.runner.util.network import find_port
+
+
+def _find_port(server_at: Callable[[tuple[str, int]], Any]) -> Any:
+    return find_port(lambda address: server_at(("127.0.0.1", address[1])))
+
+
+if __name__ == "__main__":
+    http_server.find_port = _find_port
+    sys.exit(run_commandline())
