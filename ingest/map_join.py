@@ -20,6 +20,7 @@ from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, UnknownName
 from catalog.families import check_tag_name, table_of, write
 from catalog.store import LAKE, CatalogStore
+from ingest.apart import read_apart
 from ingest.import_options import LATITUDE, LONGITUDE
 from ingest.map_file import read_features
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 
 MAX_WITHIN_M = 10_000.0
+
+_FEATURES = b"features"
 
 _BAND_DEG = 0.01
 _SEMI_MAJOR_M, _ECCENTRICITY_2 = 6_378_137.0, 0.006_694_379_990_14
@@ -59,6 +62,7 @@ def import_map(
     tag: str | None = None,
     latitude: str = LATITUDE,
     longitude: str = LONGITUDE,
+    is_sent: bool = False,
 ) -> MapJoin:
     """Tag every frame that has a position with near_<tag> (1 or 0) and <tag>_distance_m.
 
@@ -73,8 +77,11 @@ def import_map(
         tag: Name within the tags; the family's when None.
         latitude: Tag of a frame's latitude [degrees, north positive].
         longitude: Tag of its longitude [degrees, east positive].
+        is_sent: Whether somebody else sent the map: it is then read in a process of its own, with
+            limits.
 
     Raises:
+        CatalogBusy: Others are read, and were not done in time.
         InvalidInput: The map cannot be used, or a name or the distance.
         UnknownName: There are no such position tags.
         StorageError: The map cannot be read.
@@ -86,12 +93,13 @@ def import_map(
     columns = {f"near_{name}": "INTEGER", f"{name}_distance_m": "DOUBLE"}
     for column in columns:
         check_tag_name(column)
-    geometries = read_features(features)
     positions = _positions(store, latitude, longitude)
-    points = np.column_stack(
-        [positions["longitude"].to_numpy(), positions["latitude"].to_numpy()]
-    ).astype(np.float64)
-    distances = nearest_distances(points, geometries, within_m)
+    options = {"within_m": within_m}
+    if is_sent:
+        found = read_apart("ingest.map_join:joined", features, options, beside=positions)
+    else:
+        found = joined(features, positions, within_m)
+    distances = found["distance_m"].to_numpy()
     near = np.isfinite(distances)
     rows = pa.table(
         {
@@ -101,7 +109,28 @@ def import_map(
         }
     )
     write(store, family, columns, rows, author="import-map")
-    return MapJoin(len(geometries), len(points), int(near.sum()), columns)
+    count = int((found.schema.metadata or {})[_FEATURES])
+    return MapJoin(count, len(distances), int(near.sum()), columns)
+
+
+def joined(features: Path, positions: pa.Table, within_m: float) -> pa.Table:
+    """Distance [m] from each position to a map's nearest feature, and how many features it has.
+
+    Args:
+        features: See import_map.
+        positions: latitude and longitude [degrees].
+        within_m: How near counts [m]; the distance is infinite beyond.
+
+    Raises:
+        InvalidInput: The map cannot be used.
+        StorageError: It cannot be read.
+    """
+    geometries = read_features(features)
+    points = np.column_stack(
+        [positions["longitude"].to_numpy(), positions["latitude"].to_numpy()]
+    ).astype(np.float64)
+    distances = pa.table({"distance_m": nearest_distances(points, geometries, within_m)})
+    return distances.replace_schema_metadata({_FEATURES: str(len(geometries))})
 
 
 def nearest_distances(

@@ -2,8 +2,7 @@
 
 Every row is either imported or reported with its line: one that names no file, several files, a
 file that an earlier line named, has too few fields, or a value that is not of its tag's type.
-The file is held in memory (its text and its columns), rows are never looped over in Python. A few
-kilobytes of Parquet may stand for any number of bytes: `most_bytes` bounds what they become.
+The file is held in memory (its text and its columns), rows are never looped over in Python.
 """
 
 import re
@@ -15,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import InvalidInput, StorageError
+from catalog.errors import InvalidInput
 from catalog.families import (
     TYPES,
     check_tag_name,
@@ -28,11 +27,8 @@ from catalog.families import (
 from catalog.lake_tables import FILES, FILES_COLUMNS, VIEW_COLUMNS
 from catalog.store import LAKE, CatalogStore
 from ingest.import_options import Key
+from ingest.tag_file import check_columns, read_table, read_table_apart
 
-MOST_COLUMNS = 512
-"""Of a file: each is a column of the catalog, which has a few thousand at most."""
-
-_BATCH_ROWS = 16_384
 _LONGEST_SHOWN = 80
 _TEXTS = ("string", "large_string")
 
@@ -134,7 +130,8 @@ def import_tags(
             BOOLEAN, INTEGER, BIGINT, DOUBLE, TIMESTAMP and VARCHAR that fits all of its values.
         prefix: Put before every tag's name.
         datasource: Match files of this datasource only.
-        most_bytes: What the values of a Parquet file may take, once decoded [bytes]; None for any.
+        most_bytes: What the values of a Parquet file may take, once decoded [bytes]; the file is
+            read in a process of its own, with limits. None for any, and for none.
         stopped: Whether nobody waits for it any more; nothing is written then.
 
     Raises:
@@ -144,7 +141,7 @@ def import_tags(
         CatalogBusy: The write lock was not free in time.
     """
     table_of(family)
-    given = _read(file, key, key_column, prefix, most_bytes)
+    given = _read(file, key, key_column, prefix, most_bytes, stopped)
     key = given.key
     with store.reading() as cursor:
         held = family_columns(cursor, family)
@@ -205,22 +202,18 @@ def _result(
 
 
 def _read(
-    file: Path, key: Key | None, key_column: str | None, prefix: str, most_bytes: int | None
+    file: Path,
+    key: Key | None,
+    key_column: str | None,
+    prefix: str,
+    most_bytes: int | None,
+    stopped: Callable[[], bool],
 ) -> _Given:
-    broken: list[tuple[int, str]] = []
-    try:
-        if file.suffix.lower() in (".parquet", ".pq"):
-            table = _read_parquet(file, most_bytes)
-        else:
-            table, broken = _read_csv(file)
-    except OSError as error:
-        raise StorageError(
-            f"{file}: cannot be read: {error.strerror or error}", str(file)
-        ) from error
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise InvalidInput(f"{file}: cannot be read as CSV or Parquet: {reason}") from error
-    _check_columns(file, table.num_columns)
+    if most_bytes is None:
+        table, broken = read_table(file)
+    else:
+        table, broken = read_table_apart(file, most_bytes, stopped)
+    check_columns(file, table.num_columns)
     names = [name.strip().lower() for name in table.column_names]
     for name in names:
         if names.count(name) > 1:
@@ -268,14 +261,6 @@ def _key_texts(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:
     return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "")
 
 
-def _check_columns(file: Path, columns: int) -> None:
-    if columns > MOST_COLUMNS:
-        raise InvalidInput(
-            f"{file}: has {columns:,} columns, at most {MOST_COLUMNS} are imported at once; "
-            "send the others with another file"
-        )
-
-
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of text trimmed, with null for nothing; any other as it is."""
     import pyarrow.compute as pc
@@ -284,104 +269,6 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column
     trimmed = pc.utf8_trim(column, " \t\r\n")
     return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, column.type), trimmed)
-
-
-def _read_parquet(file: Path, most_bytes: int | None) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    if most_bytes is None:
-        return pq.read_table(file)
-    found = pq.ParquetFile(file)
-    schema, about = found.schema_arrow, found.metadata
-    _check_columns(file, len(schema))
-    for group in range(about.num_row_groups):
-        if about.row_group(group).total_byte_size > most_bytes:
-            raise _too_large(file, most_bytes)
-    # As dictionaries, columns take what they take in the file until their size is known.
-    texts = [field.name for field in schema if _is_variable(file, field)]
-    found = pq.ParquetFile(file, read_dictionary=texts, buffer_size=2**20, pre_buffer=False)
-    batches, size = [], 0
-    for batch in found.iter_batches(_BATCH_ROWS, use_threads=False):
-        size += sum(_decoded_bytes(column) for column in batch.columns)
-        if size > most_bytes:
-            raise _too_large(file, most_bytes)
-        batches.append(batch)
-    table = pa.Table.from_batches(batches, found.schema_arrow)
-    plain = [pa.field(field.name, _values(field.type)) for field in table.schema]
-    return table.cast(pa.schema(plain))
-
-
-def _too_large(file: Path, most_bytes: int) -> InvalidInput:
-    return InvalidInput(
-        f"{file}: its values take more than {most_bytes:,} bytes; send them with several files"
-    )
-
-
-def _is_variable(file: Path, field: pa.Field) -> bool:
-    """Whether a column's values are texts or bytes of any length."""
-    kind, types = _values(field.type), pa.types
-    if types.is_nested(kind) or types.is_fixed_size_binary(kind):
-        raise InvalidInput(
-            f"{file}: column '{field.name}' is {kind}; expected numbers, texts or times"
-        )
-    return not (types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind))
-
-
-def _values(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _decoded_bytes(column: pa.Array) -> int:
-    """What a column takes without a dictionary."""
-    import pyarrow.compute as pc
-
-    if not pa.types.is_dictionary(column.type):
-        return int(column.nbytes) + len(column)
-    lengths = pc.binary_length(column.dictionary).take(column.indices)
-    return int(pc.sum(lengths.cast(pa.int64())).as_py() or 0) + 8 * len(column)
-
-
-def _read_csv(file: Path) -> tuple[pa.Table, list[tuple[int, str]]]:
-    """All columns as text, and line and reason of the rows with a wrong number of fields."""
-    from pyarrow import csv
-
-    content = file.read_bytes()
-    # A CR beside an LF is no line end: CR CR LF is CRLF written as text once more, "0\r" is dirt.
-    content = content.replace(b"\r", b"" if b"\n" in content else b"\n").rstrip(b"\n")
-    if not content.strip():
-        raise InvalidInput(f"{file}: is empty; expected a line of column names and rows")
-    header = content.partition(b"\n")[0].decode("utf-8-sig")
-    delimiter = max(",;\t", key=header.count)
-    names = next(iter(_names(header, delimiter)))
-    broken: list[tuple[int, str]] = []
-
-    def note(row: csv.InvalidRow) -> str:
-        reason = f"has {row.actual_columns} fields, expected {row.expected_columns}"
-        broken.append((row.number, reason))
-        return "skip"
-
-    table = csv.read_csv(
-        pa.py_buffer(content + b"\n"),
-        csv.ReadOptions(use_threads=False, block_size=1 << 24),
-        csv.ParseOptions(
-            delimiter=delimiter,
-            newlines_in_values=True,
-            ignore_empty_lines=False,
-            invalid_row_handler=note,
-        ),
-        csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=[],
-            strings_can_be_null=False,
-        ),
-    )
-    return table, broken
-
-
-def _names(header: str, delimiter: str) -> "list[list[str]]":
-    import csv
-
-    return list(csv.reader([header], delimiter=delimiter))
 
 
 def _line_numbers(rows: int, broken: Sequence[tuple[int, str]]) -> pa.Array:

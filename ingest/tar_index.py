@@ -171,10 +171,13 @@ class _Walk:
             ) as tar:
                 yield from self._steps(tar, window)
                 self.global_headers = bool(set(tar.pax_headers) - {"comment"})
-        except (tarfile.TarError, ValueError, OverflowError) as error:
+        except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
+            # tarfile calls itself for each header that is about the next one.
+            is_chain = isinstance(error, RecursionError)
+            reason = "hundreds of headers for one member" if is_chain else str(error)
             raise BadFile(
                 f"is no tar archive, or is damaged or truncated, at byte {self.at:,} "
-                f"of {archive.size:,}: {error}",
+                f"of {archive.size:,}: {reason}",
                 archive.uri,
             ) from error
 

@@ -84,6 +84,7 @@ async def post_map(
                     tag=tag,
                     latitude=latitude,
                     longitude=longitude,
+                    is_sent=True,
                 )
             except InvalidInput as error:
                 if str(file) not in str(error):

@@ -1,8 +1,11 @@
 """Attacks on whoever looks at what a server wrote down."""
 
+import base64
 import socket
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import httpx
 
 from tests.api.servers import framesift
 from tests.attacks.arena import arena
@@ -20,12 +23,12 @@ def test_a_stranger_writes_to_the_admins_terminal(home: Path, watched: Watched) 
         ):
             with socket.create_connection((str(place.hostname), place.port or 0), 60) as client:
                 head = f"DELETE {path} HTTP/1.1\r\nHost: {place.netloc}\r\nConnection: close\r\n"
-                client.sendall(head.encode() + b"User-Agent: \x1b]52;c;eA==\x07\r\n\r\n")
+                client.sendall(f"{head}Authorization: Bearer fs_guessed\r\n\r\n".encode())
                 while client.recv(4096):
                     pass
-        with server.client("read") as client:
-            client.headers["Authorization"] = "Bearer fs_\x7f"
-            client.delete("/v1/users/x")
+        name = base64.b64encode(b"\x1b]52;c;eA==\x07\nadmin:x").decode()
+        with httpx.Client(base_url=server.url, timeout=60) as stranger:
+            stranger.get("/auth/v1/token", headers={"Authorization": f"Basic {name}"})
     shown = framesift(home, "audit")
     assert shown.returncode == 0, shown.stderr
     assert "]52;c;" in shown.stdout

@@ -11,7 +11,8 @@ import pytest
 
 from catalog import families
 from catalog.errors import InvalidInput
-from ingest.tag_import import MOST_COLUMNS, _read_parquet, import_tags
+from ingest.tag_file import MOST_COLUMNS, _read_parquet
+from ingest.tag_import import import_tags
 from tests.ingest.scene_folders import Home, frame_key, make_tree
 
 ROWS = 1_000_000

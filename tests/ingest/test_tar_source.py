@@ -107,6 +107,19 @@ def by_tarfile(path: Path) -> dict[str, bytes]:
     return {key: content for key, content in found.items() if content is not None}
 
 
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
+def test_a_chain_of_headers(kind: bytes, tmp_path: Path) -> None:
+    """5,000 headers, each about the next one: a damaged archive, and no traceback."""
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, 2
+    content = b"a\0" if kind == tarfile.GNUTYPE_LONGNAME else b"\n\n"
+    block = header.tobuf(tarfile.GNU_FORMAT) + content.ljust(512, b"\0")
+    path = tmp_path / "chain.tar"
+    path.write_bytes(block * 5_000 + bytes(1024))
+    with pytest.raises(BadFile, match="damaged"):
+        open_tar(str(path), index_folder=tmp_path / "index")
+
+
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
