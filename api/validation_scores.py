@@ -1,6 +1,5 @@
 """A validation's scores: of a job, of a model's newest validation, or of a file."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,10 +9,13 @@ from typing import Annotated
 from pydantic import BaseModel, Field, TypeAdapter
 
 from api.workspace import Workspace
+from catalog.bounded_file import parsed_json, read_bounded
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError
 from catalog.tables import Job
 from pipeline.follow import refresh
 from query.wrong_value import validation_message
+
+_MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -132,18 +134,18 @@ def _same_folder(job: Job, model_dir: str) -> bool:
 def _read_scores(path: Path, name: str) -> Scores:
     """The scores in a report.json, or in a JSON object of class -> IoU."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadFile("is no text; expected a validation's report.json", str(path)) from error
+        content = read_bounded(path, _MOST_BYTES)
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror}", str(path)) from error
     try:
-        data = json.loads(text)
+        data = parsed_json(content)
         if isinstance(data, dict) and "per_class" in data:
             report = _Report.model_validate(data)
             iou = {entry.tag: entry.iou for entry in report.per_class}
             return Scores(name, iou, report.model.dir)
         return Scores(name, _PLAIN_SCORES.validate_python(data), "")
+    except UnicodeDecodeError as error:
+        raise BadFile("is no text; expected a validation's report.json", str(path)) from error
     except ValueError as error:
         raise BadFile(
             f"{validation_message(error)}; expected a validation's report.json, or a JSON object "

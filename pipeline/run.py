@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from catalog.errors import InvalidInput, NotFound
 from catalog.record_store import RecordStore
@@ -89,6 +90,7 @@ def submit_validation(
     *,
     workers: int = 2,
     split: str | None = None,
+    trust_model: bool = False,
     name: str | None = None,
     backend_name: str = "local",
 ) -> Job:
@@ -102,6 +104,7 @@ def submit_validation(
         workers: Shards, each a process of its own.
         split: Split to validate on; None for "validation", or for all frames of a dataset that is
             not divided.
+        trust_model: Whether a foreign model may run what its author put into it.
         name: The job's name; made up when None.
         backend_name: Where it runs.
 
@@ -121,10 +124,14 @@ def submit_validation(
     split = chosen_split(whole, split, "validation")
     whole.split(split).need_labels()
     evaluate = [*_training_program(), "--manifest", str(manifest), "--model_dir", str(model_dir)]
+    if trust_model:
+        evaluate += ["--trust_model"]
     # One thread each, so that scores do not depend on the number of shards to the last digit.
     evaluate += ["--exec_mode", "evaluate", "--split", split, "--threads", "1", "--results_dir"]
 
-    settings = {"model": model, "workers": workers, "split": split}
+    settings: dict[str, Any] = {"model": model, "workers": workers, "split": split}
+    if trust_model:
+        settings["trust_model"] = True
 
     def plan(paths: JobPaths) -> Plan:
         shown = {

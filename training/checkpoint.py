@@ -6,7 +6,6 @@ last one.
 """
 
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalog.bounded_file import parsed_json
 from catalog.errors import BadFile, InvalidInput
 from training.aside import write_aside
 from training.run_identity import RunIdentity
+from training.stored_arrays import stored_arrays
 
 CHECKPOINT_FILE = "checkpoint.npz"
 
@@ -67,22 +68,22 @@ class Checkpoint:
         Raises:
             BadFile: It is damaged.
         """
-        path = model_dir / CHECKPOINT_FILE
-        if not path.exists():
-            return None
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                about = json.loads(str(stored["about"]))
-                identity = about.get("identity")
-                return cls(
-                    step=int(about["step"]),
-                    class_list=dict(about["class_list"]),
-                    identity=RunIdentity.from_json(identity) if identity else None,
-                    weights=[stored[n] for n in sorted(stored) if n.startswith("weight_")],
-                    optimizer=[stored[n] for n in sorted(stored) if n.startswith("optimizer_")],
-                )
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, EOFError) as error:
-            raise BadFile(f"checkpoint is damaged ({error}); delete it", str(path)) from error
+            stored = stored_arrays(model_dir, CHECKPOINT_FILE)
+            about = parsed_json(str(stored["about"]).encode())
+            identity = about.get("identity")
+            return cls(
+                step=int(about["step"]),
+                class_list=dict(about["class_list"]),
+                identity=RunIdentity.from_json(identity) if identity else None,
+                weights=[stored[n] for n in sorted(stored) if n.startswith("weight_")],
+                optimizer=[stored[n] for n in sorted(stored) if n.startswith("optimizer_")],
+            )
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            path = str(model_dir / CHECKPOINT_FILE)
+            raise BadFile(f"checkpoint is damaged ({error}); delete it", path) from error
 
     def check_same_run(
         self, class_list: Mapping[str, str], identity: RunIdentity, model_dir: Path

@@ -10,12 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from catalog.bounded_file import parsed_json
+from catalog.errors import BadFile
 from training.aside import write_json_aside, write_text_aside
+from training.folder_file import read_folder_file
 from training.run_length import RunLength
 
 LINES_FILE = "metrics.jsonl"
 SUMMARY_FILE = "metrics.json"
 TENSORBOARD_FOLDER = "tensorboard"
+_MOST_BYTES = 256 << 20
+_MOST_LOSS = 1e300
 
 
 class MetricsLog:
@@ -88,17 +93,25 @@ class MetricsLog:
 
 
 def read_metrics(model_dir: Path) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl; none where the file is missing. A cut last line is left out."""
+    """The lines of metrics.jsonl; none where the file is missing or too large.
+
+    A cut last line is left out, and so is one whose step and loss are no numbers.
+    """
     try:
-        lines = (model_dir / LINES_FILE).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
+        content = read_folder_file(model_dir, LINES_FILE, _MOST_BYTES)
+    except BadFile:
         return []
     metrics = []
-    for line in lines:
+    for line in content.splitlines():
         try:
-            values = json.loads(line)
+            values = parsed_json(line)
         except ValueError:
             continue
-        if isinstance(values, dict) and {"step", "loss"} <= values.keys():
+        if isinstance(values, dict) and type(values.get("step")) is int and _is_finite(values):
             metrics.append(values)
     return metrics
+
+
+def _is_finite(values: Mapping[str, Any]) -> bool:
+    loss = values.get("loss")
+    return isinstance(loss, int | float) and abs(loss) < _MOST_LOSS and 0 < values["step"] < 2**63

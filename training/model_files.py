@@ -1,95 +1,24 @@
-"""The finished model on disk: ``model.keras`` and what it is, ``model.json``.
+"""The finished model on disk: its weights, ``model.safetensors``, and what it is, ``model.json``.
 
-model.json is written last and names the digest of its model.keras: together they are a model,
-anything else is not. Reading model.json needs no TensorFlow.
+model.json is written last and names the digest of the weights: together they are a model, anything
+else is not. Neither holds code: the network is built by this package, which model.json names it to,
+so that a model folder may be somebody else's. Reading model.json needs no TensorFlow.
+
+A model of an earlier release has ``model.keras``, of which the weights alone are taken.
 """
 
 import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import BadFile, InvalidInput, NotFound
+from catalog.errors import BadFile, UnknownName
+from training.about_model import ABOUT_FILE, HAS_SAFETENSORS, AboutModel
 from training.aside import write_aside, write_json_aside
-from training.checkpoint import CHECKPOINT_FILE
+from training.folder_file import read_folder_file
 
-MODEL_FILE = "model.keras"
-ABOUT_FILE = "model.json"
-
-
-@dataclass(frozen=True)
-class AboutModel:
-    """What a finished model is.
-
-    Attributes:
-        sha256: Digest of model.keras: the model's identity.
-        step: Steps it was trained for.
-        classes: Names; a class id is a position in this list.
-        class_list: The labels' colours and class names.
-        height_px: Network input, pixels.
-        width_px: Network input, pixels.
-        workers: That trained it.
-        dataset: Name, version, id and split it was trained on.
-        settings: Of its training run.
-        parent: The model that the run began with, as training.parent.Parent; None for none.
-    """
-
-    sha256: str
-    step: int
-    classes: tuple[str, ...]
-    class_list: Mapping[str, str]
-    height_px: int
-    width_px: int
-    workers: int
-    dataset: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    parent: Mapping[str, Any] | None = None
-
-    @classmethod
-    def read(cls, model_dir: Path) -> "AboutModel":
-        """What the model in ``model_dir`` is.
-
-        Raises:
-            NotFound: There is no finished model.
-            BadFile: model.json is damaged.
-        """
-        path = model_dir / ABOUT_FILE
-        if not path.exists():
-            hint = "train one with --exec_mode train"
-            if (model_dir / CHECKPOINT_FILE).exists():
-                hint = "its training did not finish; start it again and it goes on"
-            raise NotFound("model", str(model_dir), hint)
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**(data | {"classes": tuple(data["classes"])}))
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise BadFile(f"is damaged: {error}", str(path)) from error
-
-    def check_classes(self, classes: tuple[str, ...], dataset: str) -> None:
-        """Accept a dataset to run the model on.
-
-        Raises:
-            InvalidInput: Its classes are not the model's.
-        """
-        check_same_classes("the model", self.classes, classes, dataset)
-
-
-def check_same_classes(
-    model: str, known: tuple[str, ...], classes: tuple[str, ...], dataset: str
-) -> None:
-    """Accept a dataset whose classes are a model's, in the same order.
-
-    Raises:
-        InvalidInput: They are not.
-    """
-    if classes != known:
-        odd = [*sorted(set(classes) ^ set(known))[:3]] or ["their order"]
-        raise InvalidInput(
-            f"{model} knows {len(known)} classes, dataset {dataset} has {len(classes)}; they "
-            f"differ in {', '.join(odd)}: train on a dataset with the same class list"
-        )
+WEIGHTS_FILE = "model.safetensors"
+KERAS_FILE = "model.keras"
 
 
 def write_model(model: Any, about: AboutModel, model_dir: Path) -> None:
@@ -98,37 +27,105 @@ def write_model(model: Any, about: AboutModel, model_dir: Path) -> None:
     Raises:
         StorageError: The disk refuses.
     """
-    # Keras insists on the suffix, so its own file is the one written aside.
-    draft = model_dir / f"draft-{MODEL_FILE}"
-    model_dir.mkdir(parents=True, exist_ok=True)
-    model.save(draft)
-    content = draft.read_bytes()
-    draft.unlink()
-    write_aside(model_dir / MODEL_FILE, lambda file: file.write(content))
+    from training.weights_file import as_bytes
+
+    content = as_bytes(model)
+    write_aside(model_dir / WEIGHTS_FILE, lambda file: file.write(content))
     digest = hashlib.sha256(content).hexdigest()
     write_json_aside(model_dir / ABOUT_FILE, asdict(about) | {"sha256": digest})
+    (model_dir / KERAS_FILE).unlink(missing_ok=True)  # of an earlier release's run in this folder
 
 
-def read_model(model_dir: Path) -> tuple[Any, AboutModel]:
+def read_model(model_dir: Path, *, trust_model: bool = False) -> tuple[Any, AboutModel]:
     """The finished Keras model in ``model_dir``, and what it is.
+
+    Args:
+        model_dir: The model.
+        trust_model: Have Keras build what a model.keras of a foreign network describes, which runs
+            what its author put into it.
 
     Raises:
         NotFound: There is none.
-        BadFile: Its files are damaged or do not belong together.
+        BadFile: Its files are damaged or do not belong together, or hold a foreign network that is
+            not trusted.
+    """
+    from training import weights_file
+    from training.networks import build_network
+
+    about = AboutModel.read(model_dir)
+    try:
+        network = build_network(about.network, about.height_px, about.width_px, len(about.classes))
+    except UnknownName as error:
+        raise BadFile(str(error), str(model_dir / ABOUT_FILE)) from error
+    if about.format < HAS_SAFETENSORS:
+        return _of_earlier_release(network, about, model_dir, trust_model), about
+    content = _content(model_dir, WEIGHTS_FILE, weights_file.most_bytes(network), about)
+    try:
+        weights_file.take_weights(network, content)
+    except ValueError as error:
+        raise BadFile(f"cannot be loaded: {error}", str(model_dir / WEIGHTS_FILE)) from error
+    return network, about
+
+
+def _content(model_dir: Path, name: str, most_bytes: int, about: AboutModel) -> bytes:
+    """The file with a model's weights.
+
+    Raises:
+        BadFile: It is missing, too large, or not of this model.
+    """
+    content = read_folder_file(model_dir, name, most_bytes)
+    if hashlib.sha256(content).hexdigest() != about.sha256:
+        raise BadFile(
+            f"does not belong to the {ABOUT_FILE} beside it; train again", str(model_dir / name)
+        )
+    return content
+
+
+_TRUST = (
+    "if it is a foreign network's, loading it runs what its author put into it, which may read and "
+    "write every file that you may: only if you trust its author, give --trust_model (framesift "
+    "validate: --trust-model)"
+)
+
+
+def _of_earlier_release(network: Any, about: AboutModel, model_dir: Path, trust_model: bool) -> Any:
+    """The network with the weights of a model.keras; what that describes where it is trusted."""
+    from training import keras_archive
+
+    path = model_dir / KERAS_FILE
+    try:
+        most = keras_archive.most_bytes(network)
+        keras_archive.take_weights(network, _content(model_dir, KERAS_FILE, most, about))
+    except (ValueError, BadFile) as error:
+        if trust_model:
+            return _foreign(path, about)
+        reason = error.reason if isinstance(error, BadFile) else f"cannot be loaded: {error}"
+        raise BadFile(f"{reason}; {_TRUST}", str(path)) from error
+    return network
+
+
+def _foreign(path: Path, about: AboutModel) -> Any:
+    """What Keras builds of an archive, whose author is trusted.
+
+    Raises:
+        BadFile: It cannot be built, or is no network from images to the classes' logits.
     """
     import tensorflow as tf
 
-    import training.model  # noqa: F401  (registers the network's own layer)
-
-    about = AboutModel.read(model_dir)
-    path = model_dir / MODEL_FILE
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise BadFile(f"{error.strerror}; train again", str(path)) from error
-    if digest != about.sha256:
-        raise BadFile(f"does not belong to the {ABOUT_FILE} beside it; train again", str(path))
-    try:
-        return tf.keras.models.load_model(path, compile=False), about
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != about.sha256:
+            raise BadFile(f"does not belong to the {ABOUT_FILE} beside it", str(path))
+        model = tf.keras.models.load_model(path, compile=False)
+        shapes = tuple(model.input_shape), tuple(model.output_shape)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadFile(f"cannot be loaded: {error}", str(path)) from error
+    size = (None, about.height_px, about.width_px)
+    if shapes != ((*size, 3), (*size, len(about.classes))):
+        raise BadFile(
+            f"maps {shapes[0]} to {shapes[1]}, and its {ABOUT_FILE} says {about.height_px} x "
+            f"{about.width_px} pixels and {len(about.classes)} classes",
+            str(path),
+        )
+    return model

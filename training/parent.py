@@ -7,8 +7,9 @@ from pathlib import Path
 
 from catalog.errors import BadFile, NotFound
 from ingest.palette import Palette
+from training.about_model import ABOUT_FILE, AboutModel, check_same_classes
 from training.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
-from training.model_files import ABOUT_FILE, AboutModel, check_same_classes, read_model
+from training.model_files import read_model
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Parent:
 
     Attributes:
         dir: The model's folder when the run began.
-        sha256: Digest of its model.keras, or of its checkpoint where it was not finished.
+        sha256: Digest of its weights' file, or of its checkpoint where it was not finished.
         step: Steps it was trained for.
         dataset_id: Id of the dataset that it was trained on; empty where it is not known.
         split: Split of that; empty where it is not known.

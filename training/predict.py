@@ -33,7 +33,7 @@ def predict(settings: RunSettings) -> None:
         raise InvalidInput("predict needs --results_dir")
     use_threads(threads_of_process(settings.threads, 1))
     split, _, palette = open_split(settings.manifest, settings.split, "validation")
-    model, about = read_model(settings.model_dir)
+    model, about = read_model(settings.model_dir, trust_model=settings.trust_model)
     about.check_classes(split.header.classes, split.header.name)
     frames = split.shard(settings.shard, settings.shards)
     reader = FrameReader(frames, palette, about.height_px, about.width_px, 0)

@@ -17,6 +17,7 @@ from training.command import OneLineParser, check_shard, count, positive_int
 MODES = ("train", "evaluate", "predict")
 SIZE_STEP_PX = 8
 """The network halves its input three times, so both sides are divisible by this."""
+LONGEST_SIDE_PX = 8192
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class RunSettings:
         checkpoint_every_steps: Steps between checkpoints.
         cache_bytes: Decoded frames kept in memory per process, at most.
         continue_from: Folder of the model that a new run begins with; None for new weights.
+        trust_model: Whether evaluate and predict may build what a foreign model.keras describes.
     """
 
     exec_mode: str
@@ -68,6 +70,7 @@ class RunSettings:
     checkpoint_every_steps: int
     cache_bytes: int
     continue_from: Path | None
+    trust_model: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The settings as JSON holds them, paths as text."""
@@ -112,11 +115,14 @@ def parse_flags(arguments: Sequence[str]) -> RunSettings:
         checkpoint_every_steps=flags.checkpoint_every,
         cache_bytes=flags.cache_mib << 20,
         continue_from=flags.continue_from,
+        trust_model=flags.trust_model,
     )
 
 
 def _check_combination(flags: argparse.Namespace) -> None:
     if flags.exec_mode == "train":
+        if flags.trust_model:
+            raise InvalidInput("--trust_model belongs to evaluate and predict")
         if flags.shards != 1:
             raise InvalidInput("--shards belongs to evaluate and predict; training has workers")
         if flags.max_steps is not None and flags.epochs is not None:
@@ -150,6 +156,11 @@ def _parser() -> OneLineParser:
     add("--manifest", type=Path, required=True, help="manifest folder or its manifest.json")
     add("--model_dir", type=Path, required=True, help="checkpoints, metrics and the model")
     add("--results_dir", type=Path, help="where evaluate and predict write")
+    add(
+        "--trust_model",
+        action="store_true",
+        help="evaluate, predict: load a foreign model.keras, which runs its author's code",
+    )
     add("--split", help='default: "train" to train, otherwise "validation"; all if not divided')
     add("--batch_size", type=positive_int, default=4, help="train: frames per step and worker (4)")
     add("--max_steps", type=positive_int, help="train: steps in all (300, or an epoch if more)")
@@ -181,6 +192,8 @@ def _positive_float(text: str) -> float:
 
 def _network_side(text: str) -> int:
     pixels = positive_int(text)
+    if pixels > LONGEST_SIDE_PX:
+        raise argparse.ArgumentTypeError(f"{pixels} pixels; expected at most {LONGEST_SIDE_PX}")
     if pixels % SIZE_STEP_PX:
         near = max(SIZE_STEP_PX, round(pixels / SIZE_STEP_PX) * SIZE_STEP_PX)
         raise argparse.ArgumentTypeError(

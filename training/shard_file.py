@@ -22,7 +22,7 @@ class About:
     """What a shard's result is of.
 
     Attributes:
-        model_sha256: Digest of model.keras.
+        model_sha256: Digest of the model's weights' file.
         model_dir: Where the model lay, for people.
         step: Steps it was trained for.
         classes: Names; a class id is a position in this list.

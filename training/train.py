@@ -13,10 +13,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from catalog.errors import FramesiftError, InvalidInput, JobFailed
+from catalog.errors import BadFile, FramesiftError, InvalidInput, JobFailed
 from pipeline.chosen_split import UNDIVIDED
 from pipeline.manifest import Manifest
-from training.checkpoint import Checkpoint
+from training.about_model import AboutModel
+from training.checkpoint import CHECKPOINT_FILE, Checkpoint
 from training.class_weights import catalogued_pixels, class_weights
 from training.command import say
 from training.cores import threads_of_process
@@ -26,7 +27,7 @@ from training.learning_rate import COURSE, learning_rate_at
 from training.loss import weight_of_class_id, weighted_cross_entropy
 from training.metrics_log import MetricsLog
 from training.model import NETWORK, build_model
-from training.model_files import AboutModel, write_model
+from training.model_files import write_model
 from training.parent import Parent, read_parent
 from training.run_identity import RunIdentity
 from training.run_length import RunLength, run_length
@@ -237,9 +238,16 @@ def _first_state(run: Run) -> int:
     checkpoint = Checkpoint.read(model_dir)
     if checkpoint:
         checkpoint.check_same_run(header.class_list, run.identity, model_dir)
-        run.model.set_weights(checkpoint.weights)
-        for variable, value in zip(run.optimizer.variables, checkpoint.optimizer, strict=True):
-            variable.assign(value)
+        try:
+            run.model.set_weights(checkpoint.weights)
+            for variable, value in zip(run.optimizer.variables, checkpoint.optimizer, strict=True):
+                variable.assign(value)
+        except ValueError as error:
+            raise BadFile(
+                f"checkpoint is damaged: its arrays are not those of network {NETWORK} and its "
+                "optimizer; delete it",
+                str(model_dir / CHECKPOINT_FILE),
+            ) from error
         say(f"going on from the checkpoint of step {checkpoint.step}")
         return checkpoint.step
     if run.parent:
@@ -278,6 +286,7 @@ def _finish(run: Run) -> None:
     settings, header = run.settings, run.frames.header
     about = AboutModel(
         sha256="",
+        network=NETWORK,
         step=run.length.max_steps,
         classes=header.classes,
         class_list=header.class_list,

@@ -13,8 +13,11 @@ import pyarrow.parquet as pq
 from catalog.errors import BadFile
 from pipeline.manifest import Manifest
 from training.aside import write_aside
+from training.folder_file import opened_folder_file
 
 FILE = "trained_frames.parquet"
+_SCHEMA = pa.schema([("fkey", pa.string())])
+_BATCH_ROWS = 65_536
 
 
 def write_trained_frames(model_dir: Path, fkeys: Iterable[str], parent: Path | None) -> None:
@@ -27,7 +30,7 @@ def write_trained_frames(model_dir: Path, fkeys: Iterable[str], parent: Path | N
     trained = set(fkeys)
     if parent is not None:
         trained |= _read(parent) or set()
-    table = pa.table({"fkey": pa.array(sorted(trained), pa.string())})
+    table = pa.table({"fkey": sorted(trained)}, _SCHEMA)
     write_aside(model_dir / FILE, lambda file: pq.write_table(table, file, compression="zstd"))
 
 
@@ -57,8 +60,14 @@ def frames_trained_on(
 def _read(model_dir: Path) -> set[str] | None:
     path = model_dir / FILE
     try:
-        return set(pq.read_table(path, columns=["fkey"])["fkey"].to_pylist())
+        with opened_folder_file(model_dir, FILE) as file, pq.ParquetFile(file) as parquet:
+            if parquet.schema_arrow != _SCHEMA:
+                raise BadFile("is no list of fkeys", str(path))
+            found: set[str] = set()
+            for batch in parquet.iter_batches(_BATCH_ROWS):
+                found.update(batch.column(0).to_pylist())
+            return found
     except FileNotFoundError:
         return None
-    except (OSError, KeyError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException) as error:
         raise BadFile(f"is damaged: {' '.join(str(error).split())}", str(path)) from error

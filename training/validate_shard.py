@@ -9,11 +9,12 @@ import numpy as np
 
 from catalog.errors import BadFile, InvalidInput
 from pipeline.manifest import Manifest
+from training.about_model import AboutModel
 from training.command import say
 from training.cores import threads_of_process
 from training.dataset import open_split
 from training.frame_reader import FrameReader, nearest
-from training.model_files import AboutModel, read_model
+from training.model_files import read_model
 from training.predictor import Predictor
 from training.run_settings import RunSettings
 from training.scores import Int64, confusion_matrix, mean_iou, pixel_accuracy
@@ -54,7 +55,7 @@ def validate_shard(settings: RunSettings) -> None:
     if _is_there(about, len(frames), settings.results_dir):
         say(f"shard {settings.shard} of {settings.shards} is there already")
         return
-    model, about_model = read_model(settings.model_dir)
+    model, about_model = read_model(settings.model_dir, trust_model=settings.trust_model)
     about_model.check_classes(split.header.classes, split.header.name)
     reader = FrameReader(frames, palette, about_model.height_px, about_model.width_px, 0)
     sums = _validate(frames, reader, Predictor(model), settings)

@@ -76,13 +76,20 @@ def validate(
             help="Split to validate on; validation, or all frames of a dataset not divided."
         ),
     ] = None,
+    trust_model: Annotated[
+        bool,
+        typer.Option(
+            "--trust-model",
+            help="Load a foreign model.keras, which runs what its author put into it.",
+        ),
+    ] = False,
     name: NameOption = None,
     backend: BackendOption = "local",
     detach: DetachFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Validate a model: the split fanned out over workers, one report merged from all."""
-    place, settings = jobs(), ValidateSettings(workers, split)
+    place, settings = jobs(), ValidateSettings(workers, split, trust_model)
     _follow(place, place.validate(model, dataset, settings, name, backend), detach, as_json)
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from api.places import chosen
+from catalog.errors import InvalidInput
 from pipeline.train_settings import TrainSettings
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
@@ -20,10 +21,12 @@ class ValidateSettings:
     Attributes:
         workers: Shards, each a process.
         split: Which one; None for the usual one.
+        trust_model: Whether a foreign model may run what its author put into it.
     """
 
     workers: int
     split: str | None
+    trust_model: bool = False
 
 
 class Jobs(Protocol):
@@ -83,7 +86,13 @@ class ServerJobs:
         self, model: str, dataset: str, settings: ValidateSettings, name: str | None, backend: str
     ) -> Body:
         """Start a validation."""
+        if settings.trust_model:
+            raise InvalidInput(
+                "--trust-model: a server loads no foreign models; validate it where it lies, on a "
+                "home of that machine"
+            )
         options = _given(settings, name, backend)
+        del options["trust_model"]
         return self.server.jobs.validate(model, dataset, **options).document
 
     def listed(self) -> Sequence[Body]:

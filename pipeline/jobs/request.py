@@ -5,7 +5,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from catalog.bounded_file import parsed_json, read_bounded
+from catalog.errors import BadFile
 from pipeline.jobs.environment import Need
+
+_MOST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -143,9 +147,9 @@ def write_json(path: Path, data: object) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file; empty where the file is not there or not JSON."""
+    """A JSON object from a file; empty where the file is not there, not JSON, or too large."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        data = parsed_json(read_bounded(path, _MOST_BYTES))
+    except (OSError, ValueError, BadFile):
         return {}
     return data if isinstance(data, dict) else {}

@@ -40,7 +40,7 @@ def trained(workspace: Workspace, dataset: Dataset) -> Path:
     """A training job's record, and its model folder with stand-ins for the files; that folder."""
     folder = workspace.home / "jobs" / "train-1"
     (folder / "model").mkdir(parents=True)
-    for name in ("model.json", "model.keras"):
+    for name in ("model.json", "model.safetensors"):
         (folder / "model" / name).write_text(name)
     with workspace.records.session() as session:
         session.add(
@@ -136,7 +136,7 @@ def test_a_backup_has_datasets_and_models(workspace: Workspace, tmp_path: Path) 
     assert read_manifest(there.records, found).header.id == dataset.content_id
     job = there.records.job("train-1")
     assert Path(job.paths["model_dir"]) == home / model.relative_to(workspace.home)
-    assert Path(job.paths["model_dir"], "model.keras").read_text() == "model.keras"
+    assert Path(job.paths["model_dir"], "model.safetensors").read_text() == "model.safetensors"
 
 
 def team_home(home: Path, location: CatalogLocation, records: RecordStore) -> Workspace:

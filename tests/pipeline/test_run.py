@@ -169,6 +169,12 @@ def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> 
             "--out", "HOME/jobs/check/report",
         ],
     ]  # fmt: skip
+    trusting = submit_validation(
+        home.records, home.job_queue, str(model), streets,
+        workers=1, trust_model=True, name="trusting", backend_name="keeping",
+    )  # fmt: skip
+    assert "--trust_model" in commands(trusting, home)[0]
+    assert trusting.request["settings"]["trust_model"] is True
     assert job.request["parallel"] == 2
     assert job.paths["report"] == str(home.jobs / "check" / "report" / "report.json")
 

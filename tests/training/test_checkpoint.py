@@ -9,10 +9,10 @@ import pytest
 from catalog.errors import BadFile, NotFound, StorageError
 from tests.training.drawn_frames import CLASS_LIST
 from tests.training.test_run_identity import IDENTITY
+from training.about_model import AboutModel
 from training.aside import write_aside, write_json_aside
 from training.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
 from training.metrics_log import read_metrics
-from training.model_files import AboutModel
 
 
 def checkpoint() -> Checkpoint:

@@ -121,11 +121,11 @@ def test_refusals_and_what_evaluating_needs(validated: Path, tmp_path: Path) -> 
     (tmp_path / "empty").mkdir()
     copied = tmp_path / "copied"
     copied.mkdir()
-    for name in ("model.keras", "model.json"):
+    for name in ("model.safetensors", "model.json"):
         shutil.copy(validated / "model" / name, copied)
     mixed = tmp_path / "mixed"
     shutil.copytree(validated / "model", mixed)
-    (mixed / "model.keras").write_bytes(b"other")
+    (mixed / "model.safetensors").write_bytes(b"other")
     files = draw_frames(tmp_path, 2)
     other_list = dict(list(CLASS_LIST.items())[:4])
     write_manifest(tmp_path / "other", tmp_path, {"validation": files}, other_list)

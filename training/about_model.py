@@ -1,0 +1,152 @@
+"""What a model is: its ``model.json``, which may be somebody else's and is believed in nothing."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from catalog.bounded_file import parsed_json
+from catalog.errors import BadFile, InvalidInput, NotFound
+from ingest.palette import Palette
+from training.checkpoint import CHECKPOINT_FILE
+from training.folder_file import read_folder_file
+from training.run_settings import LONGEST_SIDE_PX, SIZE_STEP_PX
+
+ABOUT_FILE = "model.json"
+
+FORMAT = 2
+HAS_SAFETENSORS = 2
+"""The first format whose weights are in a file without code; 1 has a Keras archive."""
+
+_NETWORK_OF_FORMAT_1 = "small_unet"
+_MOST_BYTES = 4 << 20
+_MOST_COLOURS = 4096
+_LONGEST_NAME = 128
+
+
+@dataclass(frozen=True)
+class AboutModel:
+    """What a finished model is.
+
+    Attributes:
+        sha256: Digest of the file with its weights: the model's identity.
+        network: Name of its network.
+        step: Steps it was trained for.
+        classes: Names; a class id is a position in this list.
+        class_list: The labels' colours and class names.
+        height_px: Network input, pixels.
+        width_px: Network input, pixels.
+        workers: That trained it.
+        dataset: Name, version, id and split it was trained on.
+        settings: Of its training run.
+        parent: The model that the run began with, as training.parent.Parent; None for none.
+        format: Of the model's files.
+    """
+
+    sha256: str
+    network: str
+    step: int
+    classes: tuple[str, ...]
+    class_list: Mapping[str, str]
+    height_px: int
+    width_px: int
+    workers: int
+    dataset: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    parent: Mapping[str, Any] | None = None
+    format: int = FORMAT
+
+    @classmethod
+    def read(cls, model_dir: Path) -> "AboutModel":
+        """What the model in ``model_dir`` is.
+
+        Raises:
+            NotFound: There is no finished model.
+            BadFile: model.json is damaged, or of a later release.
+        """
+        path = model_dir / ABOUT_FILE
+        if not path.exists():
+            hint = "train one with --exec_mode train"
+            if (model_dir / CHECKPOINT_FILE).exists():
+                hint = "its training did not finish; start it again and it goes on"
+            raise NotFound("model", str(model_dir), hint)
+        content = read_folder_file(model_dir, ABOUT_FILE, _MOST_BYTES)
+        try:
+            return _checked(parsed_json(content))
+        except (ValueError, InvalidInput) as error:
+            raise BadFile(f"is damaged: {error}", str(path)) from error
+
+    def check_classes(self, classes: tuple[str, ...], dataset: str) -> None:
+        """Accept a dataset to run the model on.
+
+        Raises:
+            InvalidInput: Its classes are not the model's.
+        """
+        check_same_classes("the model", self.classes, classes, dataset)
+
+
+def check_same_classes(
+    model: str, known: tuple[str, ...], classes: tuple[str, ...], dataset: str
+) -> None:
+    """Accept a dataset whose classes are a model's, in the same order.
+
+    Raises:
+        InvalidInput: They are not.
+    """
+    if classes != known:
+        odd = [*sorted(set(classes) ^ set(known))[:3]] or ["their order"]
+        raise InvalidInput(
+            f"{model} knows {len(known)} classes, dataset {dataset} has {len(classes)}; they "
+            f"differ in {', '.join(odd)}: train on a dataset with the same class list"
+        )
+
+
+def _checked(data: Any) -> AboutModel:
+    """A model.json's content, every part of the kind and size that it may have.
+
+    Raises:
+        ValueError, InvalidInput: It is not.
+    """
+    if not isinstance(data, dict):
+        raise ValueError("expected a JSON object")  # noqa: TRY004 (as for all that it may be)
+    data = {"format": 1, "network": _NETWORK_OF_FORMAT_1, "parent": None, **data}
+    if not (type(data["format"]) is int and 1 <= data["format"] <= FORMAT):
+        raise ValueError(f"format {str(data['format'])[:20]}; this version reads 1 to {FORMAT}")
+    known = [field.name for field in fields(AboutModel)]
+    if odd := sorted(data.keys() ^ set(known)):
+        raise ValueError(f"'{odd[0][:40]}' is {'missing' if odd[0] in known else 'unknown'}")
+    for name in ("step", "workers"):
+        _check(name, data[name], type(data[name]) is int and 1 <= data[name] < 2**63)
+    for name in ("height_px", "width_px"):
+        side = data[name]
+        fits = type(side) is int and 1 <= side <= LONGEST_SIDE_PX and not side % SIZE_STEP_PX
+        _check(name, side, fits)
+    digest = data["sha256"]
+    _check("sha256", digest, _is_name(digest) and re.fullmatch("[0-9a-f]{64}", digest) is not None)
+    _check("network", data["network"], _is_name(data["network"]))
+    for name in ("class_list", "dataset", "settings"):
+        _check(name, data[name], isinstance(data[name], dict))
+    for name in ("name", "id", "split"):
+        _check(f"dataset.{name}", data["dataset"].get(name), _is_name(data["dataset"].get(name)))
+    _check("parent", data["parent"], isinstance(data["parent"], dict | None))
+    return AboutModel(**(data | {"classes": _classes(data["classes"], data["class_list"])}))
+
+
+def _classes(classes: Any, class_list: dict[str, Any]) -> tuple[str, ...]:
+    _check("classes", classes, isinstance(classes, list) and all(map(_is_name, classes)))
+    _check("class_list", class_list, len(class_list) <= _MOST_COLOURS)
+    for name in class_list.values():
+        _check("class_list", name, _is_name(name))
+    if Palette.from_class_list(class_list).classes != tuple(classes):
+        raise ValueError("classes: are not the class_list's")
+    return tuple(classes)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and value.isprintable()
+
+
+def _check(name: str, value: Any, fits: bool) -> None:
+    if not fits:
+        raise ValueError(f"{name}: {ascii(value)[:60]} cannot be")
