@@ -164,6 +164,8 @@ def allowed_place(
         path = Path(path_of(uri) if colon and "/" not in given else uri)
         _check_folder(settings, path, is_admin=is_admin)
         return str(path)
+    if not uri.lower().startswith("s3://"):  # it would be opened as a path
+        raise InvalidInput(f"uri {uri}: expected s3://bucket/prefix")
     if options.endpoint_url:
         _check_host(settings, options.endpoint_url)
     return uri
@@ -177,6 +179,9 @@ def fenced(
     A folder stays below its root: whoever may write into the folders on its way could have links
     lead elsewhere later. An S3 server is reached at its own host and port, and at public addresses
     where it is not listed: it could redirect, and its name could stand for another address later.
+
+    Raises:
+        NotAllowed: It lies below none by now.
     """
     if uri.lower().startswith("s3://"):
         if not options.endpoint_url:
@@ -185,7 +190,12 @@ def fenced(
         return dataclasses.replace(options, reach=ENDPOINT if listed else PUBLIC)
     if caller is not None and caller.may("admin"):
         return options
-    return dataclasses.replace(options, within=str(_root_of(settings, Path(uri)) or ""))
+    root = _root_of(settings, Path(uri))
+    if root is None:  # a link on its way was changed since the place was allowed
+        raise NotAllowed(
+            f"uri {uri}: lies below none of the folders that this server lets be named"
+        )
+    return dataclasses.replace(options, within=str(root))
 
 
 def _root_of(settings: Settings, path: Path) -> Path | None:
