@@ -32,6 +32,7 @@ from catalog.errors import AlreadyExists, BadFile, StorageError
 from catalog.home_places import local_file
 from catalog.lake_functions import OF_ONE_PLACE, DataFile, data_files
 from catalog.location import CatalogLocation
+from catalog.private_files import make_private_folder
 from catalog.record_store import RecordStore
 from catalog.store import CatalogStore
 from catalog.tables import Base
@@ -97,6 +98,7 @@ def back_up(
     scratch = target.with_name(f"{target.name}.scratch")
     made = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     with disk(target), cleared(scratch), writing_backup(target) as backup:
+        make_private_folder(scratch)
         with store.writing("backup", "backup") as connection:
             snapshot = snapshot_of(connection)
             needed = data_files(connection)
@@ -145,6 +147,7 @@ def restore(source: Path, home: Path) -> Backup:
             raise AlreadyExists(name, str(home / name), "move it away before restoring")
     aside = home / "restoring"
     with disk(home), cleared(aside):
+        make_private_folder(aside)
         found = unpack(source, aside)
         header = _header(aside, source)
         _verify({name: tuple(entry) for name, entry in header["files"].items()}, found, source)

@@ -1,14 +1,19 @@
-"""A backup's files: a folder, or a tar file where its name ends in ".tar"; hashed on the way."""
+"""A backup's files: a folder, or a tar file where its name ends in ".tar"; hashed on the way.
+
+They are their owner's alone, as those of a home are: among them are the records.
+"""
 
 import hashlib
+import os
 import shutil
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, BinaryIO
 
 from catalog.errors import BadFile, StorageError
+from catalog.private_files import make_private_folder
 from catalog.to_disk import to_disk, tree_to_disk
 
 _CHUNK_BYTES = 2**20
@@ -48,10 +53,10 @@ def writing_backup(target: Path) -> Iterator[BackupWriter]:
     part = target.with_name(f"{target.name}.part")
     with cleared(part):
         if target.suffix == ".tar":
-            with tarfile.open(part, "w") as archive:
+            with _private(part) as file, tarfile.open(fileobj=file, mode="w") as archive:
                 yield BackupWriter(archive)
         else:
-            part.mkdir(parents=True)
+            make_private_folder(part)
             yield BackupWriter(part)
         tree_to_disk(part)
         part.rename(target)
@@ -121,11 +126,16 @@ class _Hashed:
 
 
 def _write(content: _Hashed, path: Path) -> tuple[int, str]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as out:
+    make_private_folder(path.parent)
+    with _private(path) as out:
         while chunk := content.read():
             out.write(chunk)
     return content.size, content.digest.hexdigest()
+
+
+def _private(path: Path) -> BinaryIO:
+    """A new file for its owner alone, opened for writing."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def _remove(path: Path) -> None:
