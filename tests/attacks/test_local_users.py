@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,5 +54,6 @@ def test_a_home_and_its_backups(no_umask: Path) -> None:
         assert open_to_others(place) == [], place
         assert place.exists()
     assert (restored / "records" / "records.sqlite").stat().st_size
-    open_home(restored).close()
+    with closing(open_home(restored)) as opened:
+        assert opened.records.dataset("streets").frames == dataset.frames
     assert stat.S_IMODE(restored.stat().st_mode) == 0o700
