@@ -8,13 +8,16 @@ from ingest.source_files import SourceFiles
 
 CLASS_LIST = "class_list.json"
 
+MOST_CHARACTERS = 100
+"""Of a class's name."""
+
 
 def read_class_list(files: SourceFiles, given: Path | None) -> dict[str, str]:
     """The parsed class list: the given file's, or the source's own.
 
     Raises:
         ClassListMissing: Neither is there.
-        InvalidInput: It is not JSON.
+        InvalidInput: It is not JSON, or a class's name is too long or cannot be printed.
     """
     if given is not None:
         name = str(given)
@@ -32,7 +35,24 @@ def read_class_list(files: SourceFiles, given: Path | None) -> dict[str, str]:
         raise InvalidInput(f"{name}: {error}") from error
     if not isinstance(parsed, dict):
         raise InvalidInput(f'{name}: expected an object like {{"#ff0000": "Car 1", ...}}')
+    for colour, class_name in parsed.items():
+        _check_name(name, colour, class_name)
     return parsed
+
+
+def _check_name(file: str, colour: str, name: object) -> None:
+    """Refuse what no table and no picture has room for."""
+    if not isinstance(name, str):
+        return  # Palette says what it expects
+    if len(name) > MOST_CHARACTERS:
+        raise InvalidInput(
+            f"{file}: the class of {colour[:10]} has a name of {len(name):,} characters; "
+            f"at most {MOST_CHARACTERS}"
+        )
+    if not name.isprintable():
+        raise InvalidInput(
+            f"{file}: the class {name!a} has characters that cannot be printed; rename it"
+        )
 
 
 def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

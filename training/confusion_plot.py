@@ -22,6 +22,9 @@ INK, QUIET, LINE, PAPER = "#1f2933", "#7b8794", "#c3ccd3", "#ffffff"
 FLOOR = 1e-5
 """Shares below this are drawn like it."""
 
+_LONGEST_LABEL = 40
+"""Characters."""
+
 
 def draw_confusion_matrix(report: dict[str, Any]) -> bytes:
     """A PNG of a report's confusion matrix.
@@ -32,7 +35,7 @@ def draw_confusion_matrix(report: dict[str, Any]) -> bytes:
     """
     matrix = np.asarray(report["confusion_matrix"], dtype=np.int64)
     truth = matrix.sum(axis=1)
-    names: list[str] = report["classes"]
+    names = [_plain(name) for name in report["classes"]]
     side_inches = max(4.5, 0.27 * len(names))
     figure = Figure(figsize=(side_inches + 3.6, side_inches + 2.6), facecolor=PAPER)
     FigureCanvasAgg(figure)
@@ -76,10 +79,21 @@ def _label_axes(axes: Any, names: Sequence[str], truth: npt.NDArray[np.int64]) -
         spine.set_color(LINE)
 
 
+def _plain(name: str) -> str:
+    """A class's name as a label: of one line, not too long, and no formula."""
+    line = "".join(each if each.isprintable() else "?" for each in name)
+    return _escaped(line if len(line) <= _LONGEST_LABEL else line[: _LONGEST_LABEL - 1] + "…")
+
+
+def _escaped(text: str) -> str:
+    """A text in which matplotlib sees no formula: it reads what stands between two dollars."""
+    return text.replace("$", r"\$")
+
+
 def _title(report: dict[str, Any]) -> str:
     dataset, model = report["dataset"], report["model"]
     miou = "none" if report["miou"] is None else f"{100 * report['miou']:.1f} %"
-    return (
+    return _escaped(
         f"Model {model['name']}, step {model['step']}, on {dataset['name']} "
         f"v{dataset['version']} ({dataset['split']})\n"
         f"{report['frames']} frames, mean IoU {miou}"

@@ -222,6 +222,8 @@ BAD_CLASS_LISTS = (
     ("{", "not JSON"),
     ("[" * 100_000, "not JSON"),
     ("[]", "expected an object"),
+    (json.dumps({"#ff0000": "x" * 20_000}), "a name of 20,000 characters; at most 100"),
+    (json.dumps({"#ff0000": "Car\n\x1b[2J"}), r"'Car\n\x1b[2J' has characters that cannot be"),
     ('{"#ff0000": "Car", "#ff0000": "Truck"}', "'#ff0000' is listed 2 times"),
     ('{"#ff0000": "Path"}', "class tag 'path' would collide"),
     ('{"#ff0000": "Front"}', "class tag 'front' would collide"),
