@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -123,6 +124,19 @@ def test_lists_of_files(exported: tuple[Manifest, list[str]], tmp_path: Path) ->
     assert [tuple(pair.split("\t")) for pair in pairs] == list(
         zip(manifest.image_paths(), manifest.label_paths(), strict=True)
     )
+
+
+def test_names_that_are_no_line(exported: tuple[Manifest, list[str]]) -> None:
+    """A name with a line feed would make a path of its maker's choice: refused before any line."""
+    manifest, tags = exported
+    names = manifest.frames["image"].to_pylist()
+    for odd, with_labels in (("a\n/etc/passwd", False), ("a\rb", False), ("a\tb", True)):
+        column = pa.array([*names[:-1], odd])
+        place = manifest.frames.column_names.index("image")
+        forged = Manifest(manifest.header, manifest.frames.set_column(place, "image", column))
+        with pytest.raises(InvalidInput, match=r"is no line; csv and jsonl take every name"):
+            export_text(forged, tags, "files", with_labels=with_labels)
+        assert next(iter(export_text(forged, tags, "csv")))
 
 
 def test_a_fiftyone_dataset(exported: tuple[Manifest, list[str]], tmp_path: Path) -> None:
