@@ -19,7 +19,6 @@ from tests.pipeline.homes import open_home
 
 pytestmark = pytest.mark.wide
 
-PASSWORD = "a sentence is a good one"
 ROLES = {
     "dora": "dataadmin", "cora": "collectionadmin", "carl": "collectionadmin", "otto": "datauser",
 }  # fmt: skip
@@ -91,7 +90,7 @@ def engine(home: Path) -> Iterator[Engine]:
     row_collections.add(records, "images", IMAGES)
     row_collections.add(records, "texts", JSON)
     secrets = {
-        name: tokens.log_in(records, users.add(records, name, [role], PASSWORD))
+        name: tokens.log_in(records, users.add(records, name, [role], None))
         for name, role in ROLES.items()
     }
     for name, collection in (("cora", "images"), ("otto", "images"), ("carl", "texts")):
