@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,18 @@ class AboutModel:
             return _checked(parsed_json(content))
         except (ValueError, InvalidInput) as error:
             raise BadFile(f"is damaged: {error}", str(path)) from error
+
+    def check(self) -> None:
+        """Accept what a run would write, before it begins; its digest is not known yet.
+
+        Raises:
+            InvalidInput: `read` would not, because a name is too long or has control characters.
+        """
+        data = asdict(self) | {"sha256": "0" * 64, "classes": list(self.classes)}
+        try:
+            _checked(data | {"class_list": dict(self.class_list)})
+        except ValueError as error:
+            raise InvalidInput(f"a model cannot be made of this dataset: {error}") from error
 
     def check_classes(self, classes: tuple[str, ...], dataset: str) -> None:
         """Accept a dataset to run the model on.

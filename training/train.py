@@ -83,6 +83,7 @@ def train(settings: RunSettings) -> None:
     optimizer.build(model.trainable_variables)
     identity = _identity(settings, split, length, frames, workers, parent)
     run = Run(settings, length, frames, workers, parent, identity, model, optimizer)
+    _about(run).check()  # before the first step, and not after the last
 
     step = _restore(run)
     reader = FrameReader(
@@ -282,9 +283,9 @@ def _save(run: Run, step: int) -> None:
     run.workers.broadcast_object(step)
 
 
-def _finish(run: Run) -> None:
+def _about(run: Run) -> AboutModel:
     settings, header = run.settings, run.frames.header
-    about = AboutModel(
+    return AboutModel(
         sha256="",
         network=NETWORK,
         step=run.length.max_steps,
@@ -303,8 +304,11 @@ def _finish(run: Run) -> None:
         settings=settings.as_json(),
         parent=asdict(run.parent) if run.parent else None,
     )
-    write_model(run.model, about, settings.model_dir)
-    say(f"model of step {run.length.max_steps} written to {settings.model_dir}")
+
+
+def _finish(run: Run) -> None:
+    write_model(run.model, _about(run), run.settings.model_dir)
+    say(f"model of step {run.length.max_steps} written to {run.settings.model_dir}")
 
 
 def _cause(error: Exception, reader: FrameReader) -> FramesiftError:

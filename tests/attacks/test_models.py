@@ -5,6 +5,7 @@ import os
 import struct
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +182,11 @@ def test_rest_has_no_word_for_it(attacked: Server) -> None:
         refused = client.post("/v1/jobs", json=body | {"trust_model": True})
         assert (refused.status_code, "trust_model" in refused.text) == (422, True)
         assert client.post("/v1/jobs", json=body).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["a" * 129, "\x1b[2J"])
+def test_a_training_that_could_not_say_its_classes(name: str) -> None:
+    """It is refused before its first step, and not when it writes model.json."""
+    ABOUT.check()
+    with pytest.raises(InvalidInput, match="a model cannot be made of this dataset"):
+        replace(ABOUT, classes=(name,), class_list={"#000000": name}).check()
