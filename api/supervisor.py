@@ -9,7 +9,6 @@ supervisor is gone, and nobody can limit how long the end takes.
 import logging
 import signal
 import socket
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -19,6 +18,8 @@ from multiprocessing.context import SpawnProcess
 from api.log_setup import logging_to_stderr
 from api.stopping import end_of
 from api.worker import Beat, Serving, run_worker
+from catalog.own_folder import own_folder
+from catalog.spill_folder import user_folder
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,10 +37,10 @@ _START_S = 120.0
 def supervise(serving: Serving, listener: socket.socket) -> None:
     """Have ``serving.workers`` processes serve on the socket until a signal; ends as `end_of`."""
     with (
-        tempfile.TemporaryDirectory(prefix="framesift-metrics-") as folder,
+        own_folder(user_folder() / "metrics") as folder,
         logging_to_stderr(serving.log_format, serving.log_level),
     ):
-        sig = _Workers(replace(serving, folder=folder), listener).run()
+        sig = _Workers(replace(serving, folder=str(folder)), listener).run()
     end_of([sig])
 
 

@@ -11,7 +11,6 @@ In the records' database paths are relative to these places, behind a word that 
 `@home/jobs/train-1`, `@datasets/city/v1`. So a home may be moved, restored and copied.
 """
 
-import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,9 @@ from pathlib import Path
 
 from catalog.errors import StorageError
 from catalog.location import CatalogLocation
+from catalog.part_path import part_of
 from catalog.s3_prefix import S3Prefix
+from catalog.to_disk import to_disk
 
 HOME, DATASETS = "@home", "@datasets"
 
@@ -123,18 +124,11 @@ def put_file(path: Path, place: Path | S3Prefix, name: str) -> None:
         place.put(name, path)
         return
     target = place / name
-    part = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with part_of(target) as part:
             shutil.copyfile(path, part)
-            handle = os.open(part, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            to_disk(part)
             part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(f"{target}: {error.strerror or error}", str(target)) from error

@@ -25,7 +25,7 @@ def _of_process(pid: int) -> Path:
     """This process's folder, gone at its end; one that is forked has one of its own."""
     kept = ExitStack()
     try:
-        own = kept.enter_context(own_folder(_of_user() / "spilled"))
+        own = kept.enter_context(own_folder(user_folder() / "spilled"))
     except OSError:  # the disk is full, or none can be written: DuckDB says so when it spills
         return Path("/nonexistent")
 
@@ -37,7 +37,7 @@ def _of_process(pid: int) -> Path:
     return own
 
 
-def _of_user() -> Path:
+def user_folder() -> Path:
     """The user's folder in the system's temporary one, which nobody else can look into."""
     folder = Path(tempfile.gettempdir(), f"framesift-{os.getuid()}")
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import duckdb
 
@@ -30,8 +30,6 @@ from catalog.ducklake import (
     translated,
 )
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
-from catalog.hot_keeper import HotSnapshots
-from catalog.hot_snapshot import Moved
 from catalog.lake_tables import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
@@ -47,6 +45,9 @@ from catalog.newest import NewestSnapshot
 from catalog.select_only import SelectOnly
 from catalog.to_disk import NewDataFiles, to_disk
 from catalog.upgrade import OLDEST, make_tables_of_scans, upgrade
+
+if TYPE_CHECKING:
+    from catalog.hot_keeper import HotSnapshots
 
 __all__ = ["DISCOVER", "LAKE", "METADATA", "CatalogLocation", "CatalogStore", "snapshot_of"]
 
@@ -99,18 +100,19 @@ class CatalogStore:
         self._writer: Lake | None = None
         self._newest_cursor: duckdb.DuckDBPyConnection | None = None
         self._newest_lock = threading.Lock()
-        metadata = location.metadata if isinstance(location.metadata, Path) else None
-        newest = NewestSnapshot(self._newest, metadata)
-        self.hot = (
-            HotSnapshots(newest, self.inspecting, hot_memory_mb, self._limits)
-            if hot_memory_mb
-            else None
-        )
+        self.hot = self._kept_in_memory(hot_memory_mb) if hot_memory_mb else None
         self._reader_lock = threading.RLock()  # looking for a snapshot reads while opening one
         location.make_folders()
         if not is_made(location):
             self._make_tables()
         self._check_format()
+
+    def _kept_in_memory(self, budget_mb: int) -> "HotSnapshots":
+        from catalog.hot_keeper import HotSnapshots  # commands hold nothing, and go without it
+
+        metadata = self.location.metadata
+        newest = NewestSnapshot(self._newest, metadata if isinstance(metadata, Path) else None)
+        return HotSnapshots(newest, self.inspecting, budget_mb, self._limits)
 
     @contextmanager
     def reading(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -130,6 +132,8 @@ class CatalogStore:
         hot = None if self.hot is None else self.hot.at(at)
         # The casts: DuckDB's own class cannot be derived from.
         if hot is not None:
+            from catalog.hot_snapshot import Moved
+
             with ExitStack() as stack:
                 try:
                     held = stack.enter_context(hot.reading())

@@ -17,13 +17,8 @@ from catalog.class_matrix import class_pixels
 from catalog.ducklake import LAKE
 from catalog.lake_functions import changed_fkeys, written_since
 from catalog.lake_tables import FILE_DIGESTS, FILES
-from catalog.wide_tables import (
-    EVERY_FILE,
-    MOST_VALUES,
-    TAGGED_FILES,
-    Layout,
-    enum_type,
-)
+from catalog.wide_names import EVERY_FILE, TAGGED_FILES
+from catalog.wide_tables import MOST_VALUES, Layout, enum_type
 
 _CHANGED = "changed_files"
 """Temporary table on both sides: the fkeys of files that are put in anew."""

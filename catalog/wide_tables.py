@@ -31,20 +31,15 @@ from catalog.lake_tables import (
 )
 from catalog.quoting import literal
 from catalog.records import TagColumn
-
-TAGGED_FILES = "tagged_files"
-UNTAGGED_FILES = "untagged_files"
-EVERY_FILE = "every_file"
-"""View of both: a file without tags has nulls."""
-
-FKEY_HASH = "fkey_hash"
-"""Half of the MD5 of a file's fkey: its place in every random order."""
-
-LABEL_SIZE = "label_size"
-"""Size of the file that a frame's label_file names [bytes]."""
-
-HASH_OF_FKEY = "md5_number_lower(f.fkey)"
-"""MD5 and not the engine's hash(): a seed must mean the same in every version."""
+from catalog.wide_names import (
+    EVERY_FILE,
+    FKEY_HASH,
+    HASH_OF_FKEY,
+    LABEL_SIZE,
+    TAGGED_FILES,
+    UNTAGGED_FILES,
+    in_family,
+)
 
 _ROWS_AT_ONCE = 122_880
 """Rows of one batch while loading: DuckDB's row group."""
@@ -252,11 +247,6 @@ def _columns(layout: Layout) -> list[_Column]:
         _Column(FKEY_HASH, "UBIGINT", HASH_OF_FKEY, fast=True),
         _Column(LABEL_SIZE, "BIGINT", "l.size"),
     ]
-
-
-def in_family(table: str) -> str:
-    """Name of the column that says whether a family has a row for the file; no tag's name."""
-    return f"_in_{table}"
 
 
 def _enum(source: duckdb.DuckDBPyConnection, tag: TagColumn) -> str:

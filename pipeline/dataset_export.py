@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import shutil
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.errors import InvalidInput, StorageError
+from catalog.part_path import part_of
 from pipeline.export_formats import TEXTS, ExportFormat
 from pipeline.manifest import Manifest
 
@@ -115,7 +115,7 @@ def write_export(
         InvalidInput: The folder exists and holds something else.
     """
     if format_ == "fiftyone":
-        _aside(out, lambda part: _write_fiftyone(manifest, tags, part))
+        _aside(out, lambda part: _write_fiftyone(manifest, tags, part), is_folder=True)
     elif format_ == "parquet":
         table = export_table(manifest, tags)
         _aside(out, lambda part: pq.write_table(table, part, compression="zstd"))
@@ -179,7 +179,6 @@ def _segmentation(label: str) -> dict[str, Any]:
 
 def _write_fiftyone(manifest: Manifest, tags: Sequence[str], folder: Path) -> None:
     """The folder of fiftyone.types.FiftyOneDataset, in its form without a version of FiftyOne."""
-    folder.mkdir(parents=True)
     metadata = json.dumps(fiftyone_metadata(manifest, tags), indent=2, ensure_ascii=False)
     (folder / "metadata.json").write_text(metadata, encoding="utf-8")
     with (folder / "samples.json").open("w", encoding="utf-8") as file:
@@ -189,22 +188,19 @@ def _write_fiftyone(manifest: Manifest, tags: Sequence[str], folder: Path) -> No
         file.write("\n]}\n")
 
 
-def _aside(out: Path, write: Callable[[Path], Any]) -> None:
+def _aside(out: Path, write: Callable[[Path], Any], *, is_folder: bool = False) -> None:
     """Write beside ``out``, then rename; a folder of an earlier export is replaced."""
     if out.is_dir() and {path.name for path in out.iterdir()} - _FIFTYONE_FILES:
         raise InvalidInput(f"{out}: the folder holds something else; name one that does not exist")
-    part = out.with_name(f"{out.name}.{uuid.uuid4().hex}.part")
     try:
-        write(part)
-        if out.is_dir() and part.is_dir():
-            shutil.rmtree(out)
-        part.replace(out)
+        if is_folder:
+            out.parent.mkdir(parents=True, exist_ok=True)
+        with part_of(out, is_folder=is_folder) as part:
+            write(part)
+            if out.is_dir() and is_folder:
+                shutil.rmtree(out)
+            part.replace(out)
     except OSError as error:
         raise StorageError(
             f"{out}: cannot be written: {error.strerror or error}", str(out)
         ) from error
-    finally:
-        if part.is_dir():
-            shutil.rmtree(part, ignore_errors=True)
-        else:
-            part.unlink(missing_ok=True)

@@ -14,7 +14,6 @@ leaf: a training node needs pyarrow for it and nothing else of Framesift.
 import hashlib
 import json
 import os
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -25,6 +24,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
+from catalog.part_path import part_of
+from catalog.to_disk import to_disk
 from pipeline.file_version import kept_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA, datasources_of, of_today
 
@@ -207,26 +208,21 @@ class Manifest:
             StorageError: The folder cannot be written.
         """
         table = self.frames.cast(FRAMES_SCHEMA)
-        # Names of this call's own: two stagings of one dataset may write the same manifest.
-        mark = f"{uuid.uuid4().hex}.part"
-        frames_part, header_part = (
-            folder / f"{FRAMES_FILE}.{mark}",
-            folder / f"{HEADER_FILE}.{mark}",
-        )
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            try:
+            # Of this call alone: two stagings of one dataset may write the same manifest.
+            with (
+                part_of(folder / FRAMES_FILE) as frames_part,
+                part_of(folder / HEADER_FILE) as header_part,
+            ):
                 pq.write_table(table, frames_part, compression="zstd")
                 header = replace(self.header, frames_sha256=_sha256(frames_part), format=FORMAT)
                 header_part.write_text(json.dumps(asdict(header), indent=2), encoding="utf-8")
                 for part in (frames_part, header_part):
-                    _to_disk(part)
+                    to_disk(part)
                 frames_part.replace(folder / FRAMES_FILE)
                 header_part.replace(folder / HEADER_FILE)
-                _to_disk(folder)
-            finally:
-                frames_part.unlink(missing_ok=True)
-                header_part.unlink(missing_ok=True)
+                to_disk(folder)
         except OSError as error:
             raise StorageError(
                 f"{folder}: the manifest cannot be written: {error.strerror or error}", str(folder)
@@ -294,15 +290,6 @@ def _root(place: str, folder: Path) -> str:
     if "://" in place or Path(place).is_absolute():
         return place
     return os.path.normpath(folder.absolute() / place)
-
-
-def _to_disk(path: Path) -> None:
-    """Have the system write a file's or a folder's content to the disk now."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _sha256(path: Path) -> str:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import shutil
 import tempfile
-import uuid
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from catalog.belongings import MANIFEST_FILES, manifest_places, own_place
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
 from catalog.home_places import HomePlaces, local_file, put_file
+from catalog.part_path import clear_parts, part_of
 from catalog.record_store import RecordStore
 from catalog.s3_prefix import S3Prefix
 from catalog.tables import Dataset
@@ -30,8 +30,11 @@ def keep_manifest(records: RecordStore, manifest: Manifest) -> str:
     Raises:
         StorageError: It cannot be written.
     """
-    place = own_place(_places(records), manifest.header.name, manifest.header.version)
+    places = _places(records)
+    place = own_place(places, manifest.header.name, manifest.header.version)
     if isinstance(place, Path):
+        if isinstance(places.datasets, Path):
+            clear_parts(places.datasets.glob("*/v*/*.part"))
         shutil.rmtree(place, ignore_errors=True)
         manifest.write(place)
         return str(place)
@@ -108,18 +111,17 @@ def _fetch(place: S3Prefix, kept: Path) -> Path:
     """
     if not any(key.endswith(HEADER_FILE) for key, _ in place.objects()):
         raise BadFile("no manifest there", str(place))
-    part = kept.with_name(f"{kept.name}.{uuid.uuid4().hex}.part")
     try:
-        for name in MANIFEST_FILES:
-            with local_file(place, name, part) as path:
-                put_file(path, part, name)
-        shutil.rmtree(kept, ignore_errors=True)
-        with suppress(OSError):  # another process has fetched the same
-            part.rename(kept)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with part_of(kept, is_folder=True) as part:
+            for name in MANIFEST_FILES:
+                with local_file(place, name, part) as path:
+                    put_file(path, part, name)
+            shutil.rmtree(kept, ignore_errors=True)
+            with suppress(OSError):  # another process has fetched the same
+                part.rename(kept)
     except OSError as error:
         raise StorageError(f"{kept}: {error.strerror or error}", str(kept)) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return kept
 
 

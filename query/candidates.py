@@ -13,7 +13,7 @@ from catalog.errors import UnknownName
 from catalog.lake_tables import FILES, FRAME_TAGS
 from catalog.select_only import SelectOnly, kept
 from catalog.store import LAKE
-from catalog.wide_tables import FKEY_HASH, HASH_OF_FKEY
+from catalog.wide_names import FKEY_HASH, HASH_OF_FKEY
 from query.conditions import question_where
 from query.frames_relation import FramesRelation
 from query.run_sql import execute, execute_encoded

@@ -13,7 +13,7 @@ import pyarrow as pa
 from catalog.errors import InvalidInput, UnknownName
 from catalog.lake_tables import FILES
 from catalog.store import LAKE, CatalogStore
-from catalog.wide_tables import FKEY_HASH, LABEL_SIZE
+from catalog.wide_names import FKEY_HASH, LABEL_SIZE
 from query.population import POPULATION, Frames, population
 from query.result_format import to_records
 from query.run_sql import TIMEOUT_S

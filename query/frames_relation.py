@@ -11,13 +11,7 @@ from catalog.lake_tables import CLASS_PIXELS, FILES, FILES_COLUMNS, FRAME_TAGS, 
 from catalog.records import TagColumn
 from catalog.select_only import is_wide, kept
 from catalog.store import LAKE
-from catalog.wide_tables import (
-    FKEY_HASH,
-    HASH_OF_FKEY,
-    LABEL_SIZE,
-    TAGGED_FILES,
-    in_family,
-)
+from catalog.wide_names import FKEY_HASH, HASH_OF_FKEY, LABEL_SIZE, TAGGED_FILES, in_family
 from query.selection import LABELLED, Question
 
 __all__ = ["FKEY_HASH", "FramesRelation", "frames_relation", "relation_for"]

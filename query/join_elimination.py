@@ -23,7 +23,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from catalog.lake_tables import FILES, FILES_COLUMNS
 from catalog.records import TagColumn
-from catalog.wide_tables import EVERY_FILE, TAGGED_FILES
+from catalog.wide_names import EVERY_FILE, TAGGED_FILES
 from query.db2_dialect import Db2Cast
 
 VIEW_TEXT = "text of"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from catalog.errors import StorageError
 from query.result_text import csv_lines, csv_names, json_objects, plain
@@ -125,6 +124,8 @@ def _parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[b
 
 
 def _write_parquet(file: IO[bytes], schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    import pyarrow.parquet as pq  # with its data sets, which no other format needs
+
     try:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for batch in batches:

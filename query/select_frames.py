@@ -8,12 +8,11 @@ from typing import cast
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from catalog.lake_tables import FILES
 from catalog.select_only import SelectOnly
 from catalog.store import LAKE, CatalogStore, snapshot_of
-from catalog.wide_tables import LABEL_SIZE
+from catalog.wide_names import LABEL_SIZE
 from query.candidates import candidates, mark_column, once, only
 from query.conditions import question_where, vocabulary_of
 from query.frames_relation import FKEY_HASH, FramesRelation, frames_relation, relation_for
@@ -154,27 +153,42 @@ class _Fetch:
         """The frames with the sizes of their labels, which are rows of their own."""
         # A statement of its own, in which DuckDB knows how few the labels are: else it may lay all
         # files of the catalog into the join's hash table.
-        fkeys = pc.binary_join_element_wise(
-            found["cluster"], found["datasource"], found["label_file"], ":"
-        )
-        labels = pa.table({"place": pa.array(range(len(found))), "fkey": fkeys})
-        named = labels.filter(pc.is_valid(fkeys))
-        with cast(SelectOnly, self.cursor).beside(_LABELS, named):
+        named = found.select(["cluster", "datasource", "label_file"])
+        named = named.add_column(0, "place", pa.array(range(len(found))))
+        with self._labels(named) as (labels, values):
             sizes = execute(
                 self.cursor,
-                f"SELECT place, size FROM {_LABELS} JOIN {LAKE}.main.{FILES} USING (fkey) "
-                "ORDER BY place",
+                f"WITH labels(place, cluster, datasource, label_file) AS ({labels}), "
+                "named AS (SELECT place, cluster || ':' || datasource || ':' || label_file AS fkey "
+                "FROM labels WHERE label_file IS NOT NULL) "
+                f"SELECT place, size FROM named JOIN {LAKE}.main.{FILES} USING (fkey) UNION ALL "
+                "SELECT place, NULL FROM labels WHERE label_file IS NULL ORDER BY place",
                 self.timeout_s,
+                values,
             )
-        if named.num_rows < len(found):  # frames without a label are among them
-            none = labels.filter(pc.is_null(fkeys)).select(["place"])
-            none = none.append_column("size", pa.nulls(none.num_rows, pa.int64()))
-            sizes = pa.concat_tables([sizes, none], promote_options="permissive").sort_by("place")
-        sized = found.take(sizes["place"]).append_column(LABEL_SIZE, sizes["size"])
+        if len(sizes) < len(found):
+            found = found.take(sizes["place"])
+        sized = found.append_column(LABEL_SIZE, sizes["size"])
         return sized.select([*_COLUMNS, *self.classes])
+
+    @contextmanager
+    def _labels(self, named: pa.Table) -> Iterator[tuple[str, list[object]]]:
+        """A statement that gives the rows, and the values bound in it."""
+        if len(named) <= _BOUND:
+            yield (
+                f"SELECT {', '.join(['unnest(?)'] * len(named.columns))}",
+                [column.to_pylist() for column in named.columns],
+            )
+            return
+        with cast(SelectOnly, self.cursor).beside(_LABELS, named):
+            yield f"FROM {_LABELS}", []
 
 
 _LABELS = "chosen_labels"
+
+_BOUND = 1_000
+"""So many rows are bound as values: for a table DuckDB imports pyarrow.dataset, which takes a tenth
+of a short command."""
 
 
 def _quoted(name: str) -> str:

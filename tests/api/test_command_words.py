@@ -12,7 +12,7 @@ from api.places.chosen import Given
 from api.places.default_server import default_server, keep_default_server
 from catalog.errors import InvalidInput
 from tests.api.servers import FRAMESIFT, environment, several
-from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE
+from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, copy_home
 
 pytestmark = pytest.mark.wide
 
@@ -84,6 +84,20 @@ def test_strict_ends_with_what_is_short(home: Path) -> None:
         assert [ended[0] for ended in strict] == [code, code], strict
     found = several(home, ["select", "--strict"], ["sql", "values 1", "--strict"])
     assert [ended[0] for ended in found] == [0, 0]
+
+
+def test_strict_ends_with_bad_files(catalogued: Path, tmp_path: Path) -> None:
+    """A damaged label, and rows that match no file; what is good is taken all the same."""
+    home = copy_home(catalogued, tmp_path, with_source=True)
+    label = min((tmp_path / "source").rglob("*_label_*.png"))
+    label.write_bytes(label.read_bytes()[:-100])
+    (rows := tmp_path / "rows.csv").write_text("fkey,mood\nlocal:nowhere:file.png,good\n")
+    asked = [["ingest", "a2d2"], ["tags", "import", str(rows), "--family", "moods"]]
+    commands = [*([*command, "--strict"] for command in asked), *asked, ["ingest", "a2d2"]]
+    ended = several(home, *commands)
+    assert [status for status, *_ in ended] == [5, 5, 0, 0, 0], ended
+    assert f"counted {FRAMES} frames" not in ended[0][1]
+    assert label.name in ended[0][1] + ended[0][2]
 
 
 def test_every_exit_code_is_in_the_table() -> None:

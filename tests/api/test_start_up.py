@@ -1,10 +1,12 @@
 """What commands import: starting is most of what a short one does."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+from api.exit_codes import ExitCode
 from tests.api.servers import environment, serving
 from tests.api.test_command_line import COMMANDS
 from tests.pipeline.homes import REPOSITORY
@@ -22,6 +24,12 @@ OTHERS = {
     "numba",
     "PIL",
     "pandas",
+    "pydantic_settings",
+    "pyarrow.compute",
+    "pyarrow.dataset",
+    "pyarrow.parquet",
+    "catalog.hot_keeper",
+    "catalog.wide_tables",
 }
 
 IMPORTED = """
@@ -36,10 +44,12 @@ for arguments in json.loads(sys.argv[1]):
         except SystemExit as stop:
             status = stop.code or 0
     assert status == 0, (arguments, out.getvalue(), err.getvalue())
-    seen.append([name for name in sys.modules if "." not in name])
+    seen.append(list(sys.modules))
 print(json.dumps(seen))
 """
 """A program that runs commands one after another, and tells what is imported after each."""
+
+_CSV = ["--limit", "1", "--format", "csv"]
 
 HEAVY = CATALOG | RECORDS | ARROW | OTHERS
 
@@ -76,7 +86,7 @@ def test_version_imports_no_settings(tmp_path: Path) -> None:
     )  # fmt: skip
     names = run.stdout.split()
     assert "api.command_line" in names
-    assert "pydantic_settings" not in names
+    assert "pydantic" not in names
     assert [name for name in names if name.startswith("api.commands.")] == []
 
 
@@ -101,19 +111,46 @@ def test_asking_a_server_imports_no_database(home: Path, tmp_path: Path) -> None
     with serving(home) as (url, _):
         seen = imported(tmp_path / "none", *asked, FRAMESIFT_SERVER=url)
     for command, found in zip(asked, seen, strict=True):
-        assert found <= (set() if command in plain else ARROW), command
+        assert found <= (set() if command in plain else ARROW | {"pyarrow.compute"}), command
     assert not (tmp_path / "none").exists()
 
 
 def test_a_home_is_asked_with_what_the_command_needs(catalogued: Path) -> None:
     """A statement without the records' database, records without the catalog's."""
-    statement = ["sql", "select count(*) from metaocean"]
-    assert imported(catalogued, statement) == [CATALOG | ARROW]
-    few = ["--limit", "1", "--format", "csv"]
-    selected = [["select", "--has", "car", *few], ["select", "--camera", "front_center", "--json"]]
-    assert imported(catalogued, *selected) == [CATALOG | ARROW] * 2
+    selected = ["select", "--has", "car"]
+    written = [["sql", "select count(*) from metaocean"], [*selected, *_CSV], [*selected, "--json"]]
+    table, *others = imported(catalogued, selected, *written)
+    assert table == CATALOG | ARROW
+    assert others == [CATALOG | ARROW | {"pyarrow.compute"}] * 3
     shares = [["info"], ["classes"]]
     assert imported(catalogued, *shares) == [{"duckdb"} | ARROW] * 2
     people, jobs = imported(catalogued, ["user", "list"], ["jobs", "list"])
     assert people == RECORDS
-    assert jobs == RECORDS | ARROW
+    assert jobs == RECORDS | ARROW | {"pyarrow.compute", "pyarrow.parquet"}
+
+
+def test_the_program_ends_with_its_command(catalogued: Path) -> None:
+    """With its status, and what it wrote is there; so with an error and a reader that left."""
+
+    def run(*arguments: str, out: int = subprocess.PIPE) -> tuple[int, str, str]:
+        code = "import sys; from api.program import run; sys.argv[0] = 'framesift'; run()"
+        ended = subprocess.run(
+            [sys.executable, "-P", "-c", code, *arguments], cwd=REPOSITORY,
+            env=environment(catalogued), stdout=out, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+        return ended.returncode, ended.stdout, ended.stderr
+
+    status, out, _ = run("sql", "select fkey from metaocean")
+    assert status == 0
+    assert len(out.splitlines()) > 10
+    assert run("select", "--range", "car=999999999:", "--strict")[0] == ExitCode.NOTHING_FOUND
+    status, out, err = run("sql", "select nothing from metaocean")
+    assert (status, out) == (1, "")
+    assert err.startswith("error: ")
+    assert run("select", "--nothing")[0] == 2
+    reads, writes = os.pipe()
+    os.close(reads)
+    status, _, err = run("sql", "select fkey from metaocean", out=writes)
+    os.close(writes)
+    assert status != 0
+    assert "Traceback" not in err

@@ -203,9 +203,11 @@ def test_workers_speak_tls(home: Path) -> None:
                 assert client.get(f"{url}/healthz").json() == {"status": "ok"}
 
 
-def test_workers_end_with_the_process_that_watches_over_them(home: Path) -> None:
-    """Killed, it leaves nobody behind who holds the port."""
-    with serving(home, "--workers", "2") as (url, process):
+def test_workers_end_with_the_process_that_watches_over_them(home: Path, tmp_path: Path) -> None:
+    """Killed, it leaves nobody behind who holds the port; the next one clears what they counted."""
+    (temporary := tmp_path / "temporary").mkdir()
+    variables = {"TMPDIR": str(temporary)}
+    with serving(home, "--workers", "2", variables=variables) as (url, process):
         wait_until(lambda: len(workers_of(process.pid)) == 2)
         assert ask.get(f"{url}/healthz").status_code == 200
         left = workers_of(process.pid)
@@ -213,6 +215,13 @@ def test_workers_end_with_the_process_that_watches_over_them(home: Path) -> None
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
         with pytest.raises(httpx.ConnectError):
             ask.get(f"{url}/healthz")
+    (counted,) = temporary.glob("framesift-*/metrics/*/")
+    assert list(counted.glob("*.db"))
+    with serving(home, "--workers", "2", variables=variables) as (url, _):
+        assert ask.get(f"{url}/metrics").status_code == 200
+        (folder,) = temporary.glob("framesift-*/metrics/*/")
+        assert folder != counted
+    assert list(temporary.glob("framesift-*/metrics/*/")) == []
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

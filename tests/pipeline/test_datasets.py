@@ -279,6 +279,31 @@ def test_a_creation_killed_before_its_record_leaves_nothing_in_the_way(
     assert Manifest.read(Path(dataset.manifest)).header.id == dataset.content_id
 
 
+_KILLED_WRITING = """
+import os, signal, sys
+from pathlib import Path
+from pipeline import manifest
+from tests.pipeline.homes import open_home
+from tests.pipeline.test_datasets import make
+
+def die(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+manifest._sha256 = die  # the rows are written, the header is not
+make(open_home(Path(sys.argv[1])), "killed", "car=10000:")
+"""
+
+
+def test_a_creation_killed_while_it_writes_leaves_no_part(workspace: Workspace) -> None:
+    """What it had written is cleared by the next creation, whatever that one makes."""
+    killed = run_python("-c", _KILLED_WRITING, workspace.home)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    datasets = workspace.home / "datasets"
+    assert len(list(datasets.rglob("*.part"))) == 2
+    make(workspace, "another")
+    assert list(datasets.rglob("*.part")) == []
+
+
 def test_creations_at_once_get_versions_of_their_own(workspace: Workspace) -> None:
     """Several at once on one name: as many versions as contents, each whole."""
     texts = ["car=1:", "car=10000:", "bicycle=1:", "car=1:"]
