@@ -25,11 +25,13 @@ from api.callers import (
 from api.errors import refusal
 from api.passage import Passage
 from api.shared import Changes
+from api.turns import whose
 from catalog import login_throttle, row_collections, tokens, users
 from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated
 from catalog.record_store import RecordStore
 from catalog.tokens import SCOPES
 from catalog.user_tables import User
+from query.preparation import asked_by
 
 _TRUSTED_S = 2.0
 """How long a caller is known without asking the records again: so long a revoked token counts."""
@@ -83,7 +85,8 @@ class Gate:
             await refusal(passage.path, error)(scope, receive, noting)
             return
         try:
-            await self._app(scope, receive, noting)
+            with asked_by(whose(scope)):
+                await self._app(scope, receive, noting)
         except Exception:
             # Answered outside of here, with 500.
             await self._note(passage, HTTPStatus.INTERNAL_SERVER_ERROR)

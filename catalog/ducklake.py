@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import duckdb
 
+from catalog import stream_buffer
 from catalog.address_space import check_address_space
 from catalog.disk_trouble import disk_trouble
 from catalog.errors import (
@@ -224,6 +225,7 @@ class Lake:
             f"SET allowed_directories = ['{quoted(_data_path(self.location))}']"
         )
         self.connection.execute("SET enable_external_access = false")
+        stream_buffer.allow(self.connection)
         self.connection.execute("SET lock_configuration = true")
 
 

@@ -12,7 +12,7 @@ from copy import copy
 
 import duckdb
 
-from catalog import discover_views, wide_tables
+from catalog import discover_views, stream_buffer, wide_tables
 from catalog.class_matrix import ClassMatrix, class_pixels
 from catalog.ducklake import DISCOVER, LAKE, SAFE, snapshot_of
 from catalog.lake_tables import CLASS_PIXELS, FILES, POSITION_TAGS
@@ -128,6 +128,7 @@ class HotSnapshot:
         if (spill := limits.get("max_temp_directory_size")) is not None:
             connection.execute(f"SET max_temp_directory_size = '{spill}'")
         connection.execute("SET enable_external_access = false")
+        stream_buffer.allow(connection)
         connection.execute("SET lock_configuration = true")
 
     def refreshed(self, source: duckdb.DuckDBPyConnection) -> "HotSnapshot":

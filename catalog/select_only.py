@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import duckdb
 import pyarrow as pa
 
+from catalog import stream_buffer
 from catalog.class_matrix import ClassMatrix
 from catalog.errors import SqlError
 from catalog.statement_shape import LONGEST, Shape, shape_of
@@ -63,6 +64,7 @@ class SelectOnly:
     ) -> None:
         """Wrap a cursor of a locked-down connection."""
         self._cursor = cursor
+        stream_buffer.shrink(cursor)
         self.held, self.classes = held, classes
         self.kept: dict[str, Any] = {}
         self._plans: OrderedDict[str, str] = OrderedDict()

@@ -15,8 +15,10 @@ from query.condition import CameraIn, Group, Leaf, SceneIn, leaves
 from query.condition_sql import conjuncts
 from query.db2_semantics import condition_to_duckdb
 from query.frames_relation import FramesRelation
+from query.preparation import preparing
 from query.prepared import discover_schema
 from query.selection import Question
+from query.statement_watch import current
 from query.templates import Templates
 from query.vocabulary import Vocabulary
 
@@ -26,6 +28,8 @@ are, Parquet's statistics leave most of a large catalog unread."""
 
 _SHAPES = 256
 """Conditions kept for each snapshot in memory."""
+
+_PREPARE_S = 60.0
 
 
 def question_where(
@@ -70,9 +74,10 @@ class _Named:
         return self.templates.rewritten(body, self._rewritten)
 
     def _rewritten(self, body: str) -> str:
-        query = read_only.parse_condition(body, self.schema)
-        read_only.check(query, self.schema)
-        return condition_to_duckdb(query, self.schema)
+        with preparing(_PREPARE_S, lambda: current().cancelled):
+            query = read_only.parse_condition(body, self.schema)
+            read_only.check(query, self.schema)
+            return condition_to_duckdb(query, self.schema)
 
 
 def _frames(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> _Named:

@@ -19,6 +19,8 @@ from sqlglot import exp, generator, parser, tokens
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 from sqlglot.tokenizer_core import Token, TokenType
 
+from query.preparation import go_on
+
 # It writes parts of statements to stderr; their errors say what is wrong with them.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
@@ -199,6 +201,7 @@ class Db2(Dialect):
 
         def _advance(self, times: int = 1) -> None:
             self._steps += 1
+            go_on()
             if self._steps > _STEPS + _STEPS_OF_TOKEN * self._tokens_size:
                 raise RecursionError("the parser tries too many ways")
             super()._advance(times)

@@ -7,6 +7,7 @@ import duckdb
 from catalog.errors import SqlError
 from query.db2_dates import NO_DATE, OUT_OF_RANGE
 from query.db2_templates import DIVISION_BY_ZERO, MAX_TEXT, NOT_A_NUMBER, TOO_LONG
+from query.row_width import MAX_ROW, TOO_WIDE
 
 _BY_TEXT: tuple[tuple[str, int, str, str], ...] = (
     (DIVISION_BY_ZERO, -801, "22012", "Division by zero was attempted."),
@@ -66,11 +67,9 @@ def translated(error: duckdb.Error) -> SqlError:
     for found, sqlcode, sqlstate, message in _BY_TEXT:
         if found in text:
             return SqlError(sqlcode, sqlstate, message)
-    if NOT_A_NUMBER in text:
-        return _not_a_number(str(error).partition(NOT_A_NUMBER)[2])
-    if NO_DATE in text:
-        value = str(error).partition(NO_DATE)[2][:100]
-        return SqlError(-180, "22007", f'The text of a date or time is not valid: "{value}".')
+    told = _with_value(str(error))
+    if told is not None:
+        return told
     if isinstance(error, duckdb.ConversionException):
         return _not_converted(text)
     for kind, sqlcode, sqlstate, message in _BY_CLASS:
@@ -81,6 +80,22 @@ def translated(error: duckdb.Error) -> SqlError:
     if isinstance(error, duckdb.BinderException):
         return SqlError(-401, "42818", f"The operands are not compatible: {text[:300]}")
     return SqlError(-901, "58004", f"The statement failed: {text[:300]}")
+
+
+def _with_value(text: str) -> SqlError | None:
+    """The error that a query raises itself on a value, which it names."""
+    if TOO_WIDE in text:
+        size = re.match(r"\d+", text.partition(TOO_WIDE)[2])
+        return SqlError(
+            -670, "54010", f"A row of the result has {size[0] if size else 'more'} bytes. "
+            f"Expected: at most {MAX_ROW}. Ask for fewer columns or shorter texts.",
+        )  # fmt: skip
+    if NOT_A_NUMBER in text:
+        return _not_a_number(text.partition(NOT_A_NUMBER)[2])
+    if NO_DATE in text:
+        value = text.partition(NO_DATE)[2][:100]
+        return SqlError(-180, "22007", f'The text of a date or time is not valid: "{value}".')
+    return None
 
 
 def _not_a_number(value: str) -> SqlError:

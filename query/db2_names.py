@@ -73,7 +73,8 @@ def _number_unnamed(query: exp.Query) -> None:
             name = item.args.get("alias") if isinstance(item, exp.Subquery) else None
             identifier = name.this if name is not None else exp.to_identifier(f"_col_{place}")
             item.set("alias", None)
-            item.replace(exp.Alias(this=item.copy(), alias=identifier))
+            select.expressions[place] = named = exp.Alias(this=item.copy(), alias=identifier)
+            named.parent, named.arg_key, named.index = select, "expressions", place
 
 
 def _not_resolved(error: SqlglotError) -> SqlError:

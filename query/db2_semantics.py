@@ -7,6 +7,7 @@
     a / b       integers truncate; decimals are exact, truncated at Db2's scale
     sum, count  typed as a Db2 warehouse types them
     dates       durations, texts and functions: db2_dates
+    wide rows   SQL0670N: row_width
 
 DuckDB alone would round int('12.7') to 13, refuse text beside a number and divide as DOUBLE.
 """
@@ -22,10 +23,12 @@ from catalog.errors import SqlError
 from query import db2_dates, db2_templates, db2_types
 from query.db2_dialect import Db2Cast, Db2DateFunction, Db2Duration
 from query.db2_names import with_tables
-from query.db2_templates import Typed, fill, number
+from query.db2_templates import Typed, exchange, fill, number
 from query.db2_types import DATE, DOUBLE, INTEGER, OTHER, TEXT, TIME, TIMESTAMP, Db2Type
 from query.join_elimination import VIEW_TEXT, Tables, eliminate_joins
+from query.preparation import go_on
 from query.read_only import Schema, balance, too_complex
+from query.row_width import RowWidths, guarded
 
 _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -77,7 +80,11 @@ def to_duckdb(query: exp.Query, schema: Schema, tables: Tables | None = None) ->
         SqlError: SQL0206N unknown column, SQL0203N ambiguous column, SQL0419N, and others.
     """
     with _limited():
-        return _rewritten(query, schema, tables).sql(dialect="duckdb")
+        qualified, typing = _rewritten(query, schema, tables)
+        statement: str = qualified.sql(dialect="duckdb")
+        if typing.widths.may_be_wide(qualified):
+            return guarded(statement, typing.of_query(qualified))
+        return statement
 
 
 def condition_to_duckdb(
@@ -94,7 +101,7 @@ def condition_to_duckdb(
         SqlError: As `to_duckdb`.
     """
     with _limited():
-        where: exp.Where = _rewritten(query, schema, None).args["where"]
+        where: exp.Where = _rewritten(query, schema, None)[0].args["where"]
         made = where.this if finish is None else finish(where.this)
         condition: str = made.sql(dialect="duckdb")
         return condition
@@ -109,14 +116,17 @@ def _limited() -> Iterator[None]:
         raise too_complex() from error
 
 
-def _rewritten(query: exp.Query, schema: Schema, tables: Tables | None) -> exp.Query:
+def _rewritten(
+    query: exp.Query, schema: Schema, tables: Tables | None
+) -> tuple[exp.Query, "_Typing"]:
     qualified = with_tables(query, schema)
     if tables is not None:
         eliminate_joins(qualified, tables)
         schema = {**schema, **tables.schema()}
         balance(qualified)  # what is now joined by AND, one by one
-    _Typing(schema).run(qualified)
-    return qualified
+    typing = _Typing(schema)
+    typing.run(qualified)
+    return qualified, typing
 
 
 class _Typing:
@@ -125,11 +135,13 @@ class _Typing:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.outputs: dict[int, _Outputs] = {}
+        self.widths = RowWidths(schema)
 
     def run(self, query: exp.Query) -> None:
         """Rewrite ``query`` in place."""
         for scope in traverse_scope(query):
             root = scope.expression
+            self.widths.add(scope)
             types: _Outputs = []
             if isinstance(root, exp.Select):
                 columns = self._columns(scope)
@@ -145,7 +157,7 @@ class _Typing:
 
     def _combine(self, root: exp.SetOperation) -> _Outputs:
         """Both sides' columns in their common types."""
-        left, right = self._of_query(root.this), self._of_query(root.expression)
+        left, right = self.of_query(root.this), self.of_query(root.expression)
         if len(left) != len(right):
             raise SqlError(
                 -421, "42826", "The operands of a set operator do not have the same number of "
@@ -160,7 +172,8 @@ class _Typing:
                     self._as_number(side, place)
         return types
 
-    def _of_query(self, query: exp.Expr) -> _Outputs:
+    def of_query(self, query: exp.Expr) -> _Outputs:
+        """Names and types of a query's columns, once it is rewritten."""
         return self.outputs.get(id(query.unnest()), [])
 
     def _as_number(self, query: exp.Expr, place: int) -> None:
@@ -173,7 +186,7 @@ class _Typing:
             item = inner.expressions[place]
             made = exp.alias_(number(item.unalias()), item.alias_or_name, quoted=True)
             inner.expressions[place].replace(made)
-        outputs = self._of_query(query)
+        outputs = self.of_query(query)
         if outputs:
             outputs[place] = (outputs[place][0], DOUBLE)
 
@@ -193,13 +206,14 @@ class _Typing:
     def _visit(self, node: exp.Expr, columns: _Columns) -> Typed:
         """``node`` rewritten, and its type; a subquery has been rewritten already."""
         if isinstance(node, exp.Subquery | exp.Query):
-            return node, next((kind for _, kind in self._of_query(node)), OTHER)
+            return node, next((kind for _, kind in self.of_query(node)), OTHER)
         if isinstance(node, exp.Column):
             return node, columns.get((node.table, node.name), OTHER)
         if VIEW_TEXT in node.meta:
             return node, TEXT
         if isinstance(node, exp.Literal):
             return node, TEXT if node.is_string else db2_types.of_number(node.name)
+        go_on()
         types: dict[int, Db2Type] = {}
         for part in list(node.iter_expressions()):
             rewritten, kind = self._visit(part, columns)
@@ -279,11 +293,11 @@ def _make_comparable(nodes: Sequence[exp.Expr], kinds: Sequence[Db2Type]) -> boo
     if mixed:
         for node, kind in zip(nodes, kinds, strict=True):
             if kind is TEXT:
-                node.replace(db2_templates.integer_behind(node) or number(node))
+                exchange(node, db2_templates.integer_behind(node) or number(node))
     elif any(kind.is_datetime for kind in kinds):
         for node in nodes:
             if isinstance(node, exp.Literal) and node.is_string:
-                node.replace(db2_dates.as_iso(node))
+                exchange(node, db2_dates.as_iso(node))
     return mixed
 
 
@@ -293,9 +307,10 @@ def _ignore_end_blanks(nodes: Sequence[exp.Expr]) -> None:
         return
     for node in nodes:
         if isinstance(node, exp.Literal):
-            node.replace(exp.Literal.string(node.name.rstrip(" ")))
+            # In place: to replace one of a list takes as long as the list is.
+            node.set("this", node.name.rstrip(" "))
         else:
-            node.replace(fill("rtrim({x}, ' ')", x=node))
+            exchange(node, fill("rtrim({x}, ' ')", x=node))
 
 
 def _compare_many(node: exp.Expr, of: _TypeOf) -> exp.Expr:
@@ -517,8 +532,7 @@ def _replace(node: exp.Expr, made: exp.Expr) -> exp.Expr:
     # A projection must keep its name.
     if node.parent is not None and isinstance(node.parent, exp.Select):
         made = exp.alias_(made, node.alias_or_name, quoted=True)
-    replaced: exp.Expr = node.replace(made)
-    return replaced
+    return exchange(node, made)
 
 
 _REWRITES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, _TypeOf], Typed]], ...] = (

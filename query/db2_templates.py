@@ -14,6 +14,7 @@ from query import db2_types
 from query.db2_dialect import Db2Cast
 from query.db2_types import DOUBLE, INTEGER, TEXT, Db2Type
 from query.join_elimination import VIEW_TEXT
+from query.preparation import go_on
 from query.read_only import too_complex
 
 DIVISION_BY_ZERO = "SQL0801N"
@@ -35,11 +36,13 @@ _NUMBER_KINDS = {
 Typed = tuple[exp.Expr, Db2Type]
 
 
-MAX_NODES = 300_000
+MAX_NODES = 100_000
 """What templates may add to one statement: a part that stands twice in one doubles with each level
-of a nest. Filling them takes some 20 microseconds for each node."""
+of a nest. Filling them takes some 10 microseconds for each node."""
 
 _nodes_left: ContextVar[int] = ContextVar("nodes left")
+
+_LONG_TEMPLATE = 2_000
 
 MAX_TEXT = 32_672
 """Db2's longest VARCHAR [bytes]."""
@@ -49,8 +52,13 @@ TOO_LONG = "SQL0137N"
 
 
 @lru_cache(maxsize=512)
-def _parsed(template: str) -> exp.Expr:
+def _kept(template: str) -> exp.Expr:
     return parse_one(template, dialect="duckdb")
+
+
+def _parsed(template: str) -> exp.Expr:
+    # Long ones, of chains, have no end: a cache of them would have none either.
+    return _kept(template) if len(template) < _LONG_TEMPLATE else _kept.__wrapped__(template)
 
 
 @contextmanager
@@ -73,6 +81,7 @@ def fill(template: str, **parts: exp.Expr) -> exp.Expr:
     made = exp.Paren(this=tree.copy())
     named = {f"part_{name}": part for name, part in parts.items()}
     places = [column for column in made.find_all(exp.Column) if column.name in named]
+    go_on()
     left = _nodes_left.get()
     sizes = {name: sum(1 for _ in islice(part.walk(), left)) for name, part in named.items()}
     left -= sum(sizes[place.name] for place in places)
@@ -81,6 +90,22 @@ def fill(template: str, **parts: exp.Expr) -> exp.Expr:
     _nodes_left.set(left)
     for place in places:
         place.replace(exp.Paren(this=named[place.name].copy()))
+    return made
+
+
+def exchange(node: exp.Expr, made: exp.Expr) -> exp.Expr:
+    """Put ``made`` in the place of ``node``, and return it.
+
+    sqlglot's replace goes through the whole list where that is one of a list: 30,000 texts of an IN
+    took two minutes.
+    """
+    parent, key, index = node.parent, node.arg_key, node.index
+    siblings = parent.args.get(key) if parent is not None and key else None
+    if parent is None or not isinstance(siblings, list) or index is None:
+        replaced: exp.Expr = node.replace(made)
+        return replaced
+    siblings[index] = made
+    made.parent, made.arg_key, made.index = parent, key, index
     return made
 
 

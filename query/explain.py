@@ -12,8 +12,10 @@ from sqlglot import exp, parse_one
 from catalog.lake_tables import FILES
 from catalog.limited_store import LimitedStore
 from catalog.store import LAKE, CatalogStore
+from query.preparation import preparing
 from query.prepared import prepare
 from query.run_sql import TIMEOUT_S, execute
+from query.statement_watch import current
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ def explain(
         return _of_seen(store, text, at, timeout_s)
     # Only here EXPLAIN is executed, and only of what our own rewriting made.
     with store.inspecting(at) as cursor:
-        statement, snapshot = prepare(store, cursor, text)
+        with preparing(timeout_s, lambda: current().cancelled):
+            statement, snapshot = prepare(store, cursor, text)
         explained = execute(cursor, f"EXPLAIN (FORMAT JSON) {statement}", timeout_s)
         (plan,) = json.loads(explained["explain_value"][0].as_py())
         scans = [node for node in _nodes(plan) if "Table" in node.get("extra_info", {})]
@@ -105,7 +108,8 @@ def explain(
 def _of_seen(store: LimitedStore, text: str, at: int | None, timeout_s: float) -> Explanation:
     """An explanation for who sees some rows: a plan would tell of the others, so there is none."""
     with store.reading(at) as cursor:
-        statement, snapshot = prepare(store, cursor, text)
+        with preparing(timeout_s, lambda: current().cancelled):
+            statement, snapshot = prepare(store, cursor, text)
         parsed = parse_one(statement, dialect="duckdb")
         named = {column.name for column in parsed.find_all(exp.Column)}
         tables = []

@@ -1,21 +1,30 @@
 """A Db2 statement in, its rows out: parse, check, rewrite, run."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
 import duckdb
 import pyarrow as pa
 
 from catalog.store import CatalogStore
+from query.preparation import preparing
 from query.prepared import prepare
 from query.statement_watch import Cancellation, StatementWatch, current
 
 MAX_ROWS = 1_000_000
 TIMEOUT_S = 600.0
 
+_FETCHED_ROWS = 1_024
+"""Rows that DuckDB hands over at once: of row_width.MAX_ROW bytes each they are _BATCH_BYTES."""
+
 _BATCH_ROWS = 10_000
-"""Rows that are in memory at once: of metaocean_view with 38 classes some 15 MB."""
+"""Rows of a batch: of metaocean_view with 38 classes some 15 MB."""
+
+_BATCH_BYTES = 32 << 20
+"""What a batch may weigh, and what its last fetch adds."""
 
 _ENCODED_ROWS = 122_880
 """Rows whose texts are in memory at once while they are encoded."""
@@ -96,7 +105,7 @@ def stream_sql(
         text: The statement.
         at: The snapshot to ask; the newest when None.
         max_rows: Rows beyond these are left out.
-        timeout_s: When to give up, the time in which the rows are read included.
+        timeout_s: When to give up, the time in which it is prepared and the rows are read included.
         cancellation: Ends it earlier; statement_watch.current() when None.
 
     Raises:
@@ -133,17 +142,34 @@ def stream_on(
     Raises:
         SqlError: As `stream_sql`.
     """
-    statement, snapshot = prepare(store, cursor, text)
-    with StatementWatch(cursor, timeout_s, cancellation or current()) as watch:
+    cancellation, began = cancellation or current(), time.monotonic()
+    with preparing(timeout_s, lambda: cancellation.cancelled):
+        statement, snapshot = prepare(store, cursor, text)
+    with StatementWatch(cursor, timeout_s, cancellation, began) as watch:
         with watch.errors():
-            reader = cursor.execute(statement).to_arrow_reader(_BATCH_ROWS)
+            reader = cursor.execute(statement).to_arrow_reader(_FETCHED_ROWS)
         names = _db2_names(reader.schema.names)
         schema = pa.schema(
             field.with_name(name) for field, name in zip(reader.schema, names, strict=True)
         )
         stream = SqlStream(schema, iter(()), snapshot)
-        stream.batches = _limited(watch.read(reader), names, max_rows, stream)
+        stream.batches = _limited(_gathered(watch.read(reader)), names, max_rows, stream)
         yield stream
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches that are large, but not too large; the first ones at once."""
+    yield from islice(batches, 1)
+    held: list[pa.RecordBatch] = []
+    rows = weight = 0
+    for batch in batches:
+        if held and (rows + batch.num_rows > _BATCH_ROWS or weight + batch.nbytes > _BATCH_BYTES):
+            yield pa.concat_batches(held)
+            held, rows, weight = [], 0, 0
+        held.append(batch)
+        rows, weight = rows + batch.num_rows, weight + batch.nbytes
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _limited(

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from catalog.errors import SqlError
 from query.db2_errors import raised_by_engine, translated
+from query.preparation import ended
 
 _AGAIN_S = 0.02
 """How often a statement is interrupted until it ends: once is lost where it has yet to begin."""
@@ -58,16 +59,30 @@ class StatementWatch:
     """
 
     def __init__(
-        self, cursor: duckdb.DuckDBPyConnection, timeout_s: float, cancellation: Cancellation
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        timeout_s: float,
+        cancellation: Cancellation,
+        began: float | None = None,
     ) -> None:
+        """Watch nothing yet.
+
+        Args:
+            cursor: What runs the statement.
+            timeout_s: How long it may take.
+            cancellation: Ends it earlier.
+            began: From when that counts [s of time.monotonic]; from the block's beginning when
+                None.
+        """
         self._cursor, self._timeout_s, self._cancellation = cursor, timeout_s, cancellation
-        self.look_at = 0.0
+        self._began, self.look_at = began, 0.0
         self._over = False
 
     def __enter__(self) -> "StatementWatch":
         if self._cancellation.cancelled:
             raise self._ended()
-        self.look_at = time.monotonic() + self._timeout_s
+        began = time.monotonic() if self._began is None else self._began
+        self.look_at = began + self._timeout_s
         _WATCHER.add(self)
         return self
 
@@ -118,8 +133,9 @@ class StatementWatch:
             raise translated(found) from error
 
     def _ended(self) -> SqlError:
-        why = "on request" if self._cancellation.cancelled else f"after {self._timeout_s:g} s"
-        return SqlError(-952, "57014", f"Processing was cancelled {why}.")
+        return ended(
+            "on request" if self._cancellation.cancelled else f"after {self._timeout_s:g} s"
+        )
 
 
 class _Watcher:

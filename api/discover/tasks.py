@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import Annotated
 
@@ -133,7 +134,8 @@ class Tasks:
             raise
         task.turn = turn
         task.future.add_done_callback(lambda _: turn.end())
-        turn.came.add_done_callback(lambda _: self._threads.submit(task.run, work))
+        context = copy_context()  # in which is known who asks
+        turn.came.add_done_callback(lambda _: self._threads.submit(context.run, task.run, work))
         return task
 
     def adopt(self, view: str, content_type: str, cancellation: Cancellation) -> Task:
