@@ -230,7 +230,7 @@ def _restore(run: Run) -> int:
         step = _first_state(run)
     # The optimizer is built, so its variables are there to send before the first step already.
     run.workers.broadcast_variables([*run.model.variables, *run.optimizer.variables])
-    return int(run.workers.broadcast_object(step))
+    return run.workers.broadcast_number(step)
 
 
 def _first_state(run: Run) -> int:
@@ -280,7 +280,7 @@ def _save(run: Run, step: int) -> None:
             optimizer=[variable.numpy() for variable in run.optimizer.variables],
         ).write(run.settings.model_dir)
     # A launcher ends all workers once one has ended: none may end while the first one writes.
-    run.workers.broadcast_object(step)
+    run.workers.broadcast_number(step)
 
 
 def _about(run: Run) -> AboutModel:

@@ -3,6 +3,7 @@
 Horovod tells, where it is installed; without it, or without its launcher, there is one worker.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,9 +42,13 @@ class Workers:
         if self.size > 1:
             self._horovod.broadcast_variables(variables, root_rank=0)
 
-    def broadcast_object(self, value: Any) -> Any:
-        """The first worker's value, on every worker."""
-        return self._horovod.broadcast_object(value, root_rank=0) if self.size > 1 else value
+    def broadcast_number(self, value: int) -> int:
+        """The first worker's number, on every worker."""
+        if self.size == 1:
+            return value
+        # Not broadcast_object, nor allgather_object below: they unpickle what comes by the network.
+        number = tf.constant(value, tf.int64)
+        return int(self._horovod.broadcast(number, root_rank=0, name="number"))
 
     def mean(self, value: float) -> float:
         """The mean of all workers' values, on every worker."""
@@ -57,7 +62,11 @@ class Workers:
 
     def agree(self, value: str) -> bool:
         """Whether all workers hold the same value."""
-        return self.size == 1 or len(set(self._horovod.allgather_object(value))) == 1
+        if self.size == 1:
+            return True
+        own = hashlib.sha256(value.encode()).digest()
+        digests = self._horovod.allgather(tf.constant([list(own)], tf.uint8), name="agree")
+        return all(bytes(digest) == own for digest in digests.numpy())
 
 
 def use_threads(threads: int) -> None:

@@ -103,7 +103,7 @@ def test_workers_notice_that_they_differ() -> None:
     program = (
         "from training.workers import join_workers; w = join_workers(2); "
         "print('same', w.agree('x'), 'own', w.agree(str(w.rank)), 'mean', w.mean(w.rank), "
-        "'first', w.broadcast_object(w.rank + 7)); "
+        "'first', w.broadcast_number(w.rank + 7)); "
         "import os, pathlib; port = f\":{int(os.environ['HOROVOD_GLOO_RENDEZVOUS_PORT']):04X}\"; "
         "lines = ''.join(pathlib.Path(f'/proc/net/tcp{n}').read_text() for n in ('', '6')); "
         "found = [line.split() for line in lines.splitlines()]; "
