@@ -143,7 +143,7 @@ class Settings(BaseModel):
     source_hosts: tuple[str, ...] = Field(
         default=(),
         description="Hosts (or host:port) of S3 servers inside the server's own network that "
-        "sources added over REST may name, with commas between; public ones may be named anyway.",
+        "sources added over REST may name, with commas between, also by http; public ones may be named by https.",
     )
     source_roots: tuple[Path, ...] = Field(
         default=(),

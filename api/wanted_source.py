@@ -36,7 +36,7 @@ class NewSource(BaseModel):
     endpoint_url: str = Field(
         default="",
         max_length=2048,
-        description="Server that speaks S3, such as IBM COS; AWS by default.",
+        description="Server that speaks S3, such as IBM COS, by https; AWS by default.",
         examples=["https://s3.eu-de.cloud-object-storage.appdomain.cloud"],
     )
     anonymous: bool = Field(default=False, description="Ask S3 unsigned.")
