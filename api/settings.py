@@ -143,7 +143,8 @@ class Settings(BaseModel):
     source_hosts: tuple[str, ...] = Field(
         default=(),
         description="Hosts (or host:port) of S3 servers inside the server's own network that "
-        "sources added over REST may name, with commas between, also by http; public ones may be named by https.",
+        "sources added over REST may name, also by http, with commas between; public ones may be "
+        "named by https anyway.",
     )
     source_roots: tuple[Path, ...] = Field(
         default=(),
