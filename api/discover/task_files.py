@@ -12,6 +12,7 @@ import json
 import os
 import time
 import uuid
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import FileIO
@@ -32,7 +33,7 @@ class Limits:
 
     Attributes:
         result_bytes: Of one result.
-        kept: Results that are complete; the oldest go first.
+        kept: Results that are complete; the oldest go first, of those who keep most.
         kept_bytes: Of all of those.
         kept_s: How long a result is kept [s].
     """
@@ -190,17 +191,40 @@ class TaskFiles:
             return None
 
     def sweep(self) -> None:
-        """Remove what is too old, and the oldest of what is too much."""
-        oldest = time.time() - self.limits.kept_s
+        """Remove what is too old, and of what is too much the oldest of those who keep most."""
+        too_old = time.time() - self.limits.kept_s
         for part in self.folder.glob("*.part"):
             self.running(part.stem)
-        kept = sorted(_results(self.folder), key=lambda found: -found[0])
-        total = 0
-        for number, (modified, size, path) in enumerate(kept, 1):
-            total += size
-            too_many = number > self.limits.kept or total > self.limits.kept_bytes
-            if modified < oldest or too_many:
+        kept = []
+        for modified, size, path in sorted(_results(self.folder)):
+            if modified < too_old:
                 path.unlink(missing_ok=True)
+            else:
+                kept.append((size, path))
+        total = sum(size for size, _ in kept)
+        if len(kept) > self.limits.kept or total > self.limits.kept_bytes:
+            self._make_room(kept)
+
+    def _make_room(self, kept: list[tuple[int, Path]]) -> None:
+        """Remove results, given oldest first, until they keep to the limits."""
+        of_views: defaultdict[str, deque[tuple[int, Path]]] = defaultdict(deque)
+        weights: Counter[str] = Counter()
+        for size, path in kept:
+            view = self.view(path.stem) or ""
+            of_views[view].append((size, path))
+            weights[view] += size
+        count, total = len(kept), weights.total()
+        while count > self.limits.kept or total > self.limits.kept_bytes:
+            if total > self.limits.kept_bytes:
+                view = max(of_views, key=lambda name: weights[name])
+            else:
+                view = max(of_views, key=lambda name: len(of_views[name]))
+            size, path = of_views[view].popleft()
+            if not of_views[view]:
+                del of_views[view]
+            path.unlink(missing_ok=True)
+            weights[view] -= size
+            count, total = count - 1, total - size
 
 
 def is_task(text: str) -> bool:

@@ -1,5 +1,6 @@
 """What an asynchronous statement found is for who asked, while they still see the same rows."""
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
+from api.discover.task_files import Limits, TaskFiles
 from api.settings import Settings
 from catalog import tokens, users
 from tests.pipeline.homes import copy_home
@@ -91,3 +93,25 @@ def test_another_user_of_the_same_name(client: TestClient) -> None:
     again = client.post("/v1/datasets", json=wanted, headers=new | keyed)
     assert "idempotency-replayed" not in again.headers
     assert again.status_code == 201
+
+
+def test_room_is_made_among_those_who_keep_most(tmp_path: Path) -> None:
+    """Results beyond the limits go by who has most of them, and theirs by their age."""
+
+    def keep(files: TaskFiles, view: str, size: int = 10) -> str:
+        output = files.new(view, "text/csv")
+        output.write(b"x" * size)
+        output.finish()
+        return output.id
+
+    files = TaskFiles(tmp_path / "tasks", Limits(kept=4, kept_bytes=10_000))
+    first = keep(files, "anna")
+    greedy = [keep(files, "greedy") for _ in range(6)]
+    for age, task in enumerate([*reversed(greedy), first]):
+        os.utime(tmp_path / "tasks" / f"{task}.result", (time.time() - age,) * 2)
+    files.sweep()
+    assert [task for task in greedy if files.view(task)] == greedy[3:]
+    large = keep(files, "greedy", 20_000)
+    files.sweep()
+    assert files.view(first) == "anna"
+    assert files.view(large) is None
