@@ -1,6 +1,7 @@
 """What /v1 answers of records, as the OpenAPI document shows it."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -8,6 +9,9 @@ from pydantic import BaseModel, Field
 from api import bodies
 from api.pages import PageAnswer
 from catalog.tables import Dataset, Job, Scan, Source, Staging
+
+Place = Callable[[str], str]
+"""How a path is told (Workspace.place)."""
 
 _TIME = "2026-11-21T14:08:18Z"
 _FOLDER = "/data/framesift/jobs/train-bikes-7"
@@ -127,9 +131,10 @@ class DatasetBody(BaseModel):
     )
 
     @classmethod
-    def of(cls, dataset: Dataset) -> "DatasetBody":
-        """A record's."""
-        return cls(**finite(bodies.of_dataset(dataset)))
+    def of(cls, dataset: Dataset, place: Place = str) -> "DatasetBody":
+        """A record's; paths as ``place`` tells them."""
+        body = bodies.of_dataset(dataset)
+        return cls(**finite(body | {"manifest": place(dataset.manifest)}))
 
 
 class DatasetsAnswer(PageAnswer):
@@ -153,9 +158,10 @@ class StagingBody(BaseModel):
     bytes_copied: int = Field(examples=[912345678])
 
     @classmethod
-    def of(cls, staging: Staging, dataset: str) -> "StagingBody":
-        """A record's."""
-        return cls(**bodies.of_staging(staging, dataset))
+    def of(cls, staging: Staging, dataset: str, place: Place = str) -> "StagingBody":
+        """A record's; paths as ``place`` tells them."""
+        places = {"cache": place(staging.cache), "manifest": place(staging.manifest)}
+        return cls(**bodies.of_staging(staging, dataset) | places)
 
 
 class StagingsAnswer(PageAnswer):
@@ -207,13 +213,23 @@ class JobBody(BaseModel):
     )
     paths: dict[str, Any] = Field(examples=[{"folder": _FOLDER, "logs": f"{_FOLDER}/logs"}])
     request: dict[str, Any] = Field(
-        description="What runs: stages of commands.", examples=[{"stages": []}]
+        description="What runs: stages of commands; empty for users who see some rows only.",
+        examples=[{"stages": []}],
     )
 
     @classmethod
-    def of(cls, job: Job) -> "JobBody":
-        """A record's."""
-        return cls(**finite(bodies.of_job(job)))
+    def of(cls, job: Job, place: Place = str) -> "JobBody":
+        """A record's; paths as ``place`` tells them.
+
+        What runs is shown to those only who are told every path: commands are full of them.
+        """
+        body = finite(bodies.of_job(job))
+        body["paths"] = {name: place(str(path)) for name, path in job.paths.items()}
+        if body["paths"] != job.paths:
+            body["request"] = {}
+            folder = str(job.paths["folder"])
+            body["error"] = job.error.replace(folder, place(folder))
+        return cls(**body)
 
 
 class JobsAnswer(PageAnswer):
@@ -240,9 +256,9 @@ class ModelBody(BaseModel):
     folder: str = Field(examples=[f"{_FOLDER}/model"])
 
     @classmethod
-    def of(cls, job: Job) -> "ModelBody":
-        """A training job's."""
-        body = JobBody.of(job)
+    def of(cls, job: Job, place: Place = str) -> "ModelBody":
+        """A training job's; paths as ``place`` tells them."""
+        body = JobBody.of(job, place)
         return cls(
             name=body.name,
             dataset=body.dataset,
@@ -251,7 +267,7 @@ class ModelBody(BaseModel):
             created=body.created,
             finished=body.finished,
             metrics=body.metrics,
-            folder=str(job.paths["model_dir"]),
+            folder=place(str(job.paths["model_dir"])),
         )
 
 

@@ -32,6 +32,8 @@ from api.etags import ETags
 from api.gate import Gate
 from api.host_check import HostCheck
 from api.idempotency import Idempotency
+from api.job_events import Listeners
+from api.json_shape import JsonShape
 from api.known_parameters import check_parameters
 from api.methods import Methods
 from api.openapi import describe
@@ -159,6 +161,7 @@ def create_app(
     )
     assistants = Endpoint()
     app.state.stopping = Stopping()
+    app.state.listeners = Listeners(settings.streams_each)
     add_handlers(app)
     # The last one is the outermost.
     app.add_middleware(RouteNote)
@@ -166,9 +169,13 @@ def create_app(
     app.add_middleware(ETags)
     app.add_middleware(Compression)
     app.add_middleware(Methods)
+    app.add_middleware(JsonShape)
     app.add_middleware(Admission)
     app.add_middleware(
-        BodyLimit, most_bytes=settings.max_body_mb << 20, file_bytes=settings.max_file_mb << 20
+        BodyLimit,
+        most_bytes=settings.max_body_mb << 20,
+        map_bytes=settings.max_map_mb << 20,
+        file_bytes=settings.max_file_mb << 20,
     )
     app.add_middleware(Gate, authenticates=authenticates, changes=changes or Changes())
     app.add_middleware(PlainPath)

@@ -63,12 +63,15 @@ class AskedFrames(BaseModel):
 
     def _question(self) -> Question:
         if self.question is None:
-            return Question(
-                ranges=tuple(LabelRange.parse(text) for text in self.range),
-                where=self.where,
-                cameras=tuple(self.camera),
-                scenes=tuple(self.scene),
-            )
+            try:
+                return Question(
+                    ranges=tuple(LabelRange.parse(text) for text in self.range),
+                    where=self.where,
+                    cameras=tuple(self.camera),
+                    scenes=tuple(self.scene),
+                )
+            except ValueError as error:
+                raise InvalidInput(validation_message(error)) from error
         if self.range or self.where or self.camera or self.scene:
             raise InvalidInput(
                 "question: it takes the place of range, where, camera and scene; leave those out, "

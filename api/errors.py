@@ -36,6 +36,8 @@ from catalog.errors import (
     SourceFails,
     SqlError,
     StorageError,
+    TooManyJobs,
+    TooManyStreams,
     UnknownName,
 )
 
@@ -53,6 +55,8 @@ STATUSES: dict[type[FramesiftError], int] = {
     NotAuthenticated: 401,
     NotAllowed: 403,
     LoginThrottled: 429,
+    TooManyJobs: 429,
+    TooManyStreams: 429,
     ServerBusy: 503,
     BodyTooLarge: 413,
     BadFile: 422,

@@ -9,15 +9,15 @@ import asyncio
 import re
 from contextlib import suppress
 
-from fastapi import HTTPException
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers import below
 from api.errors import problem
-from api.read_again import read_again
+from api.read_again import read_again, whole_body
 from catalog import kept_answers
 from catalog.kept_answers import LEASE, Keyed
 from catalog.record_store import RecordStore
@@ -68,7 +68,7 @@ class Idempotency:
 
     async def _keyed(self, scope: Scope, receive: Receive, send: Send, given: str) -> None:
         try:
-            body = await _body(receive)
+            body = await whole_body(receive)
             if body is None:
                 return  # the client left: what it sent is no request
         except HTTPException as error:  # it is too long
@@ -116,18 +116,6 @@ async def _renewing(records: RecordStore, keyed: Keyed) -> None:
         await asyncio.sleep(LEASE.total_seconds() / 3)
         with suppress(Exception):  # the next one may succeed; without any the key is free again
             await run_in_threadpool(kept_answers.still_busy, records, keyed)
-
-
-async def _body(receive: Receive) -> bytes | None:
-    """The whole of it; None where the client left before that."""
-    parts, more = [], True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            return None
-        parts.append(message.get("body", b""))
-        more = message.get("more_body", False)
-    return b"".join(parts)
 
 
 class _Answer:

@@ -1,4 +1,4 @@
-"""A request whose body was read, or that has none, for who reads it after that."""
+"""A request's body: read whole, and given to who reads it after that."""
 
 from starlette.types import Message, Receive
 
@@ -11,3 +11,15 @@ def read_again(body: bytes, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return again
+
+
+async def whole_body(receive: Receive) -> bytes | None:
+    """A request's body; None where the client left before its end."""
+    parts, more = [], True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(parts)

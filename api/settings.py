@@ -106,6 +106,23 @@ class Settings(BaseModel):
     statements_waiting: int = Field(
         default=512, ge=0, description="Statements that wait for their turn; more are refused."
     )
+    jobs_each: int = Field(
+        default=20,
+        ge=1,
+        description="Jobs that one user who sees the rows of collections only may have waiting or "
+        "running.",
+    )
+    job_workers: int | None = Field(
+        default=None,
+        ge=1,
+        description="Workers that a training or validation on this machine may have; as many as it "
+        "has cores, and 2 at least, by default.",
+    )
+    streams_each: int = Field(
+        default=100,
+        ge=1,
+        description="Streams of jobs' events that a server process sends to one user at once.",
+    )
     connections: int = Field(
         default=16_384,
         ge=8,
@@ -132,7 +149,10 @@ class Settings(BaseModel):
         description="How long one of several server processes may stand still before it is "
         "replaced [s].",
     )
-    max_body_mb: int = Field(default=16, ge=1, description="What a request's body may have [MiB].")
+    max_body_mb: int = Field(default=1, ge=1, description="What a request's body may have [MiB].")
+    max_map_mb: int = Field(
+        default=16, ge=1, description="What a request with a map may have [MiB]."
+    )
     max_file_mb: int = Field(
         default=1024, ge=1, description="What a request with a file of tag values may have [MiB]."
     )
@@ -150,6 +170,12 @@ class Settings(BaseModel):
         default=(),
         description="Folders below which sources added over REST may lie, with colons between; "
         "admins may name any.",
+    )
+
+    trusted_proxies: tuple[str, ...] = Field(
+        default=(),
+        description="Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto "
+        "are believed, with commas between; of nobody by default.",
     )
 
     mcp: bool | None = Field(
@@ -198,7 +224,7 @@ class Settings(BaseModel):
             return given
         return tuple(part.strip().lower() for part in given.split(",") if part.strip())
 
-    @field_validator("job_environment", mode="before")
+    @field_validator("job_environment", "trusted_proxies", mode="before")
     @classmethod
     def _names(cls, given: Any) -> Any:
         if not isinstance(given, str):

@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from catalog.bounded import Few, Name, Text
 from query.selection import Question
 from query.sets.methods import MIN_GAP_S, Demand, Method
 
@@ -26,12 +27,12 @@ class Apart(BaseModel):
 class Divided(Apart):
     """How frames are divided."""
 
-    split: str | None = Field(default=None, examples=["train=0.8,validation=0.2"])
-    split_by: str = Field(
+    split: Text | None = Field(default=None, examples=["train=0.8,validation=0.2"])
+    split_by: Name = Field(
         default="scene",
         description="What stays on one side: scene, camera, any tag, or frame for nothing.",
     )
-    stratify_splits: tuple[str, ...] = Field(
+    stratify_splits: Few[Name] = Field(
         default=(),
         description="What every split has its share of: tags, or tags with edges of bins.",
         examples=[("camera", "car:0,1000")],
@@ -41,7 +42,7 @@ class Divided(Apart):
 class NewDataset(Divided):
     """A dataset to be made."""
 
-    name: str = Field(
+    name: Name = Field(
         description="Of who sees some rows only, it is saved with the user's: anna~val-bikes.",
         examples=["val-bikes"],
     )
@@ -49,7 +50,7 @@ class NewDataset(Divided):
     method: Method | None = Field(
         default=None, description="How to choose among the frames that answer the question."
     )
-    disjoint_from: tuple[str, ...] = Field(
+    disjoint_from: Few[Name] = Field(
         default=(),
         description="Datasets with which it shares no scene, drive or moment.",
         examples=[("train-1@2",)],
@@ -59,13 +60,13 @@ class NewDataset(Divided):
 class NewSplit(Divided):
     """A dataset to be divided anew."""
 
-    split: str = Field(min_length=1, examples=["train=0.8,validation=0.2"])
+    split: Text = Field(min_length=1, examples=["train=0.8,validation=0.2"])
 
 
 class NewExtension(Apart):
     """A dataset to be extended where it lacks frames."""
 
-    demands: tuple[Demand, ...] = Field(min_length=1)
-    split: str | None = Field(
+    demands: Few[Demand] = Field(min_length=1)
+    split: Text | None = Field(
         default=None, description="Which split lacks them; the only one by default."
     )

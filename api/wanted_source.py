@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from catalog.bounded import Text
+
 SOURCE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 """What a source may be called: a part of paths and file names that means nothing else there."""
 
@@ -64,9 +66,10 @@ class NewSource(BaseModel):
         "frame's files in all of them. Its own name by default.",
         examples=["a2d2"],
     )
-    exclude: list[str] = Field(
+    exclude: list[Text] = Field(
         default=[],
         max_length=100,
+        fail_fast=True,
         description="What to leave out: names (`lost+found`, `*.bak`) of files and folders at any "
         "depth, or paths below the root. What of it is catalogued leaves with the next scan.",
         examples=[["lost+found", ".snapshot"]],

@@ -196,6 +196,9 @@ def config_of(serving: Serving, app: object, protocol: object = "h11") -> uvicor
         app,  # type: ignore[arg-type]
         http=protocol,  # type: ignore[arg-type]
         ws="none",
+        # Not uvicorn's default, by which every program of this machine says who it is.
+        proxy_headers=bool(serving.settings.trusted_proxies),
+        forwarded_allow_ips=list(serving.settings.trusted_proxies),
         log_config=None,
         access_log=False,
         backlog=_ACCEPTED_AT_ONCE,

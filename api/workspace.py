@@ -200,6 +200,16 @@ class Workspace:
         """Whether its user may see some rows only."""
         return self._records_are_open and bool(self.records.user)
 
+    def place(self, path: str) -> str:
+        """A path as its user is told it: who sees some rows only learns no folder of the server.
+
+        Then it is relative to the home, or the last part of what lies elsewhere.
+        """
+        if not self.is_limited or "://" in path:
+            return path
+        home = f"{self.home}/"
+        return path.removeprefix(home) if path.startswith(home) else Path(path).name
+
     def class_names(self) -> dict[str, str]:
         """Class name of each class tag, in class order.
 
@@ -271,7 +281,12 @@ class Workspace:
         """The home's jobs, and how many of them run at once."""
         settings = self.settings
         return JobQueue(
-            self.jobs, settings.job_slots, settings.command_slots, settings.job_environment
+            self.jobs,
+            settings.job_slots,
+            settings.command_slots,
+            settings.job_environment,
+            settings.jobs_each,
+            settings.job_workers,
         )
 
     @property

@@ -33,7 +33,7 @@ def explained(request: Request, error: _Error) -> str:
         request: The request, whose route's schema says what was expected.
         error: Its ``errors()`` entry.
     """
-    place = ".".join(str(part) for part in error["loc"])
+    place = ".".join(str(part)[:_SHOWN] for part in error["loc"])
     say = _SAID.get(str(error["type"]), _other)
     return f"{place}: {say(error, _found(request, error['loc']))}"
 
@@ -42,7 +42,7 @@ def _unknown_field(error: _Error, above: Sequence[_Schema]) -> str:
     if error["loc"][0] == "query":
         return str(error["msg"])  # of known_parameters
     known = sorted({name for schema in above for name in schema.get("properties", {})})
-    near = get_close_matches(str(error["loc"][-1]), known, n=1)
+    near = get_close_matches(str(error["loc"][-1])[:_SHOWN], known, n=1)
     meant = f", did you mean '{near[0]}'?" if near else ""
     return f"there is no such field{meant}; there are {', '.join(known)}"
 
@@ -58,7 +58,7 @@ def _missing(error: _Error, schemas: Sequence[_Schema]) -> str:
 def _choice(error: _Error, _: Sequence[_Schema]) -> str:
     context = error["ctx"]
     known = [name.strip("' ") for name in context["expected_tags"].split(",")]
-    near = get_close_matches(context["tag"], known, n=1)
+    near = get_close_matches(context["tag"][:_SHOWN], known, n=1)
     meant = f", did you mean '{near[0]}'?" if near else ""
     name = context["discriminator"].strip("'")
     return f"unknown {name} '{context['tag'][:_SHOWN]}'{meant}; there are {', '.join(known)}"
@@ -86,12 +86,25 @@ def _other(error: _Error, schemas: Sequence[_Schema]) -> str:
     return message
 
 
+def _long_text(error: _Error, _: Sequence[_Schema]) -> str:
+    given = error["input"]
+    length = f"{len(given):,}" if isinstance(given, str) else "more"
+    return f"got {length} characters, expected at most {error['ctx']['max_length']:,}"
+
+
+def _long_list(error: _Error, _: Sequence[_Schema]) -> str:
+    what = "fields" if error["ctx"]["field_type"] == "Dictionary" else "elements"
+    return f"got {len(error['input']):,} {what}, expected at most {error['ctx']['max_length']:,}"
+
+
 _SAID: Mapping[str, Callable[[_Error, Sequence[_Schema]], str]] = {
     "extra_forbidden": _unknown_field,
     "missing": _missing,
     "union_tag_invalid": _choice,
     "union_tag_not_found": _no_choice,
     "string_pattern_mismatch": _pattern,
+    "string_too_long": _long_text,
+    "too_long": _long_list,
 }
 
 

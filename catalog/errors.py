@@ -14,6 +14,8 @@
     ├── NotAllowed               who asks is known, and may not
     ├── LoginThrottled           too many logins have failed
     ├── ServerBusy               too many requests of a kind wait already
+    ├── TooManyJobs              a user has as many jobs under way as one may
+    ├── TooManyStreams           a caller listens to too many jobs at once
     ├── BadFile                  a file's content cannot be used
     │   └── UnreadableFile       ... or could not be read this time
     ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
@@ -210,6 +212,26 @@ class LoginThrottled(FramesiftError):
     def __init__(self, wait_s: float) -> None:
         self.wait_s = wait_s
         super().__init__(f"too many logins have failed: try again in {max(wait_s, 1):.0f} s")
+
+
+class TooManyJobs(FramesiftError):
+    """A user has as many jobs waiting or running as one may."""
+
+    def __init__(self, user: str, most: int) -> None:
+        super().__init__(
+            f"user '{user}' has {most} jobs that wait or run, as many as one user may: wait for "
+            "one to end, or cancel one"
+        )
+
+
+class TooManyStreams(FramesiftError):
+    """A caller listens to as many streams of events as one may."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"you listen to {most} streams of events already, as many as one caller may: close "
+            "some, or ask GET /v1/jobs now and then"
+        )
 
 
 class ServerBusy(FramesiftError):

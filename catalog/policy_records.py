@@ -46,6 +46,11 @@ def found(records: RecordStore, name: str) -> Policy:
         return _get(session, name)
 
 
+def none_named(name: str) -> NotFound:
+    """The error of a policy that is not there, or not shown: nobody can tell which."""
+    return NotFound("policy", name[:140], _LISTED)
+
+
 def change(records: RecordStore, name: str, by: str, changes: Mapping[str, object]) -> Policy:
     """Give a policy other values.
 
@@ -92,5 +97,5 @@ def _get(session: Session, name: str) -> Policy:
     query = select(Policy).where(Policy.name == name)
     policy = session.scalar(query) if is_name(name) else None
     if policy is None:
-        raise NotFound("policy", name[:140], _LISTED)
+        raise none_named(name)
     return policy

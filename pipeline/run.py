@@ -61,7 +61,7 @@ def submit_training(
     return submit(
         records,
         queue,
-        Wanted("train", f"train-{dataset.name}", name, dataset, backend_name),
+        Wanted("train", f"train-{dataset.name}", name, dataset, backend_name, settings.workers),
         plan,
     )
 
@@ -110,7 +110,7 @@ def submit_validation(
 
     Raises:
         InvalidInput: TensorFlow is not installed, the model is not trained, a bad name, or
-            workers < 1.
+            workers < 1 or more than there can be.
         NotFound: There is no such model.
         UnknownName: The dataset has no such split.
         AlreadyExists: A job has that name.
@@ -147,7 +147,7 @@ def submit_validation(
     return submit(
         records,
         queue,
-        Wanted("validate", f"validate-{dataset.name}", name, dataset, backend_name),
+        Wanted("validate", f"validate-{dataset.name}", name, dataset, backend_name, workers),
         plan,
     )
 

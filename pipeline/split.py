@@ -17,6 +17,11 @@ Reals = npt.NDArray[np.float64]
 # Fraction alone would also take 1e999999999 and count for minutes.
 _SHARE = re.compile(r"\d{1,9}(\.\d{0,9})?|\.\d{1,9}|\d{1,9}/\d{1,9}", re.ASCII)
 
+MOST_NAME_CHARACTERS = 64
+"""Of a split's name, which stands in each of its frames."""
+
+_SHOWN = 200
+
 _EXCHANGED_GROUPS = 1_500
 """So many groups are also exchanged in pairs; more are only moved."""
 
@@ -25,21 +30,26 @@ def parse_split(text: str) -> dict[str, Fraction]:
     """Shares per split, from ``train=0.8,validation=0.2``.
 
     Raises:
-        InvalidInput: Not written so, a name twice, or the shares do not sum to 1.
+        InvalidInput: Not written so, a name twice or too long, or the shares do not sum to 1.
     """
     shares: dict[str, Fraction] = {}
     for part in text.split(","):
         name, sign, share = (piece.strip() for piece in part.partition("="))
         value = _share(share)
+        if len(name) > MOST_NAME_CHARACTERS:
+            raise InvalidInput(
+                f"split '{name[:MOST_NAME_CHARACTERS]}...': its name has {len(name):,} characters, "
+                f"expected at most {MOST_NAME_CHARACTERS}"
+            )
         if not sign or not name.isidentifier() or value <= 0 or name in shares:
             raise InvalidInput(
-                f"split '{text}': expected names with shares above 0, each once, such as "
+                f"split '{text[:_SHOWN]}': expected names with shares above 0, each once, such as "
                 "train=0.8,validation=0.2"
             )
         shares[name] = value
     if sum(shares.values()) != 1:
         raise InvalidInput(
-            f"split '{text}': the shares sum to {float(sum(shares.values())):g}, not 1"
+            f"split '{text[:_SHOWN]}': the shares sum to {float(sum(shares.values())):g}, not 1"
         )
     return shares
 

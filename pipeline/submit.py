@@ -10,16 +10,16 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from catalog.errors import AlreadyExists, InvalidInput, JobFailed, StorageError
+from catalog.errors import AlreadyExists, InvalidInput, JobFailed, StorageError, TooManyJobs
 from catalog.record_store import RecordStore
 from catalog.tables import Dataset, Job, now
-from pipeline.follow import refresh
+from pipeline.follow import refresh, refresh_all
 from pipeline.jobs.backend import Backend
 from pipeline.jobs.environment import Need
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.registry import backend
 from pipeline.jobs.request import JobPaths, JobRequest, Stage
-from pipeline.jobs.state import FINISHED
+from pipeline.jobs.state import FINISHED, UNFINISHED
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
 _LONGEST_NAME = 128
@@ -35,6 +35,7 @@ class Wanted:
         name: The job's name; made up when None.
         dataset: What it works on, where it is one.
         backend: Where it runs.
+        workers: Processes that a training or validation has.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Wanted:
     name: str | None = None
     dataset: Dataset | None = None
     backend: str = "local"
+    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,20 @@ def submit(
     """Record a job and start it; its record.
 
     Raises:
-        InvalidInput: A bad name.
+        InvalidInput: A bad name, or more workers than there can be.
+        TooManyJobs: The user has as many as may be.
         AlreadyExists: A job has that name.
         UnknownName: There is no such backend.
         StorageError: The job's folder cannot be written.
         JobFailed: The backend refuses it.
     """
     chosen = backend(wanted.backend)
+    if wanted.workers is not None:
+        chosen.check_workers(wanted.workers, queue)
+    _settle(records, queue)
     # Name and record in one transaction: two submissions at once get two names.
     with records.session() as session:
+        _check_room(records, queue)
         name = _free_name(session, queue.folder, wanted, records.own_names)
         paths = JobPaths(queue.folder / name)
         made = plan(paths)
@@ -114,13 +121,16 @@ def resume(records: RecordStore, queue: JobQueue, job: Job) -> Job:
 
     Raises:
         InvalidInput: It has not ended, is done, or is the run of a policy.
+        TooManyJobs: The user has as many as may be.
         UnknownName: Its backend is not known here.
         StorageError: The job's folder cannot be written.
         JobFailed: The backend refuses it.
     """
     job = refresh(records, job)
     chosen = backend(job.backend)
+    _settle(records, queue)
     with records.session() as session:
+        _check_room(records, queue)
         kept = session.get_one(Job, job.id)
         _check_resumable(kept)
         JobPaths(Path(kept.paths["folder"])).cancel.unlink(missing_ok=True)  # of its last attempt
@@ -130,6 +140,25 @@ def resume(records: RecordStore, queue: JobQueue, job: Job) -> Job:
         kept.state, kept.error, kept.waits = "pending", "", ""
         kept.submitted, kept.started, kept.finished = now(), None, None
     return _start(records, queue, kept, request, chosen)
+
+
+def _settle(records: RecordStore, queue: JobQueue) -> None:
+    """Count a user's jobs no more that have ended since somebody looked."""
+    if _is_full(records, queue):
+        refresh_all(records)
+
+
+def _check_room(records: RecordStore, queue: JobQueue) -> None:
+    """Go on only where a user may have one more."""
+    if _is_full(records, queue):
+        raise TooManyJobs(records.user, queue.jobs_each)
+
+
+def _is_full(records: RecordStore, queue: JobQueue) -> bool:
+    """Whether a user has as many jobs as may be; who sees every row is not counted."""
+    if not records.user:
+        return False
+    return len(records.jobs(states=UNFINISHED, limit=queue.jobs_each)) >= queue.jobs_each
 
 
 def _check_resumable(job: Job) -> None:

@@ -12,9 +12,9 @@ is its opposite: the frame is not chosen unless another member of an ``any`` hol
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -28,6 +28,7 @@ from pydantic import (
     model_validator,
 )
 
+from catalog.bounded import Few, Many, Name, Text
 from query.label_range import LabelRange
 from query.operators import OPERATORS, SHAPES
 
@@ -46,14 +47,14 @@ _MOMENT = re.compile(
 )
 
 
-_Scalar = StrictBool | StrictInt | StrictFloat | str
+_Scalar = StrictBool | StrictInt | StrictFloat | Text
 
 
 def _without_cam(name: object) -> object:
     return name.removeprefix("cam_") if isinstance(name, str) else name
 
 
-CameraName = Annotated[str, BeforeValidator(_without_cam)]
+CameraName = Annotated[Text, BeforeValidator(_without_cam)]
 """A camera; A2D2's folders are named cam_front_center, the camera itself front_center."""
 
 
@@ -75,7 +76,7 @@ class ShareRange(_Data):
     """
 
     kind: Literal["share"]
-    tag: str = Field(min_length=1, examples=["car"])
+    tag: Name = Field(min_length=1, examples=["car"])
     lowest: float | None = Field(default=None, ge=0, le=1, examples=[0.01])
     highest: float | None = Field(default=None, ge=0, le=1, examples=[0.2])
 
@@ -100,7 +101,7 @@ class Has(_Data):
     """A class is in the frame, with so many pixels or more."""
 
     kind: Literal["has"]
-    tag: str = Field(min_length=1, examples=["bicycle"])
+    tag: Name = Field(min_length=1, examples=["bicycle"])
     pixels: int = Field(default=1, ge=1, lt=2**63)
 
 
@@ -108,7 +109,7 @@ class Without(_Data):
     """A class is not in the frame, or with fewer pixels than so many."""
 
     kind: Literal["without"]
-    tag: str = Field(min_length=1, examples=["rain_dirt"])
+    tag: Name = Field(min_length=1, examples=["rain_dirt"])
     pixels: int = Field(default=1, ge=1, lt=2**63)
 
 
@@ -116,14 +117,14 @@ class CameraIn(_Data):
     """The frame is one of these cameras'."""
 
     kind: Literal["camera"]
-    names: tuple[CameraName, ...] = Field(min_length=1, examples=[("front_center",)])
+    names: Few[CameraName] = Field(min_length=1, examples=[("front_center",)])
 
 
 class SceneIn(_Data):
     """The frame is of one of these scenes."""
 
     kind: Literal["scene"]
-    names: tuple[str, ...] = Field(min_length=1, examples=[("20180807_145028",)])
+    names: Many[Text] = Field(min_length=1, examples=[("20180807_145028",)])
 
 
 class TimeRange(_Data):
@@ -135,8 +136,8 @@ class TimeRange(_Data):
     """
 
     kind: Literal["time"]
-    start: str | None = Field(default=None, examples=["2018-08-07T14:50"])
-    end: str | None = Field(default=None, examples=["2018-08"])
+    start: Name | None = Field(default=None, examples=["2018-08-07T14:50"])
+    end: Name | None = Field(default=None, examples=["2018-08"])
 
     @field_validator("start", "end")
     @classmethod
@@ -162,9 +163,9 @@ class TagIs(_Data):
     """A tag of any family, or one of the file's own columns, compared; see query.operators."""
 
     kind: Literal["tag"]
-    tag: str = Field(min_length=1, examples=["vehicle_speed_kmh"])
-    op: str = Field(json_schema_extra={"enum": list(OPERATORS)})
-    value: _Scalar | tuple[_Scalar, ...] | None = Field(
+    tag: Name = Field(min_length=1, examples=["vehicle_speed_kmh"])
+    op: Name = Field(json_schema_extra={"enum": list(OPERATORS)})
+    value: _Scalar | Many[_Scalar] | None = Field(
         default=None,
         description="As many as the operator takes; text is read as the tag's type.",
         examples=[30],
@@ -204,7 +205,7 @@ class Group(_Data):
     """All of these hold, any of them (one or more), or none of them."""
 
     kind: Literal["all", "any", "none"]
-    of: tuple["Condition", ...] = Field(min_length=1)
+    of: tuple["Condition", ...] = Field(min_length=1, max_length=MAX_LEAVES, fail_fast=True)
 
 
 Leaf = PixelRange | ShareRange | Has | Without | CameraIn | SceneIn | TimeRange | TagIs
@@ -221,24 +222,36 @@ def leaves(conditions: Iterable["Leaf | Group"]) -> Iterator[Leaf]:
             yield condition
 
 
-def check_size(condition: "Leaf | Group") -> None:
+def check_size(condition: Any) -> None:
     """Refuse what nobody would write, and what would be too deep for Db2's SQL.
+
+    Args:
+        condition: A condition, or the data that it is to be read from.
 
     Raises:
         ValueError: It is too deep or has too many leaves.
     """
-    depth, level, count = 0, [condition], 0
+    depth, count = 0, 0
+    level: list[Any] = [condition]
     while level:
-        groups = [member for member in level if isinstance(member, Group)]
+        groups = [members for member in level if (members := _members(member)) is not None]
         count += len(level) - len(groups)
         depth += bool(groups)
         if depth > MAX_DEPTH:
             raise ValueError(f"groups are {depth} deep or more, expected at most {MAX_DEPTH}")
-        level = [member for group in groups for member in group.of]
+        level = [member for members in groups for member in members]
     if count > MAX_LEAVES:
         raise ValueError(
             f"{count} conditions, expected at most {MAX_LEAVES}; take 'in' for many values"
         )
+
+
+def _members(condition: Any) -> Sequence[Any] | None:
+    """What a group holds; None of what is no group."""
+    if isinstance(condition, Group):
+        return condition.of
+    of = condition.get("of") if isinstance(condition, dict) else None
+    return of if isinstance(of, list | tuple) else None
 
 
 def earliest(moment: str) -> datetime:

@@ -8,11 +8,12 @@ counting  how many files are found, for when the rows were not all of them
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from sqlglot import exp
 
+from catalog.bounded import MOST_FEW, MOST_MANY, Name, Sql, Text
 from catalog.errors import InvalidInput, SqlError
 from query import read_only
 from query.db2_dialect import DURATIONS, Db2
@@ -36,15 +37,24 @@ _NOW = re.compile(
 )
 """A time as the product's own reports give it to a filter: NOW() - 30 DAYS."""
 
-Scalar = str | bool | int | float
+_MOST_COLUMNS = 100
+
+_Order = Annotated[
+    dict[Name, Literal["asc", "desc"]], Field(max_length=_MOST_COLUMNS, fail_fast=True)
+]
+
+Scalar = Text | bool | int | float
+
+
+_Values = Annotated[list[Scalar], Field(max_length=MOST_MANY, fail_fast=True)]
 
 
 class Filter(BaseModel):
     """One of a search's filters."""
 
-    key: str
-    operator: str
-    value: Scalar | list[Scalar] | None = None
+    key: Name
+    operator: Name
+    value: Scalar | _Values | None = None
 
 
 class Search(BaseModel):
@@ -52,10 +62,10 @@ class Search(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    query: str = Field(default="", description="A WHERE body in Db2's SQL.")
-    filters: list[Filter] = []
-    group_by: list[str] = []
-    sort_by: list[dict[str, Literal["asc", "desc"]]] = []
+    query: Sql = Field(default="", description="A WHERE body in Db2's SQL.")
+    filters: list[Filter] = Field(default=[], max_length=MOST_FEW, fail_fast=True)
+    group_by: list[Name] = Field(default=[], max_length=_MOST_COLUMNS, fail_fast=True)
+    sort_by: list[_Order] = Field(default=[], max_length=_MOST_COLUMNS, fail_fast=True)
     limit: int | None = Field(default=None, ge=0, lt=2**63, description="At most so many rows.")
 
     @field_validator("query", "filters", "group_by", "sort_by", mode="before")

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from catalog.bounded import Few, Name
+
 MOST_BINS = 1000
 MOST_VALUES = 200
 
@@ -17,9 +19,9 @@ class AxisRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tag: str = Field(description="A tag, class name or column.", examples=["car"])
+    tag: Name = Field(description="A tag, class name or column.", examples=["car"])
     bins: int = Field(default=20, ge=1, le=MOST_BINS, description="Bins of a number.")
-    edges: tuple[float, ...] | None = Field(
+    edges: Few[float] | None = Field(
         default=None, description="Edges of a number's bins, rising; in place of `bins`."
     )
     log: bool = Field(default=False, description="Bins of equal ratio instead of equal width.")

@@ -4,6 +4,7 @@ import re
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from catalog.bounded import Name
 from catalog.errors import InvalidInput
 from query.wrong_value import validation_message
 
@@ -17,7 +18,7 @@ class LabelRange(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    tag: str = Field(min_length=1, examples=["car"])
+    tag: Name = Field(min_length=1, examples=["car"])
     lowest: int | None = Field(default=None, ge=0, examples=[10_000])
     highest: int | None = Field(default=None, ge=0, examples=[20_000])
 

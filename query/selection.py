@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from catalog.bounded import Few, Many, Name, Sql, Text
 from catalog.errors import InvalidInput
 from query.condition import (
     CameraIn,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:  # a command that has no such answer does without it
 LABELLED = "labelled"
 """The tag that says whether a frame has a label: 0 or 1."""
 
+_MOST_ORDERS = 100
+
 _NAMES_LABELLED = re.compile(rf"\b{LABELLED}\b", re.IGNORECASE)
 _TEXTS = re.compile(r"'[^']*'")
 
@@ -41,16 +44,19 @@ class Question(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ranges: tuple[LabelRange, ...] = ()
-    where: str | None = Field(
+    ranges: Few[LabelRange] = ()
+    where: Sql | None = Field(
         default=None,
         description="A WHERE body in SQL over metaocean's columns and every tag.",
         examples=["car >= 10000 and scene like '2018%'"],
     )
-    cameras: tuple[CameraName, ...] = Field(default=(), examples=[("front_center",)])
-    scenes: tuple[str, ...] = Field(default=(), examples=[("20180807_145028",)])
-    order: tuple[str, ...] = Field(
-        default=(), description="Tags or columns, each with ' desc' for falling order."
+    cameras: Few[CameraName] = Field(default=(), examples=[("front_center",)])
+    scenes: Many[Text] = Field(default=(), examples=[("20180807_145028",)])
+    order: tuple[Name, ...] = Field(
+        default=(),
+        max_length=_MOST_ORDERS,
+        fail_fast=True,
+        description="Tags or columns, each with ' desc' for falling order.",
     )
     limit: int | None = Field(default=None, ge=1, lt=2**63, description="At most so many frames.")
     sample: int | None = Field(
@@ -64,9 +70,9 @@ class Question(BaseModel):
         default=None, ge=1, lt=2**63, description="The catalog snapshot to ask; else the newest."
     )
 
-    @field_validator("condition")
+    @field_validator("condition", mode="before")
     @classmethod
-    def _is_sane(cls, condition: Condition | None) -> Condition | None:
+    def _is_sane(cls, condition: Any) -> Any:
         if condition is not None:
             check_size(condition)
         return condition

@@ -88,6 +88,12 @@ _WORDS: Mapping[str, Callable[[_Error, Mapping[str, Any]], str]] = {
     "missing": lambda *_: "is missing",
     "extra_forbidden": lambda *_: "there is no such field",
     "too_short": lambda *_: "is empty",
+    "too_long": lambda error, context: (
+        f"got {len(error['input']):,} of them, expected at most {context['max_length']:,}"
+    ),
+    "string_too_long": lambda error, context: (
+        f"got {len(str(error['input'])):,} characters, expected at most {context['max_length']:,}"
+    ),
     "string_too_short": lambda *_: "is empty",
     "json_invalid": lambda _, context: f"expected JSON: {context['error']}",
     "union_tag_not_found": lambda _, context: f"{context['discriminator']} is missing",

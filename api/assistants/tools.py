@@ -24,6 +24,7 @@ from api.frame_images.pictures import (
     made_label,
     made_overlay,
 )
+from catalog.bounded import MOST_FEW, Name, Sql, Text
 from catalog.errors import FramesiftError, NotAllowed
 from query.class_report import Grouping
 from query.selection import Question
@@ -39,6 +40,9 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WIDEST = 1_024
 """Of a picture [pixels]: what assistants see is made smaller than that anyway."""
 
+_SHOWN = 10
+"""Wrong arguments that are listed."""
+
 _ALL = Question()
 
 _T = TypeVar("_T")
@@ -53,7 +57,7 @@ QuestionArgument = Annotated[
     ),
 ]
 DatasetArgument = Annotated[
-    str | None, Field(description="Only frames of this dataset: NAME, or NAME@VERSION.")
+    Name | None, Field(description="Only frames of this dataset: NAME, or NAME@VERSION.")
 ]
 
 
@@ -82,7 +86,7 @@ class Tools:
         self,
         context: Context[Any, Any],
         statement: Annotated[
-            str,
+            Sql,
             Field(
                 description="One SELECT in Db2's SQL. metaocean_view has a row per file and a "
                 "column per tag; t_<tag> has fkey and value. Tags of frames are null elsewhere."
@@ -121,7 +125,7 @@ class Tools:
         question: QuestionArgument = _ALL,
         by: Annotated[Grouping | None, Field(description="Also for each of these.")] = None,
         dataset: DatasetArgument = None,
-        split: Annotated[str | None, Field(description="Only this split of it.")] = None,
+        split: Annotated[Name | None, Field(description="Only this split of it.")] = None,
     ) -> dict[str, Any]:
         """Frames and share of the pixels of every class that occurs in the frames asked for."""
         return await self._told(
@@ -132,7 +136,10 @@ class Tools:
         self,
         context: Context[Any, Any],
         tags: Annotated[
-            list[str], Field(min_length=1, max_length=2, description="A tag or class; or two.")
+            list[Name],
+            Field(
+                min_length=1, max_length=2, fail_fast=True, description="A tag or class; or two."
+            ),
         ],
         question: QuestionArgument = _ALL,
         bins: Annotated[int | None, Field(ge=1, le=100, description="Bins, or values.")] = None,
@@ -146,7 +153,7 @@ class Tools:
     async def describe_dataset(
         self,
         context: Context[Any, Any],
-        name: Annotated[str, Field(description="NAME, or NAME@VERSION.")],
+        name: Annotated[Name, Field(description="NAME, or NAME@VERSION.")],
     ) -> dict[str, Any]:
         """A dataset: its question, splits, and in how many frames each class is."""
         return await self._told(context, lambda desk: dict(answers.dataset_of(desk, name)))
@@ -154,8 +161,8 @@ class Tools:
     async def gaps(
         self,
         context: Context[Any, Any],
-        dataset: Annotated[str, Field(description="NAME, or NAME@VERSION.")],
-        split: Annotated[str | None, Field(description="Only this split of it.")] = None,
+        dataset: Annotated[Name, Field(description="NAME, or NAME@VERSION.")],
+        split: Annotated[Name | None, Field(description="Only this split of it.")] = None,
         at_least: Annotated[int, Field(ge=1, description="Frames wanted of each.")] = 1,
         scenes: Annotated[bool, Field(description="Compare scenes, too.")] = False,
     ) -> dict[str, Any]:
@@ -167,14 +174,19 @@ class Tools:
     async def frame_picture(
         self,
         context: Context[Any, Any],
-        fkey: Annotated[str, Field(description="The frame's fkey, as select gives it.")],
+        fkey: Annotated[Text, Field(description="The frame's fkey, as select gives it.")],
         kind: Annotated[
             Literal["image", "label", "overlay"],
             Field(description="Camera image, label in its colours, or both blended."),
         ] = "image",
         width: Annotated[int, Field(ge=16, le=_WIDEST, description="At most [pixels].")] = 512,
         classes: Annotated[
-            list[str], Field(description="Of an overlay: only these classes, by tag.")
+            list[Name],
+            Field(
+                max_length=MOST_FEW,
+                fail_fast=True,
+                description="Of an overlay: only these classes, by tag.",
+            ),
         ] = [],  # noqa: B006
     ) -> Image:
         """A frame's picture, made small."""
@@ -232,8 +244,9 @@ def server_of(desk_of: DeskOf) -> MCPServer:
 
 
 def _said(wrong: ValidationError) -> str:
-    places = (".".join(map(str, each["loc"])) for each in wrong.errors())
-    said = (each["msg"].removeprefix("Value error, ") for each in wrong.errors())
+    shown = wrong.errors(include_input=False)[:_SHOWN]
+    places = (".".join(str(part)[:80] for part in each["loc"]) for each in shown)
+    said = (each["msg"].removeprefix("Value error, ") for each in shown)
     return "; ".join(f"{place}: {why}" for place, why in zip(places, said, strict=True))
 
 

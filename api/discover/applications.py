@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.discover.replies import discover_router, failure, in_json, json_of
 from api.discover.search import body_schema, read_as
+from catalog.bounded import Name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
 from ingest.extractors.registry import extractor_named, known_extractors
 from pipeline.policies.actions import ACTION_IDS, ImportTags
@@ -34,8 +35,8 @@ class Registration(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     action_agent: str = Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", description="Its name.")
-    action_id: str = Field(description="DEEPINSPECT.")
-    action_params: list[str] = Field(default=[], max_length=64)
+    action_id: Name = Field(description="DEEPINSPECT.")
+    action_params: list[Name] = Field(default=[], max_length=64, fail_fast=True)
 
 
 _NEW = {
@@ -61,7 +62,7 @@ async def get_applications() -> Response:
 
 
 @router.get("/applications/{application}/schema")
-async def get_schema(application: str, action_id: str = "") -> Response:
+async def get_schema(application: str, action_id: Name = "") -> Response:
     """What a policy may ask of an application, as JSON Schema."""
     of = _IMPORT if application == _IMPORTER else _INSPECT
     if action_id and action_id.upper() != of:
@@ -110,5 +111,5 @@ def _check_known(application: str) -> None:
         raise NotFound("application", application[:80], f"there are {names}")
 
 
-def _document(name: str, action_id: str, parameters: list[str]) -> dict[str, Any]:
+def _document(name: str, action_id: Name, parameters: list[str]) -> dict[str, Any]:
     return {"agent": name, "action_id": action_id, "action_params": parameters}

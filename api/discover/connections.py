@@ -17,6 +17,7 @@ from api.discover.search import body_schema, read_as
 from api.new_source import allowed_place, check_opens, check_text, fenced, keep_source, options_of
 from api.wanted_source import NewSource
 from api.workspace import Workspace
+from catalog.bounded import Text
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.records import OBJECT_PLATFORMS, PLATFORMS
 from catalog.store import LAKE
@@ -34,30 +35,30 @@ class AdditionalInfo(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    profile: str = Field(default="", description="Of the server's ~/.aws/config, with the keys.")
-    region: str = ""
+    profile: Text = Field(default="", description="Of the server's ~/.aws/config, with the keys.")
+    region: Text = ""
     anonymous: bool = Field(default=False, description="Ask S3 unsigned.")
-    prefix: str = Field(default="", description="Only what lies below it in the bucket.")
+    prefix: Text = Field(default="", description="Only what lies below it in the bucket.")
     verify_certificates: bool = True
-    access_key: str = ""
-    secret_key: str = ""
+    access_key: Text = ""
+    secret_key: Text = ""
 
 
 class ConnectionBody(BaseModel):
     """A connection; of a change only what is sent."""
 
-    name: str | None = None
-    platform: str | None = Field(default=None, description=f"One of: {', '.join(PLATFORMS)}.")
-    type: str | None = Field(default=None, description="general; nothing depends on it.")
-    cluster: str | None = None
-    datasource: str | None = Field(default=None, description="Bucket, export or file system.")
-    site: str | None = None
-    host: str | None = Field(
+    name: Text | None = None
+    platform: Text | None = Field(default=None, description=f"One of: {', '.join(PLATFORMS)}.")
+    type: Text | None = Field(default=None, description="general; nothing depends on it.")
+    cluster: Text | None = None
+    datasource: Text | None = Field(default=None, description="Bucket, export or file system.")
+    site: Text | None = None
+    host: Text | None = Field(
         default=None, description="Of object stores, the server to ask; of others only shown."
     )
-    mount_point: str | None = Field(default=None, description="Where this server has it mounted.")
-    user: str | None = Field(default=None, description="Only shown.")
-    password: str | None = Field(default=None, description="Refused.")
+    mount_point: Text | None = Field(default=None, description="Where this server has it mounted.")
+    user: Text | None = Field(default=None, description="Only shown.")
+    password: Text | None = Field(default=None, description="Refused.")
     additional_info: Annotated[AdditionalInfo | None, ALSO_IN_TEXT] = None
 
 

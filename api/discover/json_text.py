@@ -5,15 +5,21 @@ from typing import Any
 
 from pydantic import BeforeValidator
 
+from api.json_shape import TooMuch, check_shape
+
 
 def _held(value: Any) -> Any:
     """What a text holds, nothing where it is blank; anything else as it is."""
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value) if value.strip() else None
+        found = json.loads(value) if value.strip() else None
+        check_shape(found)
+    except TooMuch as error:
+        raise ValueError(f"the text {error}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError("the text is no JSON") from error
+    return found
 
 
 ALSO_IN_TEXT = BeforeValidator(_held)

@@ -17,6 +17,7 @@ from api.discover.search import body_schema, read_as
 from api.discover.whole_home import WholeHome
 from api.workspace import Workspace
 from catalog import policy_records
+from catalog.bounded import MOST_FEW, Content, Name, Sql
 from catalog.errors import InvalidInput
 from catalog.policy_tables import Policy, PolicyRun
 from pipeline.policies import runs
@@ -30,20 +31,20 @@ _ACTIONS = ("start", "pause", "resume", "kill", "stop")
 class PolicyChange(BaseModel):
     """What may be sent of a policy; what is left out stays as it is, or is the default."""
 
-    pol_id: str | None = Field(default=None, description="Its name.")
-    action_id: str | None = Field(
+    pol_id: Name | None = Field(default=None, description="Its name.")
+    action_id: Name | None = Field(
         default=None, description="AUTOTAG, IMPORT_TAGS or DEEPINSPECT; never changes."
     )
-    action_params: Annotated[dict[str, Any] | None, ALSO_IN_TEXT] = Field(
+    action_params: Annotated[Content | None, ALSO_IN_TEXT] = Field(
         default=None, description="See the action."
     )
-    pol_filter: str | None = Field(default=None, description="A WHERE body in Db2's SQL.")
-    schedule: str | dict[str, Any] | None = Field(
+    pol_filter: Sql | None = Field(default=None, description="A WHERE body in Db2's SQL.")
+    schedule: Name | Content | None = Field(
         default=None, description='"NOW", or minute, hour, dayOfMonth, month, dayOfWeek, timezone.'
     )
-    pol_state: str | None = Field(default=None, description="active or inactive.")
+    pol_state: Name | None = Field(default=None, description="active or inactive.")
     explicit: Literal["true", "false"] | None = None
-    collections: list[str] | None = Field(default=None, max_length=1_000)
+    collections: list[Name] | None = Field(default=None, max_length=MOST_FEW, fail_fast=True)
 
     @field_validator("action_id")
     @classmethod

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from api.callers import Caller
 from api.workspace import Workspace
 from catalog import row_collections
-from catalog.errors import NotAllowed, NotFound
+from catalog.errors import NotAllowed
+from catalog.policy_records import none_named
 from catalog.policy_tables import Policy
 from pipeline.policies.actions import ImportTags, SetTags, TakeFromField, action_of
 from pipeline.policies.tags import settable
@@ -52,7 +53,7 @@ class PolicyRights:
             NotFound: As if there were none of its name.
         """
         if not self.sees(policy):
-            raise NotFound("policy", policy.name, "GET /policyengine/v1/policies lists them")
+            raise none_named(policy.name)
 
     def check_run(self, policy: Policy) -> None:
         """Go on only where its runs may be started and ended.

@@ -10,6 +10,7 @@ from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from catalog import policy_regexes
+from catalog.bounded import Name, Text
 from catalog.errors import InvalidInput
 from catalog.policy_tables import Regex
 
@@ -19,16 +20,16 @@ router = discover_router("policyengine")
 class RegexBody(BaseModel):
     """A new regular expression."""
 
-    regex_id: str = Field(description="Its name.")
-    pattern: str = Field(description="In RE2's syntax.")
+    regex_id: Name = Field(description="Its name.")
+    pattern: Text = Field(description="In RE2's syntax.")
     description: str = Field(default="", max_length=4_096)
 
 
 class RegexChange(BaseModel):
     """What may change of one; what is left out stays."""
 
-    regex_id: str | None = None
-    pattern: str | None = None
+    regex_id: Name | None = None
+    pattern: Text | None = None
     description: str | None = Field(default=None, max_length=4_096)
 
 

@@ -7,10 +7,12 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
 from starlette.types import Lifespan
 
 from api.errors import status_of
+from api.json_shape import TooMuch, read_json
 from catalog.errors import FramesiftError, InvalidInput, SqlError
 from query.read_only import MAX_STATEMENT_BYTES
 from query.result_format import MEDIA_TYPES, Format
@@ -20,9 +22,6 @@ _ODBC_STATES = {"42703": "42S22", "42704": "42S02", "42601": "42000"}
 
 _HINT = re.compile(r' The nearest is "[^"]*"\.')
 """What our own messages add to Db2's, which the documented body does not have."""
-
-MAX_BODY_BYTES = 2 * MAX_STATEMENT_BYTES
-"""Of a body in JSON, whose condition may be as long as a statement."""
 
 
 STATEMENT_BODY: dict[str, Any] = {
@@ -93,14 +92,14 @@ async def json_of(request: Request) -> dict[str, Any]:
     """The JSON object in the body.
 
     Raises:
-        InvalidInput: There is none, or it is too long.
+        InvalidInput: There is none, or it holds too much.
     """
-    body = await body_of(request, MAX_BODY_BYTES)
-    if len(body) > MAX_BODY_BYTES:
-        raise InvalidInput(f"the body has more than {MAX_BODY_BYTES:,} bytes; send less")
     try:
-        found = json.loads(body)
-        json.dumps(found, ensure_ascii=False).encode()  # half of a character cannot be kept
+        found = await read_json(await request.body())
+        # Half of a character cannot be kept.
+        await run_in_threadpool(lambda: json.dumps(found, ensure_ascii=False).encode())
+    except TooMuch as error:
+        raise InvalidInput(f"the body {error}") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the body is no JSON: {error}") from error
     if not isinstance(found, dict):

@@ -13,6 +13,7 @@ from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, failure, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.workspace import Workspace
+from catalog.bounded import Text
 from catalog.errors import CatalogBusy, InvalidInput, NotFound
 from catalog.records import OBJECT_PLATFORMS
 from catalog.tables import Job, Scan, Source
@@ -34,14 +35,14 @@ _LOOKED_AT = 1_000
 class Folder(BaseModel):
     """A folder of a file system."""
 
-    dir: str = Field(description="Its path, from the mount point or below it.")
+    dir: Text = Field(description="Its path, from the mount point or below it.")
     recursive: bool = Field(default=True, description="With the folders in it.")
 
 
 class Partial(BaseModel):
     """What of a connection is to be scanned."""
 
-    partitions: list[str | Folder] = Field(min_length=1, max_length=100)
+    partitions: list[Text | Folder] = Field(min_length=1, max_length=100, fail_fast=True)
 
 
 _DIRS = {"partitions": ["dir1"]}

@@ -71,7 +71,7 @@ def read_as(kind: type[Kind], found: dict[str, Any]) -> Kind:
         return kind.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
+        place = ".".join(str(part)[:80] for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
         raise InvalidInput(f"{place}: {message}; given: {str(first['input'])[:80]}") from error
 

@@ -36,7 +36,9 @@ class Configuration(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     enabled: bool = True
-    schedule: dict[_Name, _Number | Annotated[str, Field(max_length=64)]] = {"minute": "*/5"}
+    schedule: dict[_Name, _Number | Annotated[str, Field(max_length=64)]] = Field(
+        default={"minute": "*/5"}, max_length=6, fail_fast=True
+    )
 
 
 @router.get("/summary_tables")

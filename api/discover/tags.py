@@ -17,6 +17,7 @@ from api.discover.search import body_schema, read_as
 from api.discover.whole_home import WholeHome
 from api.workspace import Workspace
 from catalog import tag_kinds, tags
+from catalog.bounded import MOST_MANY, Name, Text
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, NotFound
 from catalog.tag_rules import DEFAULT
@@ -24,13 +25,13 @@ from catalog.tag_rules import DEFAULT
 router = discover_router("policyengine")
 
 
-_Values = Annotated[list[str], ALSO_IN_TEXT]
+_Values = Annotated[list[Text], Field(max_length=MOST_MANY, fail_fast=True), ALSO_IN_TEXT]
 
 
 class TagBody(BaseModel):
     """A new tag."""
 
-    tag: str = Field(description="Its name; kept in lower case.")
+    tag: Name = Field(description="Its name; kept in lower case.")
     type: Literal["Open", "Restricted", "Characteristics"]
     value: _Values = Field(default=[], description="Values of a Restricted tag.")
 
@@ -39,7 +40,7 @@ class TagChange(BaseModel):
     """What may change of a tag."""
 
     value: _Values = Field(description="All values of a Restricted tag.")
-    type: str | None = Field(default=None, description="The one it has: types do not change.")
+    type: Name | None = Field(default=None, description="The one it has: types do not change.")
 
 
 _NEW = {"tag": "department", "type": "Restricted", "value": ["Finance", "HR", "IT"]}

@@ -12,6 +12,7 @@ from api.pages import CurrentPage, PageAnswer
 from api.people import CollectionBody
 from api.workspace import Workspace
 from catalog import row_collections
+from catalog.bounded import Name, Sql
 from catalog.errors import NotAllowed, NotFound
 from catalog.record_store import RecordStore
 from query.collection_rule import try_rule
@@ -24,8 +25,8 @@ class NewCollection(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(examples=["munich"])
-    rule: str = Field(
+    name: Name = Field(examples=["munich"])
+    rule: Sql = Field(
         description="A WHERE body over metaocean's columns.",
         examples=["datasource = 'a2d2' and filename like 'camera%'"],
     )

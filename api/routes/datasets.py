@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -47,7 +48,7 @@ async def post_dataset(
     Who sees rows of collections only chooses from those; their names begin with the user's.
     """
     made = await run_in_threadpool(make_dataset, workspace, wanted, at, caller.user)
-    return _made(made, response)
+    return _made(workspace, made, response)
 
 
 @router.get("/datasets")
@@ -61,13 +62,15 @@ async def get_datasets(
     shown, follows = page.page_of_all(
         "datasets", found, lambda dataset: (dataset.name, dataset.version), str, int
     )
-    return DatasetsAnswer(datasets=[DatasetBody.of(dataset) for dataset in shown], next=follows)
+    return DatasetsAnswer(
+        datasets=[DatasetBody.of(dataset, workspace.place) for dataset in shown], next=follows
+    )
 
 
 @router.get("/datasets/{name}")
 async def get_dataset(name: DatasetName, workspace: CurrentWorkspace) -> DatasetBody:
     """A dataset's newest version, or "name@version"."""
-    return DatasetBody.of(await run_in_threadpool(workspace.records.dataset, name))
+    return DatasetBody.of(await run_in_threadpool(workspace.records.dataset, name), workspace.place)
 
 
 @router.post("/datasets/{name}/splits", status_code=201)
@@ -80,7 +83,7 @@ async def post_splits(
 ) -> DatasetBody:
     """Divide a dataset's frames anew, as a new version of it."""
     made = await run_in_threadpool(divide_dataset, workspace, name, wanted, caller.user)
-    return _made(made, response)
+    return _made(workspace, made, response)
 
 
 @router.post("/datasets/{name}/extensions", status_code=201)
@@ -94,7 +97,7 @@ async def post_extension(
 ) -> DatasetBody:
     """Add as few frames as close a gap, as a new version; ``report.unmet`` is what stays open."""
     made = await run_in_threadpool(grow_dataset, workspace, name, wanted, at, caller.user)
-    return _made(made, response)
+    return _made(workspace, made, response)
 
 
 @router.post("/datasets/{name}/rebuild")
@@ -103,7 +106,9 @@ async def post_rebuild(name: DatasetName, workspace: CurrentWorkspace) -> Datase
 
     What was made again has the same id and the same pixels of classes, or nothing is written (422).
     """
-    return DatasetBody.of(await run_in_threadpool(rebuild_dataset, workspace, name))
+    return DatasetBody.of(
+        await run_in_threadpool(rebuild_dataset, workspace, name), workspace.place
+    )
 
 
 _DIFF = row_responses("frame that differs")
@@ -193,16 +198,25 @@ async def get_export(
     return StreamingResponse(lines, media_type=TEXTS[format_], headers=VARY)
 
 
-def _made(dataset: Dataset, response: Response) -> DatasetBody:
+def _made(workspace: Workspace, dataset: Dataset, response: Response) -> DatasetBody:
     place = quote(f"{dataset.name}@{dataset.version}", safe="@~")
     response.headers["Location"] = f"/v1/datasets/{place}"
-    return DatasetBody.of(dataset)
+    return DatasetBody.of(dataset, workspace.place)
 
 
 def _manifest(workspace: Workspace, name: str, split: str | None) -> tuple[Manifest, list[str]]:
     dataset = workspace.records.dataset(name)
     manifest = read_manifest(workspace.records, dataset).split(split)
-    return manifest, list(class_tags(workspace, manifest))
+    tags = list(class_tags(workspace, manifest))
+    if workspace.is_limited:
+        roots = {source: _told(source, root) for source, root in manifest.header.roots.items()}
+        manifest = Manifest(replace(manifest.header, roots=roots), manifest.frames)
+    return manifest, tags
+
+
+def _told(source: str, root: str) -> str:
+    """A source's root as who sees some rows only is told it: its name for a folder."""
+    return root if "://" in root else source
 
 
 def _parquet(manifest: Manifest, tags: list[str]) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from api.answers import JobBody
 from api.dependencies import CurrentWorkspace
 from api.routes.jobs import BEGUN, job_begun
 from api.workspace import Workspace
+from catalog.bounded import Name
 from catalog.tables import Job
 from ingest.extractors.registry import check_known
 from pipeline.command_job import submit_command
@@ -22,10 +23,11 @@ class NewExtraction(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    source: str = Field(description="The source.", examples=["a2d2"])
-    extractors: list[str] = Field(
+    source: Name = Field(description="The source.", examples=["a2d2"])
+    extractors: list[Name] = Field(
         min_length=1,
         max_length=100,
+        fail_fast=True,
         description="Of those that are installed on the server.",
         examples=[["image", "bus"]],
     )
@@ -41,7 +43,7 @@ async def post_extraction(
     wanted: NewExtraction, workspace: CurrentWorkspace, response: Response
 ) -> JobBody:
     """Read tags from the files of every catalogued frame, only new and changed ones: a job does."""
-    return job_begun(await run_in_threadpool(_submitted, workspace, wanted), response)
+    return job_begun(workspace, await run_in_threadpool(_submitted, workspace, wanted), response)
 
 
 def _submitted(workspace: Workspace, wanted: NewExtraction) -> Job:

@@ -1,5 +1,6 @@
 """/v1/jobs: long work that a server was asked for, or a command line began."""
 
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -13,10 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.answers import JobBody, JobsAnswer
 from api.computed_answers import ReportAnswer
 from api.dependencies import CurrentWorkspace
-from api.job_events import events_of
+from api.job_events import Look, events_of
 from api.job_files import joined_logs, report_file
 from api.pages import CurrentPage
+from api.turns import whose
 from api.workspace import Workspace
+from catalog.bounded import Name
 from catalog.errors import InvalidInput, NotFound
 from catalog.tables import Job
 from pipeline.follow import cancel, refresh, refresh_all
@@ -38,10 +41,10 @@ _MOST = 2**31 - 1
 class _NewJob(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    dataset: str = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
+    dataset: Name = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
     workers: int = Field(default=2, ge=1, le=_MOST_WORKERS, description="Processes.")
-    name: str | None = Field(default=None, description="The job's; made up by default.")
-    backend: str = Field(default="local", description="Where it runs.")
+    name: Name | None = Field(default=None, description="The job's; made up by default.")
+    backend: Name = Field(default="local", description="Where it runs.")
 
 
 class NewTraining(_NewJob):
@@ -64,11 +67,11 @@ class NewTraining(_NewJob):
     height: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
     width: int | None = Field(default=None, ge=1, le=65_535, description="Network input [pixels].")
     seed: int = Field(default=0, ge=0, le=_MOST, description="Seed of weights and order.")
-    split: str | None = Field(
+    split: Name | None = Field(
         default=None,
         description="Split to train on; train, or all frames of a dataset that is not divided.",
     )
-    continue_from: str | None = Field(
+    continue_from: Name | None = Field(
         default=None,
         description="Name of a training job: begin a new run with the weights of its model.",
     )
@@ -78,8 +81,8 @@ class NewValidation(_NewJob):
     """A model to be validated on a dataset's split."""
 
     kind: Literal["validate"] = Field(examples=["validate"])
-    model: str = Field(description="Name of a training job.", examples=["train-bikes-7"])
-    split: str | None = Field(
+    model: Name = Field(description="Name of a training job.", examples=["train-bikes-7"])
+    split: Name | None = Field(
         default=None,
         description="Split to validate on; validation, or all frames of a dataset not divided.",
     )
@@ -126,10 +129,10 @@ _FILE: dict[int | str, dict[str, Any]] = {
 }
 
 
-def job_begun(job: Job, response: Response) -> JobBody:
+def job_begun(workspace: Workspace, job: Job, response: Response) -> JobBody:
     """The answer to what became a job: where it is, and the job."""
     response.headers["Location"] = f"/v1/jobs/{quote(job.name, safe='')}"
-    return JobBody.of(job)
+    return JobBody.of(job, workspace.place)
 
 
 @router.get("")
@@ -146,13 +149,13 @@ async def get_jobs(
 @router.post("", status_code=202, responses=BEGUN)
 async def post_job(wanted: NewJob, workspace: CurrentWorkspace, response: Response) -> JobBody:
     """Train on a dataset, or validate a model: a job does it, and goes on without this server."""
-    return job_begun(await run_in_threadpool(_submitted, workspace, wanted), response)
+    return job_begun(workspace, await run_in_threadpool(_submitted, workspace, wanted), response)
 
 
 @router.get("/{name}")
 async def get_job(name: JobName, workspace: CurrentWorkspace) -> JobBody:
     """A job, as it stands now."""
-    return JobBody.of(await run_in_threadpool(_current, workspace, name))
+    return JobBody.of(await run_in_threadpool(_current, workspace, name), workspace.place)
 
 
 @router.post("/{name}/cancel", status_code=202, responses=BEGUN)
@@ -165,7 +168,7 @@ async def post_cancel(name: JobName, workspace: CurrentWorkspace, response: Resp
     def ask() -> Job:
         return cancel(workspace.records, workspace.records.job(name))
 
-    return job_begun(await run_in_threadpool(ask), response)
+    return job_begun(workspace, await run_in_threadpool(ask), response)
 
 
 @router.post("/{name}/resume", status_code=202, responses=BEGUN)
@@ -180,7 +183,7 @@ async def post_resume(name: JobName, workspace: CurrentWorkspace, response: Resp
         job = workspace.records.job(name)
         return resume(workspace.records, workspace.job_queue, job)
 
-    return job_begun(await run_in_threadpool(begin), response)
+    return job_begun(workspace, await run_in_threadpool(begin), response)
 
 
 @router.get("/{name}/logs", response_class=Response, responses=_TEXT)
@@ -216,12 +219,19 @@ async def get_events(
     ] = None,
 ) -> Response:
     """A job's changes as they come (server-sent events)."""
+    state, who = request.app.state, whose(request.scope)
+    # Who may not listen to the job is told so; what is looked at is the same for all others.
+    job = await run_in_threadpool(workspace.records.job, name)
+    records, is_limited = state.workspace.records, workspace.is_limited
 
-    def look() -> JobBody:
-        return JobBody.of(_current(workspace, name))
+    def body() -> JobBody:
+        return JobBody.of(refresh(records, records.job(job.name)), workspace.place)
 
-    first = await run_in_threadpool(look)
-    return events_of(look, first, last_event_id, request.app.state.stopping)
+    def look() -> Awaitable[Look]:
+        looked: Awaitable[Look] = state.listeners.look((job.name, is_limited), body)
+        return looked
+
+    return events_of(look, await look(), last_event_id, state.stopping, state.listeners, who)
 
 
 @router.get("/{name}/report", response_model=None, responses={200: {"model": ReportAnswer}})
@@ -259,7 +269,7 @@ def _listed(
         limit=page.limit + 1,
     )
     shown, follows = page.page("jobs", found, lambda job: (job.id,))
-    return JobsAnswer(jobs=[JobBody.of(job) for job in shown], next=follows)
+    return JobsAnswer(jobs=[JobBody.of(job, workspace.place) for job in shown], next=follows)
 
 
 def _submitted(workspace: Workspace, wanted: NewTraining | NewValidation) -> Job:

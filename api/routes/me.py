@@ -2,11 +2,12 @@
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.dependencies import CurrentCaller, CurrentPassage
 from api.gate import Gate
 from catalog import users
+from catalog.bounded import Secret
 from catalog.errors import InvalidInput
 
 router = APIRouter(prefix="/v1/me", tags=["users"])
@@ -30,8 +31,8 @@ class OwnPassword(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    current: SecretStr = Field(description="The one until now.")
-    password: SecretStr = Field(description="The one from now on.")
+    current: Secret = Field(description="The one until now.")
+    password: Secret = Field(description="The one from now on.")
 
 
 @router.get("")

@@ -34,11 +34,11 @@ def _listed(workspace: Workspace, page: CurrentPage) -> ModelsAnswer:
         limit=page.limit + 1,
     )
     shown, follows = page.page("models", found, lambda job: (job.id,))
-    return ModelsAnswer(models=[ModelBody.of(job) for job in shown], next=follows)
+    return ModelsAnswer(models=[ModelBody.of(job, workspace.place) for job in shown], next=follows)
 
 
 def _model(workspace: Workspace, name: str) -> ModelBody:
     job = refresh(workspace.records, workspace.records.job(name))
     if job.kind != "train" or job.state != "done":
         raise NotFound("model", name, f"job {name} is of kind {job.kind}, and {job.state}")
-    return ModelBody.of(job)
+    return ModelBody.of(job, workspace.place)

@@ -17,7 +17,9 @@ from api.pages import CurrentPage, PageAnswer
 from api.policies import PolicyBody, RunBody, listed, shown, start_due, started
 from api.routes.jobs import BEGUN, job_begun
 from api.workspace import Workspace
-from catalog import policy_records
+from catalog import bounded, policy_records
+from catalog.bounded import MOST_FEW, Sql
+from catalog.bounded import Name as AnyName
 from catalog.policy_tables import Policy
 from catalog.tables import Job
 from pipeline.policies import runs
@@ -41,7 +43,7 @@ def _of_whole_characters(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-Content = Annotated[dict[str, Any], AfterValidator(_of_whole_characters)]
+Content = Annotated[bounded.Content, AfterValidator(_of_whole_characters)]
 """A document that is kept, and answered as it is."""
 
 
@@ -50,10 +52,10 @@ class NewPolicy(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(description="Letters, digits and ._@-.", examples=["bikes"])
+    name: AnyName = Field(description="Letters, digits and ._@-.", examples=["bikes"])
     action: Action = Field(examples=["AUTOTAG"])
     parameters: Content = Field(description=_PARAMETERS, examples=[{"tags": {"project": "bikes"}}])
-    condition: str = Field(
+    condition: Sql = Field(
         default="",
         description="A WHERE body over metaocean_view; empty for every file.",
         examples=["bicycle > 5000"],
@@ -65,8 +67,11 @@ class NewPolicy(BaseModel):
         examples=[{"hour": 5, "minute": 15}],
     )
     state: State = Field(default="active", description="An inactive one does not run.")
-    collections: list[str] = Field(
-        default=[], max_length=1_000, description="Only their files; else every file."
+    collections: list[AnyName] = Field(
+        default=[],
+        max_length=MOST_FEW,
+        fail_fast=True,
+        description="Only their files; else every file.",
     )
 
 
@@ -76,12 +81,12 @@ class PolicyChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     parameters: Content | None = Field(default=None, description=_PARAMETERS)
-    condition: str | None = Field(default=None, description="A WHERE body over metaocean_view.")
+    condition: Sql | None = Field(default=None, description="A WHERE body over metaocean_view.")
     schedule: Content | None = Field(
         default=None, description="Parts of a time; null where it runs when it is told to."
     )
     state: State | None = None
-    collections: list[str] | None = Field(default=None, max_length=1_000)
+    collections: list[AnyName] | None = Field(default=None, max_length=MOST_FEW, fail_fast=True)
 
 
 class PoliciesAnswer(PageAnswer):
@@ -184,7 +189,7 @@ async def post_run(name: Name, workspace: CurrentWorkspace, response: Response) 
         run = started(workspace, policy_records.found(workspace.records, name))
         return workspace.records.job(run.job)
 
-    return job_begun(await run_in_threadpool(begin), response)
+    return job_begun(workspace, await run_in_threadpool(begin), response)
 
 
 def _added(workspace: Workspace, wanted: NewPolicy, user: str) -> PolicyBody:

@@ -11,6 +11,7 @@ from api.dependencies import CurrentWorkspace
 from api.pages import CurrentPage
 from api.routes.jobs import BEGUN, job_begun
 from api.workspace import Workspace
+from catalog.bounded import Name
 from catalog.tables import Job
 from ingest.removal_guard import MOST_REMOVED
 from pipeline.command_job import submit_command
@@ -26,7 +27,7 @@ class NewScan(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    source: str = Field(description="The source.", examples=["a2d2"])
+    source: Name = Field(description="The source.", examples=["a2d2"])
     full: bool = Field(default=False, description="Count every label again, changed or not.")
     max_removed: float = Field(
         default=MOST_REMOVED,
@@ -66,7 +67,7 @@ async def get_scans(
 @router.post("", status_code=202, responses=BEGUN)
 async def post_scan(wanted: NewScan, workspace: CurrentWorkspace, response: Response) -> JobBody:
     """Catalog a source's files: a job does it; its `metrics.scan` is the scan's number."""
-    return job_begun(await run_in_threadpool(_submitted, workspace, wanted), response)
+    return job_begun(workspace, await run_in_threadpool(_submitted, workspace, wanted), response)
 
 
 @router.get("/{number}")

@@ -12,6 +12,7 @@ from api.dependencies import At, CurrentWorkspace
 from api.errors import answer_to
 from api.negotiation import VARY, row_contents, row_format
 from api.sql_response import SqlResponse
+from catalog.bounded import Sql
 from query.explain import explain
 
 router = APIRouter(prefix="/v1/sql", tags=["SQL"])
@@ -24,7 +25,7 @@ class Statement(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    statement: str = Field(description="One SELECT.", examples=[_EXAMPLE])
+    statement: Sql = Field(description="One SELECT.", examples=[_EXAMPLE])
 
 
 class StatementAt(Statement):

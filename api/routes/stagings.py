@@ -11,6 +11,7 @@ from api.dependencies import CurrentWorkspace
 from api.pages import CurrentPage
 from api.routes.jobs import BEGUN, job_begun
 from api.workspace import Workspace
+from catalog.bounded import Name
 from catalog.tables import Job
 from pipeline.command_job import submit_command
 
@@ -22,7 +23,7 @@ class NewStaging(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    dataset: str = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
+    dataset: Name = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
     workers: int = Field(default=4, ge=1, le=256, description="Files copied at once.")
 
 
@@ -41,7 +42,7 @@ async def post_staging(
     wanted: NewStaging, workspace: CurrentWorkspace, response: Response
 ) -> JobBody:
     """Copy a dataset's images and labels into the server's cache: a job does it."""
-    return job_begun(await run_in_threadpool(_submitted, workspace, wanted), response)
+    return job_begun(workspace, await run_in_threadpool(_submitted, workspace, wanted), response)
 
 
 @router.get("/{number}")
@@ -50,7 +51,9 @@ async def get_staging(
     workspace: CurrentWorkspace,
 ) -> StagingBody:
     """A staging."""
-    return StagingBody.of(*await run_in_threadpool(workspace.records.staging, number))
+    return StagingBody.of(
+        *await run_in_threadpool(workspace.records.staging, number), workspace.place
+    )
 
 
 def _listed(workspace: Workspace, page: CurrentPage, dataset: str | None) -> StagingsAnswer:
@@ -61,7 +64,9 @@ def _listed(workspace: Workspace, page: CurrentPage, dataset: str | None) -> Sta
         limit=page.limit + 1,
     )
     shown, follows = page.page("stagings", found, lambda each: (each[0].id,))
-    return StagingsAnswer(stagings=[StagingBody.of(*each) for each in shown], next=follows)
+    return StagingsAnswer(
+        stagings=[StagingBody.of(*each, workspace.place) for each in shown], next=follows
+    )
 
 
 def _submitted(workspace: Workspace, wanted: NewStaging) -> Job:

@@ -18,6 +18,7 @@ from api.dependencies import At, CurrentWorkspace
 from api.pages import CurrentPage
 from api.workspace import Workspace
 from catalog import tags
+from catalog.bounded import MOST_MANY, Name, Text
 from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, NotFound
 from catalog.tag_kinds import kinds
@@ -44,17 +45,21 @@ class NewTag(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    tag: str = Field(description="Lower-case letters, digits, '_' and '-'.", examples=["weather"])
+    tag: Name = Field(description="Lower-case letters, digits, '_' and '-'.", examples=["weather"])
     type: Literal["integer", "real", "text", "timestamp", "boolean"] = "text"
-    kind: str = Field(
+    kind: Name = Field(
         default=DEFAULT.kind,
         description="Open (256 characters), Restricted, or Characteristics (4,096).",
         examples=["Restricted"],
     )
-    values: list[str] = Field(
-        default=[], description="Of a Restricted tag.", examples=[["sun", "rain", "fog"]]
+    values: list[Text] = Field(
+        default=[],
+        max_length=MOST_MANY,
+        fail_fast=True,
+        description="Of a Restricted tag.",
+        examples=[["sun", "rain", "fog"]],
     )
-    family: str = Field(default=OWN_FAMILY, description="Tag family to put it in.")
+    family: Name = Field(default=OWN_FAMILY, description="Tag family to put it in.")
 
 
 class TagChange(BaseModel):
@@ -62,9 +67,13 @@ class TagChange(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    kind: str = Field(description="Open, Restricted or Characteristics.", examples=["Restricted"])
-    values: list[str] = Field(
-        default=[], description="All values of a Restricted tag.", examples=[["sun", "rain"]]
+    kind: Name = Field(description="Open, Restricted or Characteristics.", examples=["Restricted"])
+    values: list[Text] = Field(
+        default=[],
+        max_length=MOST_MANY,
+        fail_fast=True,
+        description="All values of a Restricted tag.",
+        examples=[["sun", "rain"]],
     )
 
 

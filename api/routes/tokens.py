@@ -13,8 +13,10 @@ from api.pages import CurrentPage, PageAnswer
 from api.people import NewTokenBody, TokenBody
 from catalog import tokens
 from catalog.accounts import MOST_DAYS
+from catalog.bounded import Name
 from catalog.errors import InvalidInput, NotAllowed
 from catalog.record_store import RecordStore
+from catalog.tokens import SCOPES
 
 router = APIRouter(prefix="/v1/tokens", tags=["users"])
 
@@ -26,10 +28,10 @@ class NewToken(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(examples=["notebook"])
-    scope: str = Field(default="read", description="read, write or admin; each has those before.")
+    name: Name = Field(examples=["notebook"])
+    scope: Name = Field(default="read", description="read, write or admin; each has those before.")
     days: int = Field(default=DAYS, ge=1, le=MOST_DAYS, description="Until it expires.")
-    user: str | None = Field(default=None, description="Whose; one's own where it is left out.")
+    user: Name | None = Field(default=None, description="Whose; one's own where it is left out.")
 
 
 class TokensAnswer(PageAnswer):
@@ -100,15 +102,25 @@ async def get_token(number: int, caller: CurrentCaller, workspace: CurrentWorksp
 async def delete_token(
     number: int, caller: CurrentCaller, workspace: CurrentWorkspace, passage: CurrentPassage
 ) -> TokenBody:
-    """Revoke a token: it counts no more, and stays in the list."""
+    """Revoke a token: it counts no more, and stays in the list.
+
+    With a token one revokes those of its scope and lower ones, itself included.
+    """
     revoked = await run_in_threadpool(_revoked, workspace.records, number, caller)
     passage.about = f"token {revoked.name} of {revoked.user}: revoked"
     return revoked
 
 
 def _revoked(records: RecordStore, number: int, caller: Caller) -> TokenBody:
-    if not caller.may("admin") and tokens.found(records, number)[1] != caller.user:
-        raise _not_yours(caller)
+    if not caller.may("admin"):
+        token, user = tokens.found(records, number)
+        if user != caller.user:
+            raise _not_yours(caller)
+        if SCOPES.index(token.scope) > SCOPES.index(caller.scope):
+            raise NotAllowed(
+                f"token {number} has scope {token.scope}, and a token of scope {caller.scope} "
+                "revokes none of a higher one: log in with the password to revoke it"
+            )
     return TokenBody.of(*tokens.revoke(records, number))
 
 

@@ -4,12 +4,13 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.dependencies import CurrentPassage, CurrentWorkspace
 from api.pages import CurrentPage, PageAnswer
 from api.people import UserBody
 from catalog import login_throttle, users
+from catalog.bounded import Name, Secret
 from catalog.record_store import RecordStore
 from catalog.user_tables import User
 
@@ -21,9 +22,9 @@ class NewUser(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(examples=["anna"])
-    roles: list[str] = Field(examples=[["datauser"]])
-    password: SecretStr | None = Field(
+    name: Name = Field(examples=["anna"])
+    roles: list[Name] = Field(max_length=16, fail_fast=True, examples=[["datauser"]])
+    password: Secret | None = Field(
         default=None, description="Without one only tokens open the account."
     )
 
@@ -33,9 +34,9 @@ class UserChange(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    roles: list[str] | None = None
+    roles: list[Name] | None = Field(default=None, max_length=16, fail_fast=True)
     disabled: bool | None = None
-    password: SecretStr | None = None
+    password: Secret | None = None
 
 
 class UsersAnswer(PageAnswer):

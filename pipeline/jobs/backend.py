@@ -33,6 +33,14 @@ class Backend(Protocol):
 
     name: str
 
+    def check_workers(self, workers: int, queue: JobQueue) -> None:
+        """Go on only with as many workers as there can be of one job.
+
+        Raises:
+            InvalidInput: They are more.
+        """
+        ...
+
     def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue) -> str:
         """Start the job, whose folder exists; what the backend knows it by.
 

@@ -7,7 +7,7 @@ import sys
 from datetime import datetime
 from typing import Any
 
-from catalog.errors import StorageError
+from catalog.errors import InvalidInput, StorageError
 from pipeline.jobs.backend import JobStatus
 from pipeline.jobs.environment import inherited
 from pipeline.jobs.process import ProcessId
@@ -22,6 +22,14 @@ class LocalBackend:
     """Runs each job under `pipeline.jobs.local_runner`, in a session of its own."""
 
     name = "local"
+
+    def check_workers(self, workers: int, queue: JobQueue) -> None:
+        """As many as the machine has cores, or its settings say."""
+        if workers > queue.most_workers:
+            raise InvalidInput(
+                f"workers {workers:,}: a job on this machine may have at most "
+                f"{queue.most_workers}; ask for fewer, or have FRAMESIFT_JOB_WORKERS say more"
+            )
 
     def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue) -> str:
         """Start the runner, which waits for a slot; its process number with its start time."""

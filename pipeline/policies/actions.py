@@ -11,18 +11,19 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from catalog.bounded import MOST_FEW, Name, Text
 from catalog.errors import InvalidInput, UnknownName
 
 BATCH_ROWS = 50_000
 """Files of one commit."""
 
-Value = str | bool | int | float
+Value = Text | bool | int | float
 
 
 class SetTags(BaseModel):
     """AUTOTAG with constants."""
 
-    tags: dict[str, Value] = Field(min_length=1, max_length=100)
+    tags: dict[Name, Value] = Field(min_length=1, max_length=100, fail_fast=True)
 
     @property
     def values(self) -> dict[str, str]:
@@ -44,8 +45,8 @@ class Rule(BaseModel):
     tag: str = Field(alias="newField", min_length=1, max_length=256)
     delimiter: str = Field(default="", max_length=256)
     field_number: int = Field(default=1, alias="fieldNo", ge=1, le=4_096)
-    pattern: str = Field(default="", alias="regexPattern")
-    regex: str = Field(default="", alias="regex_id", description="A registered pattern's name.")
+    pattern: Text = Field(default="", alias="regexPattern")
+    regex: Name = Field(default="", alias="regex_id", description="A registered pattern's name.")
     match_number: int = Field(default=1, alias="matchNo", ge=1, le=4_096)
 
     @model_validator(mode="after")
@@ -66,8 +67,8 @@ class TakeFromField(BaseModel):
 class ImportTags(BaseModel):
     """IMPORT_TAGS."""
 
-    agent: str = "ImportTags"
-    source_connection: str = Field(min_length=1)
+    agent: Name = "ImportTags"
+    source_connection: Name = Field(min_length=1)
     tag_file_path: str = Field(min_length=1, max_length=4_096)
     tag_file_type: Literal["csv"] = "csv"
 
@@ -75,8 +76,8 @@ class ImportTags(BaseModel):
 class DeepInspect(BaseModel):
     """DEEPINSPECT."""
 
-    agent: str = Field(min_length=1)
-    extract_tags: list[str] = Field(default=[], max_length=1_000)
+    agent: Name = Field(min_length=1)
+    extract_tags: list[Name] = Field(default=[], max_length=MOST_FEW, fail_fast=True)
 
 
 Action = SetTags | TakeFromField | ImportTags | DeepInspect

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from catalog.bounded import MOST_FEW, MOST_MANY, Few, Name
 from catalog.errors import InvalidInput
 from query.label_range import LabelRange
 from query.selection import Question
@@ -13,6 +14,7 @@ from query.sets.stratifier import Stratifier
 
 _Frames = Annotated[int, Field(ge=1, lt=2**31)]
 _Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Shares = Annotated[dict[Name, _Share], Field(max_length=MOST_MANY, fail_fast=True)]
 
 MIN_GAP_S = 10.0
 """Frames of two sides are at least so far apart [s], unless told otherwise: at 50 km/h 140 m."""
@@ -37,12 +39,12 @@ class Sample(_Data):
 
     method: Literal["sample"] = "sample"
     frames: _Frames = Field(examples=[5000])
-    stratify: tuple[str, ...] = Field(
+    stratify: Few[Name] = Field(
         default=(),
         description="Tags, or tags with edges of bins: strata are their combinations.",
         examples=[("camera", "car:0,1000,10000")],
     )
-    allocation: Literal["proportional", "equal"] | dict[str, _Share] = Field(
+    allocation: Literal["proportional", "equal"] | _Shares = Field(
         default="proportional",
         description="As many of a stratum as it has, equally many, or shares by stratum.",
         examples=[{"front_center": 0.7, "rear_center": 0.3}],
@@ -56,17 +58,19 @@ class Match(_Data):
 
     method: Literal["match"] = "match"
     frames: _Frames
-    targets: dict[str, dict[str, _Share]] = Field(
+    targets: dict[Name, _Shares] = Field(
         default={},
+        max_length=MOST_FEW,
+        fail_fast=True,
         description="Share of each value, by tag or tag with edges of bins; '*' is all the rest.",
         examples=[{"camera": {"front_center": 0.7, "*": 0.3}, "car:0,1000": {"0:1000": 1}}],
     )
-    like: str | None = Field(
+    like: Name | None = Field(
         default=None,
         description="A dataset, NAME or NAME@VERSION, whose distribution is the target.",
     )
-    like_split: str | None = Field(default=None, description="Only of this split of it.")
-    by: tuple[str, ...] = Field(
+    like_split: Name | None = Field(default=None, description="Only of this split of it.")
+    by: Few[Name] = Field(
         default=(), description="What is compared with it; camera and every class by default."
     )
     tolerance: float = Field(default=0.01, ge=0, le=1, description="Most a share may be off by.")
@@ -97,10 +101,10 @@ class Demand(_Data):
 
     question: Question = Field(description="What such a frame fulfils.")
     frames: _Frames
-    per: tuple[str, ...] = Field(
+    per: Few[Name] = Field(
         default=(), description="So many for every value of these tags.", examples=[("camera",)]
     )
-    name: str = Field(default="", description="What to call it in the report.")
+    name: Name = Field(default="", description="What to call it in the report.")
 
     _per = field_validator("per")(_parsed)
 
@@ -137,14 +141,14 @@ class Cover(_Data):
     """As few frames as possible in which every demand is met."""
 
     method: Literal["cover"] = "cover"
-    demands: tuple[Demand, ...] = Field(min_length=1)
+    demands: Few[Demand] = Field(min_length=1)
 
 
 class Uncertain(_Data):
     """The frames with the highest scores, unlike each other."""
 
     method: Literal["uncertain"] = "uncertain"
-    tag: str = Field(min_length=1, description="A number; the highest is the most uncertain.")
+    tag: Name = Field(min_length=1, description="A number; the highest is the most uncertain.")
     frames: _Frames = Field(description="The budget.")
     lowest: bool = Field(default=False, description="The lowest is the most uncertain.")
     per_scene: int | None = Field(default=None, ge=1, description="Most of one scene.")

@@ -364,7 +364,7 @@ def test_duplicates(served: tuple[str, int], catalogued: Path, tmp_path: Path) -
         ({"query": "current_setting('memory_limit') = 'x'"}, "SQL0440N"),
         ({"query": "int(filename) = 1"}, "SQL0420N"),
         ({"query": "1/(size-size) = 1"}, "SQL0801N"),
-        ({"query": "x" * 1_500_000}, "SQL0101N"),
+        ({"query": "x" * 1_030_000}, "SQL0101N"),
         ({"query": 5}, "query: Input should be a valid string; given: 5"),
         ({"filters": [{"key": "a"}]}, "filters.0.operator: Field required"),
         ({"filters": [{"key": "size", "operator": "~", "value": 1}]}, "expected one of"),
@@ -379,7 +379,6 @@ def test_duplicates(served: tuple[str, int], catalogued: Path, tmp_path: Path) -
         (b"\xff\xfe", "the body is no JSON"),
         ("[" * 100_000, "the body is no JSON"),
         ('{"limit": ' + "9" * 5000 + "}", "the body is no JSON"),
-        (b" " * 2_100_000, "the body has more than"),
     ],
 )
 def test_errors_have_the_documented_form(served: tuple[str, int], asked: Any, reason: str) -> None:

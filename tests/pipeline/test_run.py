@@ -48,6 +48,9 @@ class Keeping:
 
     name = "keeping"
 
+    def check_workers(self, workers: int, queue: JobQueue) -> None:
+        """Any number."""
+
     def submit(self, request: JobRequest, paths: JobPaths, queue: JobQueue) -> str:
         """Keep it."""
         write_json(paths.request, request.to_json())
