@@ -1,18 +1,26 @@
-"""horovodrun for ranks on this machine alone.
+"""horovodrun for ranks on this machine alone, with time to end.
 
 Horovod's own listens for their rendezvous at every address of the machine and asks nobody who they
 are: whoever writes there decides where the ranks connect. Here it listens on loopback.
 
-Source: horovod 0.28.1, runner/http/http_server.py and runner/util/network.py
+And Horovod's own kills ranks five seconds after it is told to end, which may be in the middle of
+their last checkpoint.
+
+Source: horovod 0.28.1, runner/http/http_server.py, runner/util/network.py and
+runner/common/util/safe_shell_exec.py
 """
 
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from horovod.runner.common.util import safe_shell_exec
 from horovod.runner.http import http_server
 from horovod.runner.launch import run_commandline
 from horovod.runner.util.network import find_port
+
+# Not below: Horovod starts a process of this module's for each rank, which ends it.
+safe_shell_exec.GRACEFUL_TERMINATION_TIME_S = 60
 
 
 def _find_port(server_at: Callable[[tuple[str, int]], Any]) -> Any:
