@@ -61,6 +61,7 @@ class FrameReader:
             source: real_place(Path(root), within.get(source, ""))
             for source, root in frames.header.roots.items()
         }
+        self._staged = frames.header.staged
         self._images = frames.images()
         self._labels = frames.labels()
         self._palette = palette
@@ -79,7 +80,7 @@ class FrameReader:
         try:
             picture = open_png(self._read(file))
         except BadFile as error:
-            raise _naming(error, file) from error
+            raise self._damaged(error, file) from error
         height_px, width_px = self._size
         small = picture.resize((width_px, height_px), Image.Resampling.BOX)
         return np.asarray(small), (picture.height, picture.width)
@@ -98,7 +99,7 @@ class FrameReader:
         try:
             label = decode_label(self._read(file), self._palette)
         except BadFile as error:
-            raise _naming(error, file) from error
+            raise self._damaged(error, file) from error
         if label.shape != (height_px, width_px):
             raise BadFile(
                 f"label has {label.shape[1]}x{label.shape[0]} pixels, but its image "
@@ -133,6 +134,12 @@ class FrameReader:
                 self._kept[row] = pair
         return pair
 
+    def _damaged(self, error: BadFile, file: FrameFile) -> BadFile:
+        if error.file:
+            return error
+        mend = "delete it and stage the dataset again" if self._staged else "put a whole file there"
+        return BadFile(f"{error.reason}; {mend}", file.path)
+
     def _read(self, file: FrameFile) -> bytes:
         try:
             with open_beneath(self._real[file.source], file.key) as opened:
@@ -148,7 +155,8 @@ class FrameReader:
                 return opened.read()
         except OSError as error:
             reason = error.strerror or "cannot be read"
-            raise BadFile(f"{reason}; stage the dataset again", file.path) from error
+            mend = "stage the dataset again" if self._staged else "put the file back"
+            raise BadFile(f"{reason}; {mend}", file.path) from error
 
 
 def nearest(label: UInt8, height_px: int, width_px: int) -> UInt8:
@@ -156,7 +164,3 @@ def nearest(label: UInt8, height_px: int, width_px: int) -> UInt8:
     rows = (np.arange(height_px) * 2 + 1) * label.shape[0] // (2 * height_px)
     columns = (np.arange(width_px) * 2 + 1) * label.shape[1] // (2 * width_px)
     return np.ascontiguousarray(label[rows[:, None], columns])
-
-
-def _naming(error: BadFile, file: FrameFile) -> BadFile:
-    return error if error.file else BadFile(error.reason, file.path)

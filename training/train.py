@@ -6,7 +6,7 @@ What it takes and gives on the sample frames is in training/experiments/.
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,9 @@ from training.trained_frames import write_trained_frames
 from training.workers import Workers, join_workers, use_threads
 
 CLIP_NORM = 1.0
+
+Fetch = Callable[[], tuple[Any, FramesiftError | None]]
+"""Gives the next batch, or why there is none."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +92,11 @@ def train(settings: RunSettings) -> None:
     reader = FrameReader(
         frames, palette, settings.height_px, settings.width_px, settings.cache_bytes
     )
-    batches = iter(training_batches(frames, reader, settings, workers, step))
+    fetch = _fetching(iter(training_batches(frames, reader, settings, workers, step)), reader)
     if workers.is_first:
         _say_start(run, step)
     try:
-        _loop(run, batches, step)
+        _loop(run, fetch, step)
     except (tf.errors.OpError, RuntimeError) as error:
         # HorovodInternalError is a RuntimeError; a reader's error arrives as an OpError.
         raise _cause(error, reader) from error
@@ -148,7 +151,17 @@ def _warnings(run: Run) -> list[str]:
     return [warning]
 
 
-def _loop(run: Run, batches: Iterator[tuple[Any, Any]], step: int) -> None:
+def _fetching(batches: Iterator[tuple[Any, Any]], reader: FrameReader) -> Fetch:
+    def fetch() -> tuple[Any, FramesiftError | None]:
+        try:
+            return next(batches), None
+        except (tf.errors.OpError, RuntimeError) as error:
+            return None, _cause(error, reader)
+
+    return fetch
+
+
+def _loop(run: Run, fetch: Fetch, step: int) -> None:
     workers, last = run.workers, run.length.max_steps
     metrics = None
     if workers.is_first:
@@ -156,25 +169,42 @@ def _loop(run: Run, batches: Iterator[tuple[Any, Any]], step: int) -> None:
     train_step = _train_step(run)
     losses: list[float] = []
     began_s = time.perf_counter()
+    batch: Any = None
+    failure: FramesiftError | None = None
+    if step < last:
+        batch, failure = fetch()
+    if unread := _cannot_go_on(workers, failure):
+        raise unread
     with noted_signals() as stop:
         while step < last:
             step += 1
             rate = _set_rate(run, step)
-            losses.append(float(train_step(*next(batches))))
+            losses.append(float(train_step(*batch)))
             if step == 1 or step % run.settings.log_every_steps == 0 or step == last:
                 now_s = time.perf_counter()
                 _log(run, metrics, step, rate, losses, now_s - began_s)
                 began_s, losses = now_s, []
-            # All leave at the same step, whichever of them were told to.
-            ends = workers.any(bool(stop.received)) and step < last
+            if step < last:
+                batch, failure = fetch()
+            # All leave at the same step, whichever was told to, or cannot read its next batch.
+            ends = workers.any(failure is not None or bool(stop.received)) and step < last
             if ends or step % run.settings.checkpoint_every_steps == 0 or step == last:
                 _save(run, step)
             if ends:
-                raise JobFailed(
+                unread = _cannot_go_on(workers, failure)
+                if unread and workers.is_first:
+                    say(f"the checkpoint of step {step} is kept")
+                raise unread or JobFailed(
                     "training",
                     f"ended by {stop.received or 'another worker'} after step {step} of {last}: "
                     "its checkpoint is kept, and the same command goes on from it",
                 )
+
+
+def _cannot_go_on(workers: Workers, failure: FramesiftError | None) -> FramesiftError | None:
+    """What one worker at least cannot read, on all: whichever's words end the log, they say it."""
+    texts = workers.texts("" if failure is None else str(failure))
+    return failure or next((JobFailed("training", text) for text in texts if text), None)
 
 
 def _set_rate(run: Run, step: int) -> float:

@@ -60,6 +60,15 @@ class Workers:
         """Whether it is so for one worker at least; every worker gets the same answer."""
         return self.mean(float(here)) > 0
 
+    def texts(self, here: str) -> list[str]:
+        """Every worker's text, each made one line, on every worker; by their numbers."""
+        line = " ".join(here.split())
+        if self.size == 1:
+            return [line]
+        own = tf.constant(list(f"{line}\n".encode()), tf.uint8)
+        lines = bytes(self._horovod.allgather(own, name="texts").numpy())
+        return lines.decode().split("\n")[:-1]
+
     def agree(self, value: str) -> bool:
         """Whether all workers hold the same value."""
         if self.size == 1:

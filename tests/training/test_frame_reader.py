@@ -70,7 +70,7 @@ def test_each_png_is_decoded_once_within_the_budget(tmp_path: Path) -> None:
     for number in (0, 1):
         (tmp_path / f"scene/camera/{number:03d}.png").unlink()
     assert frames.small(0)[0].tolist() == first[0].tolist()
-    with pytest.raises(BadFile, match=r"001\.png.*stage the dataset again"):
+    with pytest.raises(BadFile, match=r"001\.png.*put the file back"):
         frames.small(1)
     assert isinstance(frames.failure, BadFile)
 
