@@ -3,22 +3,24 @@
 import dataclasses
 import socket
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
 
 from api.callers import Caller
 from api.settings import Settings
-from api.wanted_source import NewSource, SourcePlace
+from api.wanted_source import NewSource, SourceChange
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotAllowed, StorageError
 from catalog.tables import Source
 from ingest.endpoint_proxy import ENDPOINT, PUBLIC
-from ingest.move_source import Moved, move_source
+from ingest.move_source import move_source
 from ingest.public_address import is_public
 from ingest.sealed_keys import AccessKeys, seal
 from ingest.source_files import open_source, path_of
 from ingest.source_options import SourceOptions
+from ingest.sources import change_options, changed_options, data_set_of
 
 
 def add_source(workspace: Workspace, wanted: NewSource, caller: Caller | None) -> Source:
@@ -58,40 +60,64 @@ def keep_source(
     )
 
 
-def place_source(
-    workspace: Workspace, name: str, wanted: SourcePlace, caller: Caller | None
-) -> Moved:
-    """Re-point a source whose files were moved to a place that may be named over REST.
+def change_source(
+    workspace: Workspace, name: str, wanted: SourceChange, caller: Caller | None
+) -> dict[str, Any]:
+    """Change a source; one that was moved lies at a place that may be named over REST.
+
+    Returns:
+        What a server's SourceChanged holds.
 
     Raises:
         NotFound: There is no such source.
         NotAllowed: This server does not let that place be named by who asks.
-        InvalidInput: What lies there cannot be opened, or is not what is catalogued.
+        InvalidInput: Nothing is to be changed, a pattern cannot be used, or what lies at the place
+            cannot be opened, or is not what is catalogued.
         CatalogBusy: The source is being scanned.
     """
-    if not wanted.uri.isprintable():
-        raise InvalidInput("uri: holds characters that cannot be printed")
-    options = SourceOptions.from_json(workspace.records.source(name).options)
-    uri = allowed_place(workspace.settings, wanted.uri, options, caller)
-    anywhere = dataclasses.replace(options, within="")
-    return keep_place(
-        workspace, name, uri, fenced(workspace.settings, uri, anywhere, caller), wanted.differing
-    )
+    check_text(wanted)
+    place = None
+    if wanted.uri is not None:
+        options = SourceOptions.from_json(workspace.records.source(name).options)
+        uri = allowed_place(workspace.settings, wanted.uri, options, caller)
+        anywhere = dataclasses.replace(options, within="")
+        place = uri, fenced(workspace.settings, uri, anywhere, caller)
+    return keep_change(workspace, name, wanted, place)
 
 
-def keep_place(
-    workspace: Workspace, name: str, uri: str, options: SourceOptions, differing: bool
-) -> Moved:
-    """`place_source`, wherever it is."""
-    return move_source(
-        workspace.catalog,
-        workspace.records,
-        name,
-        uri,
-        options,
-        index_folder=workspace.indexes,
-        differing=differing,
-    )
+def keep_change(
+    workspace: Workspace,
+    name: str,
+    wanted: SourceChange,
+    place: tuple[str, SourceOptions] | None,
+) -> dict[str, Any]:
+    """`change_source`; at the ``place``, where one is given, wherever it is."""
+    source = workspace.records.source(name)
+    changes = wanted.exclude is not None or wanted.part_of is not None
+    if place is None and wanted.differing:
+        raise InvalidInput("differing: goes with where the files lie now, which was not given")
+    if place is None and not changes:
+        raise InvalidInput(
+            f"source {name}: nothing to change; expected where its files lie now, exclude or "
+            "part_of"
+        )
+    changed_options(source, wanted.exclude, wanted.part_of)  # before anything is changed
+    compared: dict[str, Any] = dict.fromkeys(("same", "changed", "missing", "new"))
+    catalog, records = workspace.catalog, workspace.records
+    if place is not None:
+        # With the patterns of before: what they left out is not catalogued.
+        uri, options = place
+        moved = move_source(
+            catalog, records, name, uri, options,
+            index_folder=workspace.indexes, differing=wanted.differing,
+        )  # fmt: skip
+        compared = {count: getattr(moved, count) for count in compared}
+    if changes:
+        change_options(catalog, records, name, exclude=wanted.exclude, part_of=wanted.part_of)
+    kept = workspace.records.source(name)
+    exclude = list(SourceOptions.from_json(kept.options).exclude)
+    about = {"name": name, "uri": kept.uri, "exclude": exclude, "part_of": data_set_of(kept)}
+    return about | compared
 
 
 def check_opens(workspace: Workspace, uri: str, options: SourceOptions) -> None:
@@ -253,7 +279,7 @@ def _host_and_port(endpoint: str) -> tuple[str, int | None]:
     return host, port
 
 
-def check_text(wanted: NewSource) -> None:
+def check_text(wanted: BaseModel) -> None:
     """Refuse what a database or a file system holds no name of.
 
     Raises:

@@ -118,7 +118,10 @@ _EXAMPLES: dict[tuple[str, str], Any] = {
         "platform": "IBM COS",
         "endpoint_url": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
     },
-    ("patch", "/v1/sources/{name}"): {"uri": "/mnt/new/camera_lidar_semantic"},
+    ("patch", "/v1/sources/{name}"): {
+        "uri": "/mnt/new/camera_lidar_semantic",
+        "exclude": ["lost+found", ".snapshot"],
+    },
     ("post", "/v1/scans"): {"source": "a2d2"},
     ("post", "/v1/tags"): {
         "tag": "weather",

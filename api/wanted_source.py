@@ -76,17 +76,34 @@ class NewSource(BaseModel):
     )
 
 
-class SourcePlace(BaseModel):
-    """Where a source lies now."""
+class SourceChange(BaseModel):
+    """What of a source is changed: what is not sent stays."""
 
     model_config = ConfigDict(extra="forbid")
 
-    uri: str = Field(
+    uri: str | None = Field(
+        default=None,
         min_length=1,
         max_length=4096,
-        description="Folder or .tar archive: a path, file:/// or s3:// URI.",
+        description="Where its files lie now. Folder or .tar archive: a path, file:/// or s3:// "
+        "URI.",
         examples=["/mnt/new/camera_lidar_semantic"],
     )
     differing: bool = Field(
-        default=False, description="Also where catalogued files are missing or changed there."
+        default=False,
+        description="With `uri`: also where catalogued files are missing or changed there.",
+    )
+    exclude: list[Text] | None = Field(
+        default=None,
+        max_length=100,
+        fail_fast=True,
+        description="What to leave out from the next scan on, in place of the present list; an "
+        "empty list leaves out nothing.",
+        examples=[["lost+found", ".snapshot"]],
+    )
+    part_of: str | None = Field(
+        default=None,
+        max_length=128,
+        description="Data set that it is a part of from now on; its own where empty.",
+        examples=["a2d2"],
     )

@@ -1,6 +1,6 @@
 """Places that hold a server's files, and the scans of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -67,6 +67,27 @@ class Source(Record):
         """
         path = f"/v1/sources/{quote(self.name, safe='')}"
         return self._transport.json("PATCH", path, {"uri": uri, "differing": differing})
+
+    def set(
+        self, *, exclude: Sequence[str] | None = None, part_of: str | None = None
+    ) -> Mapping[str, Any]:
+        """Change what it leaves out, or which data set it is a part of; None changes nothing.
+
+        Args:
+            exclude: Names or paths to leave out from the next scan on, in place of the present
+                list; an empty one leaves out nothing.
+            part_of: The data set; its own where empty.
+
+        Returns:
+            Its ``name``, ``uri``, ``exclude`` and ``part_of`` as they are now.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        path = f"/v1/sources/{quote(self.name, safe='')}"
+        given = {"exclude": None if exclude is None else list(exclude), "part_of": part_of}
+        changes = {key: value for key, value in given.items() if value is not None}
+        return self._transport.json("PATCH", path, changes)
 
     def remove(self) -> Mapping[str, Any]:
         """Remove it and its files' rows from the catalog; the files stay where they are.

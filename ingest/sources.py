@@ -1,5 +1,7 @@
 """A source as it is recorded: opening its files, removing all that is known of them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from catalog import duplicates
@@ -38,6 +40,53 @@ def others_of_data_set(records: RecordStore, source: Source) -> list[Source]:
 def names_of(source: Source) -> SourceNames:
     """How a source's files are named in the catalog, without opening it."""
     return SourceNames(source.platform, source.cluster, source.datasource, source.uri, source.site)
+
+
+def change_options(
+    store: CatalogStore,
+    records: RecordStore,
+    name: str,
+    *,
+    exclude: Sequence[str] | None = None,
+    part_of: str | None = None,
+) -> Source:
+    """Have a source leave out other files, or be a part of another data set; its record.
+
+    The catalog stays as it is until the source is scanned, or an extractor runs.
+
+    Args:
+        store: The catalog.
+        records: The records.
+        name: The source.
+        exclude: Patterns in place of those that it has, as ingest.exclude takes them.
+        part_of: Name of the data set; its own where empty.
+
+    Raises:
+        NotFound: There is no such source.
+        InvalidInput: A pattern cannot be used.
+        CatalogBusy: The source is being scanned.
+    """
+    source = records.source(name)
+    with scan_lock(store, source), records.session() as session:
+        kept = session.get_one(Source, source.id)
+        kept.options = changed_options(kept, exclude, part_of).to_json()
+        return kept
+
+
+def changed_options(
+    source: Source, exclude: Sequence[str] | None, part_of: str | None
+) -> SourceOptions:
+    """A source's options as they are to be; None changes nothing.
+
+    Raises:
+        InvalidInput: A pattern cannot be used.
+    """
+    options = SourceOptions.from_json(source.options)
+    if exclude is not None:
+        options = replace(options, exclude=tuple(exclude))
+    if part_of is not None:
+        options = replace(options, part_of="" if part_of == source.name else part_of)
+    return options
 
 
 def remove_source(store: CatalogStore, records: RecordStore, name: str) -> int:

@@ -3,16 +3,19 @@
 import re
 import sys
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
+from pydantic import BaseModel
 
 from api.places.sources import sources
 from api.terminal import JsonFlag, emit_json, emit_table, emit_text, stdout
-from api.wanted_source import SOURCE_NAME, NewSource, SourcePlace
+from api.wanted_source import SOURCE_NAME, NewSource, SourceChange
 from catalog.errors import InvalidInput
 from catalog.records import PLATFORMS
 from query.wrong_value import validation_message
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
 
@@ -108,21 +111,47 @@ def list_(as_json: JsonFlag = False) -> None:
 @source_app.command("set")
 def set_(
     name: Annotated[str, typer.Argument(help="The source.")],
-    root: Annotated[str, typer.Argument(help="Where its files lie now: a path or URI.")],
+    root: Annotated[
+        str | None,
+        typer.Argument(help="Where its files lie now, if they were moved: a path or URI."),
+    ] = None,
     differing: Annotated[
         bool, typer.Option("--differing", help="Also where files are missing or changed there.")
     ] = False,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Leave out these from the next ingest on, in place of the present list; "
+            "repeatable; --exclude '' leaves out nothing.",
+        ),
+    ] = None,
+    part_of: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Data set that it is a part of; '' for its own."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Re-point a source whose files were moved; they are compared first, and datasets follow."""
-    moved = sources().place(name, SourcePlace(uri=root, differing=differing))
+    """Change a source: where its files lie, what is left out, which data set it is a part of.
+
+    Files that were moved are compared first, and datasets follow. What is not given stays.
+    """
+    given = {"uri": root, "exclude": [] if exclude == [""] else exclude, "part_of": part_of}
+    changed = sources().change(name, _valid(SourceChange, differing=differing, **given))
     if as_json:
-        emit_json(moved)
-    else:
+        emit_json(changed)
+        return
+    if root is not None:
         stdout.print(
-            f"source {name} lies at {moved['uri']}: {moved['same']:,} files as catalogued, "
-            f"{moved['changed']:,} changed, {moved['missing']:,} missing, {moved['new']:,} new"
+            f"source {name} lies at {changed['uri']}: {changed['same']:,} files as catalogued, "
+            f"{changed['changed']:,} changed, {changed['missing']:,} missing, "
+            f"{changed['new']:,} new"
         )
+    if exclude is not None:
+        left_out = ", ".join(changed["exclude"]) or "nothing"
+        stdout.print(f"source {name} leaves out {left_out}, from the next ingest on")
+    if part_of is not None:
+        stdout.print(f"source {name} is a part of data set {changed['part_of']}")
 
 
 @source_app.command("remove")
@@ -183,7 +212,11 @@ def _checked(**given: Any) -> NewSource:
             f"source name '{given['name']}': expected letters, digits, '.', '_' and '-', and "
             "a letter, a digit or '_' first"
         )
+    return _valid(NewSource, **given)
+
+
+def _valid(model: type[_Model], **given: Any) -> _Model:
     try:
-        return NewSource(**given)
+        return model(**given)
     except ValueError as error:
         raise InvalidInput(validation_message(error)) from error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from api.places import chosen
-from api.wanted_source import NewSource, SourcePlace
+from api.wanted_source import NewSource, SourceChange
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client
@@ -26,8 +26,8 @@ class Sources(Protocol):
     def contents(self, name: str) -> Body:
         """What hangs on one: see answers.SourceContents."""
 
-    def place(self, name: str, wanted: SourcePlace) -> Body:
-        """Re-point one: see ingest.move_source.Moved."""
+    def change(self, name: str, wanted: SourceChange) -> Body:
+        """Change one: see api.new_source.change_source."""
 
     def remove(self, name: str) -> Body:
         """Remove one, with its files' rows: ``name`` and ``files_removed``."""
@@ -66,8 +66,8 @@ class ServerSources:
         """What hangs on one."""
         return self.server.sources.get(name).contents()
 
-    def place(self, name: str, wanted: SourcePlace) -> Body:
-        """Re-point one, to a place that the server sees."""
+    def change(self, name: str, wanted: SourceChange) -> Body:
+        """Change one; a new place is one that the server sees."""
         body = wanted.model_dump(mode="json", exclude_defaults=True)
         return self.server.call("PATCH", f"/v1/sources/{quote(name, safe='')}", body)
 

@@ -1,6 +1,5 @@
 """/v1/sources: places that hold files."""
 
-import dataclasses
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -10,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import SourceBody, SourceContents, SourcesAnswer
 from api.dependencies import CurrentCaller, CurrentWorkspace
-from api.new_source import add_source, place_source
+from api.new_source import add_source, change_source
 from api.pages import CurrentPage
 from api.source_contents import contents_of
-from api.wanted_source import NewSource, SourcePlace
+from api.wanted_source import NewSource, SourceChange
 from catalog.tables import Source
 from ingest.sources import remove_source
 
@@ -22,19 +21,29 @@ router = APIRouter(prefix="/v1/sources", tags=["sources"])
 Platform = Literal["IBM COS", "S3", "NFS", "Spectrum Scale", "SMB/CIFS", "local"]
 
 
-class SourceMoved(BaseModel):
-    """A source at its new place, and what lies there of what is catalogued."""
+class SourceChanged(BaseModel):
+    """A source as it is now; where it was moved, what lies there of what is catalogued."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: str = Field(examples=["a2d2"])
     uri: str = Field(examples=["/mnt/new/camera_lidar_semantic"])
-    same: int = Field(description="Files that are as they are catalogued.", examples=[48])
-    changed: int = Field(
+    exclude: list[str] = Field(
+        description="What the next scan leaves out.", examples=[["lost+found", ".snapshot"]]
+    )
+    part_of: str = Field(description="Data set that it is a part of.", examples=["a2d2"])
+    same: int | None = Field(
+        description="Files that are as they are catalogued; this and the following null where no "
+        "`uri` was sent.",
+        examples=[48],
+    )
+    changed: int | None = Field(
         description="Files of another size, ETag or time of last change.", examples=[0]
     )
-    missing: int = Field(description="Files that are catalogued and not there.", examples=[0])
-    new: int = Field(description="Files that are there and not catalogued.", examples=[2])
+    missing: int | None = Field(
+        description="Files that are catalogued and not there.", examples=[0]
+    )
+    new: int | None = Field(description="Files that are there and not catalogued.", examples=[2])
 
 
 class SourceRemoved(BaseModel):
@@ -90,15 +99,17 @@ async def get_contents(name: str, workspace: CurrentWorkspace) -> SourceContents
 
 @router.patch("/{name}")
 async def patch_source(
-    name: str, wanted: SourcePlace, caller: CurrentCaller, workspace: CurrentWorkspace
-) -> SourceMoved:
-    """Re-point a source whose files were moved; its datasets follow.
+    name: str, wanted: SourceChange, caller: CurrentCaller, workspace: CurrentWorkspace
+) -> SourceChanged:
+    """Change a source: where its files lie, what is left out, which data set it is a part of.
 
-    Its files are listed at the new place first: where some that are catalogued are missing or
-    changed there, nothing is done (422), unless ``differing`` is sent.
+    With ``uri`` a source whose files were moved is re-pointed, and its datasets follow. Its files
+    are listed at the new place first: where some that are catalogued are missing or changed there,
+    nothing is done (422), unless ``differing`` is sent. ``exclude`` replaces the list, and the next
+    scan obeys it.
     """
-    moved = await run_in_threadpool(place_source, workspace, name, wanted, caller)
-    return SourceMoved(**dataclasses.asdict(moved))
+    changed = await run_in_threadpool(change_source, workspace, name, wanted, caller)
+    return SourceChanged(**changed)
 
 
 @router.delete("/{name}")

@@ -1,13 +1,13 @@
 """Sources of a home, and what there is in all, for which the records' database is not imported."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from api import bodies
 from api.catalog_info import info_of
 from api.places.sources import Body
-from api.wanted_source import NewSource, SourcePlace
+from api.wanted_source import NewSource, SourceChange
 from api.workspace import Workspace
 from ingest.source_options import SourceOptions
 
@@ -36,14 +36,15 @@ class HomeSources:
 
         return contents_of(self.workspace, name)
 
-    def place(self, name: str, wanted: SourcePlace) -> Body:
-        """Re-point one; a path may be relative."""
-        from api.new_source import keep_place
+    def change(self, name: str, wanted: SourceChange) -> Body:
+        """Change one; a path may be relative."""
+        from api.new_source import keep_change
 
-        kept = SourceOptions.from_json(self.workspace.records.source(name).options)
-        options = replace(kept, within="")
-        uri = _absolute(wanted.uri)
-        return asdict(keep_place(self.workspace, name, uri, options, wanted.differing))
+        place = None
+        if wanted.uri is not None:
+            kept = SourceOptions.from_json(self.workspace.records.source(name).options)
+            place = _absolute(wanted.uri), replace(kept, within="")
+        return keep_change(self.workspace, name, wanted, place)
 
     def remove(self, name: str) -> Body:
         """Remove one."""

@@ -1,0 +1,94 @@
+"""What a source leaves out and which data set it is a part of: changed after it was added."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import framesift
+from api.places.home.sources import HomeSources
+from api.wanted_source import SourceChange
+from api.workspace import Workspace
+from catalog.errors import InvalidInput
+from catalog.tables import Source
+from ingest.scan import ScanCounts, scan_source
+from ingest.sources import others_of_data_set
+from tests.api.servers import framesift as command
+from tests.api.servers import serving
+from tests.ingest.scene_folders import SCENE, make_tree, put
+from tests.pipeline.homes import open_home
+
+MANY = 25
+"""Files that may not be removed at once, unless that is meant."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Workspace:
+    """A home with a scanned source of three frames and a folder of other files."""
+    root = make_tree(tmp_path / "tree")
+    for number in range(MANY):
+        put(root, f"{SCENE}/notes/{number}.txt", b"text")
+    workspace = open_home(tmp_path / "home")
+    for name in ("a2d2", "labels"):
+        uri = str(root if name == "a2d2" else tmp_path)
+        workspace.records.add_source(
+            Source(name=name, uri=uri, platform="NFS", cluster="local", datasource=name)
+        )
+    scan(workspace)
+    return workspace
+
+
+def scan(home: Workspace) -> ScanCounts:
+    """What a scan of the source did."""
+    return scan_source(home.catalog, home.records, home.records.source("a2d2")).counts
+
+
+def test_the_next_scan_obeys(home: Workspace, tmp_path: Path) -> None:
+    """What is left out now leaves the catalog, however much; left out no more, it returns."""
+    change = HomeSources(home).change
+    changed = change("a2d2", SourceChange(exclude=["notes", "*.bak"]))
+    assert changed == {
+        "name": "a2d2", "uri": str(tmp_path / "tree"), "exclude": ["notes", "*.bak"],
+        "part_of": "a2d2", "same": None, "changed": None, "missing": None, "new": None,
+    }  # fmt: skip
+    assert scan(home).removed == MANY
+    (tmp_path / "tree").rename(tmp_path / "moved")
+    moved = SourceChange(uri=str(tmp_path / "moved"), exclude=[])
+    found = change("a2d2", moved)  # compared by the former list
+    assert (found["uri"], found["missing"], found["new"]) == (str(tmp_path / "moved"), 0, 0)
+    assert found["exclude"] == []
+    counts = scan(home)
+    assert (counts.added, counts.removed) == (MANY, 0)
+
+
+def test_what_cannot_be_changed(home: Workspace, tmp_path: Path) -> None:
+    """Nothing at all, or by a pattern of everything: refused, and nothing was changed."""
+    change = HomeSources(home).change
+    for wanted in (SourceChange(), SourceChange(differing=True, exclude=["notes"])):
+        with pytest.raises(InvalidInput, match=r"nothing to change|goes with"):
+            change("a2d2", wanted)
+    with pytest.raises(InvalidInput, match=r"exclude '\*'"):
+        change("a2d2", SourceChange(uri=str(tmp_path), differing=True, exclude=["*"]))
+    source = home.records.source("a2d2")
+    assert (source.uri, source.options) == (str(tmp_path / "tree"), {})
+
+
+def test_by_command_and_client(home: Workspace) -> None:
+    """A server's source, too, by the names that it was added with; '' empties."""
+    home.close()
+
+    def ask(*words: str) -> Any:
+        run = command(home.home, "source", "set", "labels", *words, "--json")
+        assert run.returncode == 0, run.stderr
+        return json.loads(run.stdout)
+
+    assert ask("--exclude", "notes", "--part-of", "a2d2")["part_of"] == "a2d2"
+    source, other = home.records.source("a2d2"), home.records.source("labels")
+    assert [one.name for one in others_of_data_set(home.records, source)] == [other.name]
+    assert ask("--exclude", "")["exclude"] == []
+    with serving(home.home) as (url, _):
+        found = framesift.connect(url).sources.get("labels").set(part_of="", exclude=("x", "y"))
+        assert (found["part_of"], found["exclude"]) == ("labels", ["x", "y"])
+        said = command(home.home, "--server", url, "source", "set", "labels", "--exclude", "z")
+        assert said.stdout == "source labels leaves out z, from the next ingest on\n"
