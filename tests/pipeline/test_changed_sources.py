@@ -12,7 +12,8 @@ from api.wanted_source import SourceChange
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.tables import Source
-from ingest.scan import ScanCounts, scan_source
+from ingest.scan import scan_source
+from ingest.scan_counts import ScanCounts
 from ingest.sources import others_of_data_set
 from tests.api.servers import framesift as command
 from tests.api.servers import serving
