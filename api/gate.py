@@ -27,11 +27,11 @@ from api.passage import Passage
 from api.shared import Changes
 from api.turns import whose
 from catalog import login_throttle, row_collections, tokens, users
+from catalog.caller import asked_by
 from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated
 from catalog.record_store import RecordStore
 from catalog.tokens import SCOPES
 from catalog.user_tables import User
-from query.preparation import asked_by
 
 _TRUSTED_S = 2.0
 """How long a caller is known without asking the records again: so long a revoked token counts."""

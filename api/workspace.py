@@ -136,6 +136,7 @@ class Workspace:
             memory_limit=self.settings.query_memory,
             spill_limit=self.settings.query_spill,
             hot_memory_mb=self._hot_memory_mb if self.serves else 0,
+            share_budget=self.serves,
         )
         if not is_there and self.on_making is not None:
             self.on_making(f"made a new catalog: {location.metadata}")

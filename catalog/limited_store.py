@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, cast
 
 import duckdb
@@ -93,19 +94,18 @@ class LimitedStore(CatalogStore):
     def reading(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """As CatalogStore's, with the rows that may be seen."""
         number = self._whole.snapshot() if at is None else at
-        cursor = self._cursor(number)
         try:
-            with translated(self.location):
-                cursor.execute(f"USE {LAKE}.{DISCOVER}")
-                cursor.execute("BEGIN TRANSACTION READ ONLY")
-            with translated(self.location, STORE_FAILS), self._whole._compaction_noticed():
-                yield cast(duckdb.DuckDBPyConnection, SelectLimited(cursor))
+            with self._cursor_at(number, newest=at is None) as cursor:
+                with translated(self.location):
+                    cursor.execute(f"USE {LAKE}.{DISCOVER}")
+                    cursor.execute("BEGIN TRANSACTION READ ONLY")
+                with translated(self.location, STORE_FAILS), self._whole._compaction_noticed():
+                    yield cast(duckdb.DuckDBPyConnection, SelectLimited(cursor))
         except (StorageError, CatalogDamaged):
             with self._opening:
                 self._opened.pop(number, None)
+            self._whole.engines.forget((self.condition, number))
             raise
-        finally:
-            close(cursor)
 
     @override
     def lock(
@@ -120,8 +120,8 @@ class LimitedStore(CatalogStore):
         return self._whole.kept_still(held)
 
     @override
-    def _reader_cursor(self, at: int | None) -> duckdb.DuckDBPyConnection:
-        # What inspecting reads by.
+    def inspecting(self, at: int | None = None) -> Any:
+        """Refused."""
         raise NotAllowed("the catalog's own tables are for those who may see every row")
 
     @override
@@ -131,13 +131,26 @@ class LimitedStore(CatalogStore):
             while self._opened:
                 self._opened.popitem()[1].close()
 
-    def _cursor(self, number: int) -> duckdb.DuckDBPyConnection:
+    @contextmanager
+    def _cursor_at(self, number: int, *, newest: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._opening:
+            kept = newest or number in self._opened
+        if not kept:
+            key = (self.condition, number)
+            with self._whole.engines.cursor(key, partial(self._limited, number)) as cursor:
+                yield cursor
+            return
+        cursor = self._kept_cursor(number)
+        try:
+            yield cursor
+        finally:
+            close(cursor)
+
+    def _kept_cursor(self, number: int) -> duckdb.DuckDBPyConnection:
         with self._opening:
             lake = self._opened.pop(number, None)
             if lake is None:
-                with self._whole.inspecting(number):
-                    pass  # there is such a snapshot, or this says that there is none
-                lake = self._limited(number)
+                lake = self._limited(number, self._limits)
             self._opened[number] = lake
             while len(self._opened) > _SNAPSHOTS:
                 # Not closed: that would end its cursors that are in use; it goes with the last one.
@@ -145,9 +158,9 @@ class LimitedStore(CatalogStore):
             lake.sign_in()
             return lake.connection.cursor()
 
-    def _limited(self, number: int) -> Lake:
-        with translated(self.location):
-            lake = Lake(self.location, self._limits, read_only=True, at=number, attached_as=STORED)
+    def _limited(self, number: int, limits: dict[str, str]) -> Lake:
+        with translated(self.location), self._whole._snapshot_known(number):
+            lake = Lake(self.location, limits, read_only=True, at=number, attached_as=STORED)
             try:
                 _create_views(lake.connection, number, self.condition)
             except BaseException:

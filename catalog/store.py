@@ -43,6 +43,7 @@ from catalog.lake_tables import (
 from catalog.location import WRITE_LOCK, CatalogLocation
 from catalog.newest import NewestSnapshot
 from catalog.select_only import SelectOnly
+from catalog.snapshot_engines import SnapshotEngines
 from catalog.to_disk import NewDataFiles, to_disk
 from catalog.upgrade import OLDEST, make_tables_of_scans, upgrade
 
@@ -50,9 +51,6 @@ if TYPE_CHECKING:
     from catalog.hot_keeper import HotSnapshots
 
 __all__ = ["DISCOVER", "LAKE", "METADATA", "CatalogLocation", "CatalogStore", "snapshot_of"]
-
-_OLD_READERS = 4
-"""Snapshots kept open for reading beside the newest: the first question to another takes 0.2 s."""
 
 _DATA_FILE_GONE = re.compile(r"([\w.-]+\.parquet)\b.*(No such file|404)")
 
@@ -72,6 +70,7 @@ class CatalogStore:
         spill_limit: str = "32GB",
         threads: int | None = None,
         hot_memory_mb: int = 0,
+        share_budget: bool = False,
     ) -> None:
         """Open the catalog.
 
@@ -83,6 +82,8 @@ class CatalogStore:
             threads: Threads of one process's queries; all cores when None.
             hot_memory_mb: Memory to hold the newest snapshot in, for a process that answers many
                 questions [MB]; 0 holds none.
+            share_budget: Hold all engines of older snapshots together to the limits, for a process
+                that answers many callers.
 
         Raises:
             InvalidInput: A limit is none that DuckDB knows.
@@ -95,13 +96,13 @@ class CatalogStore:
         self._limits = {"memory_limit": memory_limit, "max_temp_directory_size": spill_limit}
         if threads is not None:
             self._limits["threads"] = str(threads)
-        # By the snapshot they are fixed at, least recently used first; None follows the newest.
-        self._readers: dict[int | None, Lake] = {}
+        self._newest_reader: Lake | None = None
+        self.engines = SnapshotEngines(self._limits, share_budget=share_budget)
         self._writer: Lake | None = None
         self._newest_cursor: duckdb.DuckDBPyConnection | None = None
         self._newest_lock = threading.Lock()
         self.hot = self._kept_in_memory(hot_memory_mb) if hot_memory_mb else None
-        self._reader_lock = threading.RLock()  # looking for a snapshot reads while opening one
+        self._reader_lock = threading.RLock()
         location.make_folders()
         if not is_made(location):
             self._make_tables()
@@ -148,37 +149,45 @@ class CatalogStore:
     @contextmanager
     def inspecting(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """`reading`, with DuckLake's own functions and tables; never for a user's statement."""
-        cursor = self._reader_cursor(at)
         try:
-            with translated(self.location), self._snapshot_known(at):
-                cursor.execute(f"USE {LAKE}.{DISCOVER}")
-                cursor.execute("BEGIN TRANSACTION READ ONLY")
-                if at is not None:  # from here on it stays, even if it expires meanwhile
-                    snapshot_of(cursor)
-            with translated(self.location, STORE_FAILS), self._compaction_noticed():
-                yield cursor
+            with self._cursor(at) as cursor:
+                with translated(self.location), self._snapshot_known(at):
+                    cursor.execute(f"USE {LAKE}.{DISCOVER}")
+                    cursor.execute("BEGIN TRANSACTION READ ONLY")
+                    if at is not None:  # from here on it stays, even if it expires meanwhile
+                        snapshot_of(cursor)
+                with translated(self.location, STORE_FAILS), self._compaction_noticed():
+                    yield cursor
         except (StorageError, CatalogDamaged):
             self._forget(at)  # a connection that was cut does not heal by itself
             raise
+
+    def _forget(self, at: int | None) -> None:
+        if at is not None:
+            self.engines.forget(at)
+            return
+        with self._reader_lock:
+            # Not closed: that would end its cursors that are in use; it goes with the last one.
+            self._newest_reader = None
+
+    @contextmanager
+    def _cursor(self, at: int | None) -> Iterator[duckdb.DuckDBPyConnection]:
+        if at is not None:
+            with self.engines.cursor(at, lambda limits: self._open_at(at, limits)) as cursor:
+                yield cursor
+            return
+        cursor = self._newest_reader_cursor()
+        try:
+            yield cursor
         finally:
             close(cursor)
 
-    def _forget(self, at: int | None) -> None:
+    def _newest_reader_cursor(self) -> duckdb.DuckDBPyConnection:
         with self._reader_lock:
-            # Not closed: that would end its cursors that are in use; it goes with the last one.
-            self._readers.pop(at, None)
-
-    def _reader_cursor(self, at: int | None) -> duckdb.DuckDBPyConnection:
-        with self._reader_lock:
-            reader = self._readers.pop(at, None)
-            if reader is None:
-                reader = self._open(read_only=True, at=at)
-            self._readers[at] = reader
-            old = [number for number in self._readers if number is not None]
-            if len(old) > _OLD_READERS:
-                self._forget(old[0])
-            reader.sign_in()
-            return reader.connection.cursor()
+            if self._newest_reader is None:
+                self._newest_reader = self._open(read_only=True)
+            self._newest_reader.sign_in()
+            return self._newest_reader.connection.cursor()
 
     @contextmanager
     def _snapshot_known(self, at: int | None) -> Iterator[None]:
@@ -336,7 +345,7 @@ class CatalogStore:
         with self._newest_lock:
             cursor, self._newest_cursor = self._newest_cursor, None
             if cursor is None:
-                cursor = self._reader_cursor(None)
+                cursor = self._newest_reader_cursor()
             try:
                 with translated(self.location):
                     number = newest_snapshot(cursor)
@@ -359,12 +368,18 @@ class CatalogStore:
             if cursor is not None:
                 close(cursor)
         with self._reader_lock:
-            while self._readers:
-                self._readers.popitem()[1].close()
+            reader, self._newest_reader = self._newest_reader, None
+            if reader is not None:
+                reader.close()
+        self.engines.close()
 
-    def _open(self, *, read_only: bool = False, at: int | None = None) -> Lake:
+    def _open(self, *, read_only: bool = False) -> Lake:
+        with translated(self.location):
+            return Lake(self.location, self._limits, read_only=read_only)
+
+    def _open_at(self, at: int, limits: dict[str, str]) -> Lake:
         with translated(self.location), self._snapshot_known(at):
-            return Lake(self.location, self._limits, read_only=read_only, at=at)
+            return Lake(self.location, limits, read_only=True, at=at)
 
     def _make_tables(self) -> None:
         with self.lock(WRITE_LOCK, "the catalog is being made"):

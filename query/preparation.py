@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from catalog.caller import current_caller
 from catalog.errors import SqlError
 
 _LOOK_S = 0.05
@@ -20,17 +21,6 @@ class _Limit:
 
 
 _limit: ContextVar[_Limit | None] = ContextVar("limit of a preparation", default=None)
-_caller: ContextVar[str] = ContextVar("who asks", default="")
-
-
-@contextmanager
-def asked_by(caller: str) -> Iterator[None]:
-    """Have what the block asks, also in threads that anyio starts, prepared as this caller's."""
-    before = _caller.set(caller)
-    try:
-        yield
-    finally:
-        _caller.reset(before)
 
 
 @contextmanager
@@ -49,7 +39,7 @@ def preparing(timeout_s: float, cancelled: Callable[[], bool]) -> Iterator[None]
         return
     before = _limit.set(_Limit(timeout_s, time.monotonic() + timeout_s, cancelled))
     try:
-        with _turns.turn(_caller.get()):
+        with _turns.turn(current_caller()):
             yield
     finally:
         _limit.reset(before)

@@ -183,7 +183,7 @@ def test_a_statement_s_condition_stays_above_the_rule(
     whole: CatalogStore, limited: LimitedStore
 ) -> None:
     """In DuckDB's plan, whatever its optimizer thinks of conditions that can fail."""
-    lake = limited._limited(whole.snapshot())
+    lake = limited._limited(whole.snapshot(), {})
     for table in ("lake.main.files", "lake.main.class_pixels", "lake.bluadmin.t_front"):
         rows = lake.connection.execute(
             f"EXPLAIN SELECT count(*) FROM {table} WHERE fkey LIKE '%x_y%'"
