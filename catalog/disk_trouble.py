@@ -22,7 +22,10 @@ def disk_trouble(places: Iterable[Path]) -> tuple[Path, str] | None:
         except OSError:
             continue
         if found.f_flag & os.ST_RDONLY:
-            return place, "is mounted read-only; SQLite writes beside its file to read it, too"
+            return place, (
+                "is mounted read-only; SQLite writes beside its file to read it, too: mount it "
+                "writable, or copy it to where it may be written"
+            )
         if found.f_bavail * found.f_frsize < _SQLITE_NEEDS_BYTES:
             return place, "the disk is full; free some space and run it again"
         if found.f_files and not found.f_favail:

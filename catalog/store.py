@@ -408,17 +408,28 @@ class CatalogStore:
 
     def _check_format(self) -> None:
         found = self._format()
-        if found in range(OLDEST, FORMAT):
-            with self.writing(f"catalog format {found} to {FORMAT}") as connection:
-                row = connection.execute("SELECT version FROM catalog_format").fetchone()
-                if row is not None and row[0] == found:  # no other process did it meanwhile
-                    upgrade(connection)
+        if found is not None and found in range(OLDEST, FORMAT):
+            self._bring_up(found)
             found = self._format()
         if found != FORMAT:
             raise CatalogDamaged(
                 f"{self.location.metadata}: catalog format {found or 'none'}, this version reads "
                 f"{FORMAT}; use the release of Framesift that wrote it"
             )
+
+    def _bring_up(self, found: int) -> None:
+        try:
+            with self.writing(f"catalog format {found} to {FORMAT}") as connection:
+                row = connection.execute("SELECT version FROM catalog_format").fetchone()
+                if row is not None and row[0] == found:  # no other process did it meanwhile
+                    upgrade(connection)
+        except StorageError as error:
+            raise StorageError(
+                f"{self.location.metadata}: catalog format {found}, which this version brings to "
+                f"{FORMAT} before it reads it, and it cannot write there ({error}). Open it once "
+                "where it may be written, or read it with the release of Framesift that wrote it",
+                error.path,
+            ) from error
 
     def _format(self) -> int | None:
         with self.reading() as cursor, translated(self.location):

@@ -8,6 +8,7 @@ schema 0001.
 import json
 import shutil
 import sqlite3
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from catalog.check import check
+from catalog.errors import StorageError
 from catalog.frames import info
 from catalog.location import CatalogLocation
 from catalog.record_store import NEWEST, RecordStore
@@ -22,6 +24,7 @@ from catalog.store import CatalogStore
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FORMAT
 from tests.api.servers import framesift
+from tests.disks import small_disk
 
 FIXTURE = Path(__file__).parent / "fixtures" / "home_1.tar.xz"
 SCENE, NEW_SCENE = "20260507_155109", "20260616_094856"
@@ -133,3 +136,17 @@ def test_its_dataset_is_read_and_divided_anew(home: Path) -> None:
     assert moved["frames_moved"] == moved["frames_before"] == 3
     shown = json.loads(framesift(home, "dataset", "show", "kept@1", "--json").stdout)
     assert (shown["class_frames"], shown["seed"]) == ({}, 0)
+
+
+def test_where_it_cannot_be_brought_forward(home: Path, tmp_path: Path) -> None:
+    """On a disk that is read-only: the format, what this release does with it, and what to do."""
+    location = CatalogLocation.in_folder(home / "catalog")
+    data = tmp_path / "data"
+    with small_disk(data, "size=20m"):
+        shutil.copytree(home / "catalog" / "data", data, dirs_exist_ok=True)
+        subprocess.run(["mount", "-o", "remount,ro", str(data)], check=True)
+        shutil.rmtree(home / "catalog" / "data")
+        (home / "catalog" / "data").symlink_to(data)
+        with pytest.raises(StorageError, match=r"catalog format 1, .* read-only.* Open it once"):
+            CatalogStore(location)
+    shutil.rmtree(data)
