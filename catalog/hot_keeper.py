@@ -20,7 +20,8 @@ _LOG = logging.getLogger(__name__)
 
 _REST = 3.0
 """After a long load the next one waits for so many times as long: where commits come faster than
-snapshots are loaded, loading takes a quarter of the time and not all of it."""
+snapshots are loaded, loading takes a quarter of the time and not all of it. A refresh waits for
+nothing: it takes a fraction of a load."""
 
 _LONG_LOAD_S = 1.0
 
@@ -63,6 +64,8 @@ class HotSnapshots:
         self._state = threading.Condition()
         self._working = self._refreshing = False
         self._not_before = 0.0
+        self._must_load = False  # what is held cannot be refreshed to what was committed
+        self._drops = 0
         self._refused = -1
         self.tried = False
 
@@ -92,10 +95,12 @@ class HotSnapshots:
 
     def _begin(self, newest: int) -> None:
         """Begin to bring the newest snapshot into memory, if nothing speaks against it."""
-        if self._working or newest == self._refused or time.monotonic() < self._not_before:
+        if self._working or newest == self._refused:
+            return
+        if self._rests and (self._held is None or self._must_load):
             return
         thread = threading.Thread(
-            target=self._load, args=(newest,), name="hot-snapshot", daemon=True
+            target=self._load, args=(newest, self._drops), name="hot-snapshot", daemon=True
         )
         try:
             thread.start()
@@ -103,6 +108,10 @@ class HotSnapshots:
             _LOG.warning("snapshot %s was not loaded into memory: %s", newest, error)
         else:
             self._working, self._refreshing = True, self._held is not None
+
+    @property
+    def _rests(self) -> bool:
+        return time.monotonic() < self._not_before
 
     @property
     def held_bytes(self) -> int:
@@ -120,15 +129,18 @@ class HotSnapshots:
         return True
 
     def drop(self) -> None:
-        """Hold nothing any more."""
+        """Hold nothing any more; a load that is under way is of no use."""
+        self._drops += 1
         self._held = None
 
-    def _load(self, wanted: int) -> None:
+    def _load(self, wanted: int, drops: int) -> None:
         try:
             with self._inspecting() as cursor:
-                if not self._refresh(cursor):
+                self._must_load = not self._refresh(cursor)
+                if self._must_load and not self._rests:
                     self._tell(working=True)
                     self._load_all(cursor)
+                    self._must_load = False
         except TooLarge:
             self._refused = wanted
             _LOG.warning(
@@ -136,8 +148,12 @@ class HotSnapshots:
                 "go to the catalog itself", wanted, self._budget_mb,
             )  # fmt: skip
         except (FramesiftError, duckdb.Error, pa.ArrowException) as error:
-            _LOG.warning("snapshot %s was not loaded into memory: %s", wanted, error)
+            # Closed meanwhile, its cursor fails in one way or another.
+            level = logging.WARNING if self._drops == drops else logging.DEBUG
+            _LOG.log(level, "snapshot %s was not loaded into memory: %s", wanted, error)
         finally:
+            if self._drops != drops:
+                self._held = None
             self.tried = True
             self._tell(working=False)
 

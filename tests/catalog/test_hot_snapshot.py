@@ -1,5 +1,6 @@
 """The newest snapshot held in memory answers as the catalog itself."""
 
+import logging
 import os
 import threading
 import time
@@ -172,8 +173,13 @@ def test_readers_and_a_writer_at_once(stores: tuple[CatalogStore, CatalogStore])
 def test_questions_wait_for_a_refresh_of_a_large_one(
     stores: tuple[CatalogStore, CatalogStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is answered from memory, with what was committed before it; also many at once."""
+    """Each is answered from memory, with what was committed before it; also many at once.
+
+    And also soon after a long load: a refresh is none.
+    """
     hot, plain = stores
+    assert hot.hot is not None
+    hot.hot._not_before = 1e12
     monkeypatch.setattr(hot_keeper, "_LARGE", 1)
     monkeypatch.setattr(hot_keeper, "_PATIENCE_S", 300.0)
 
@@ -217,6 +223,38 @@ def test_nobody_waits_for_a_load(
     assert rows(hot, "SELECT count(*) FROM t_sky") == [(0,)]
     goes_on.set()
     assert hot.hot is not None
+    assert hot.hot.wait(300)
+    assert held(hot) == plain.snapshot()
+
+
+def test_a_load_that_closing_cuts_short(
+    stores: tuple[CatalogStore, CatalogStore],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Nothing is said, and nothing held; opened again, the store loads again."""
+    hot, plain = stores
+    assert hot.hot is not None
+    hot.hot._not_before = 0.0  # however long the first load took
+    began, goes_on = threading.Event(), threading.Event()
+    load = wide_tables.load
+
+    def held_up(*places: duckdb.DuckDBPyConnection) -> wide_tables.Layout:
+        began.set()
+        assert goes_on.wait(300)
+        return load(*places)
+
+    with monkeypatch.context() as slowly:
+        slowly.setattr(wide_tables, "load", held_up)
+        add_class_tags(plain, ["sky"])
+        assert held(hot) is None
+        assert began.wait(300)
+        hot.close()
+        goes_on.set()
+        while hot.hot._working:
+            time.sleep(0.01)
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+    assert hot.hot._held is None
     assert hot.hot.wait(300)
     assert held(hot) == plain.snapshot()
 
