@@ -75,6 +75,7 @@ class SqlResponse(Response):
         self._workspace, self._statement, self._format = workspace, statement, format_
         self._max_rows, self._timeout_s = settings.query_max_rows, settings.query_timeout_s
         self._refusal, self._later, self._at = refusal, later, at
+        self._came = time.monotonic()
         self._cancellation = Cancellation()
         self._task: Task | None = None
         self._begun = False
@@ -209,6 +210,7 @@ class SqlResponse(Response):
             max_rows=self._max_rows,
             timeout_s=self._timeout_s,
             cancellation=self._cancellation,
+            began=self._came,  # the time until its turn counts
         ) as stream:
             yield from encoded(self._format, stream.schema, stream.batches)
 

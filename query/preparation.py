@@ -24,12 +24,15 @@ _limit: ContextVar[_Limit | None] = ContextVar("limit of a preparation", default
 
 
 @contextmanager
-def preparing(timeout_s: float, cancelled: Callable[[], bool]) -> Iterator[None]:
+def preparing(
+    timeout_s: float, cancelled: Callable[[], bool], began: float | None = None
+) -> Iterator[None]:
     """Prepare a statement in the block, once those that the same caller sent before are prepared.
 
     Args:
         timeout_s: When `go_on` and waiting give up.
         cancelled: Whether somebody asked for its end.
+        began: From when the time counts [s of time.monotonic]; from now when None.
 
     Raises:
         SqlError: SQL0952N, cancelled or over.
@@ -37,8 +40,10 @@ def preparing(timeout_s: float, cancelled: Callable[[], bool]) -> Iterator[None]
     if _limit.get() is not None:  # part of a preparation
         yield
         return
-    before = _limit.set(_Limit(timeout_s, time.monotonic() + timeout_s, cancelled))
+    ends = (time.monotonic() if began is None else began) + timeout_s
+    before = _limit.set(_Limit(timeout_s, ends, cancelled))
     try:
+        go_on()
         with _turns.turn(current_caller()):
             yield
     finally:

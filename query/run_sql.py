@@ -97,6 +97,7 @@ def stream_sql(
     max_rows: int = MAX_ROWS,
     timeout_s: float = TIMEOUT_S,
     cancellation: Cancellation | None = None,
+    began: float | None = None,
 ) -> Iterator[SqlStream]:
     """`run_sql` in bounded memory: what is not read yet is not computed yet, but for a little.
 
@@ -107,6 +108,7 @@ def stream_sql(
         max_rows: Rows beyond these are left out.
         timeout_s: When to give up, the time in which it is prepared and the rows are read included.
         cancellation: Ends it earlier; statement_watch.current() when None.
+        began: From when the time counts [s of time.monotonic]; from now when None.
 
     Raises:
         SqlError: The statement is refused, wrong, fails on the data, is cancelled, or takes too
@@ -122,6 +124,7 @@ def stream_sql(
             max_rows=max_rows,
             timeout_s=timeout_s,
             cancellation=cancellation,
+            began=began,
         ) as stream,
     ):
         yield stream
@@ -136,14 +139,16 @@ def stream_on(
     max_rows: int = MAX_ROWS,
     timeout_s: float = TIMEOUT_S,
     cancellation: Cancellation | None = None,
+    began: float | None = None,
 ) -> Iterator[SqlStream]:
     """`stream_sql` on a cursor of CatalogStore.reading: several statements see one snapshot.
 
     Raises:
         SqlError: As `stream_sql`.
     """
-    cancellation, began = cancellation or current(), time.monotonic()
-    with preparing(timeout_s, lambda: cancellation.cancelled):
+    cancellation = cancellation or current()
+    began = time.monotonic() if began is None else began
+    with preparing(timeout_s, lambda: cancellation.cancelled, began):
         statement, snapshot = prepare(store, cursor, text)
     with StatementWatch(cursor, timeout_s, cancellation, began) as watch:
         with watch.errors():

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from starlette.responses import Response
 
 from api.passage import Passage
+from api.settings import Settings
 from api.sql_response import SqlResponse
 from api.turns import Turn, Turns
+from api.workspace import Workspace
 from catalog.errors import FramesiftError, ServerBusy
 from tests.pipeline.homes import copy_home, open_home
 
@@ -149,4 +152,35 @@ def test_an_answer_that_is_cancelled_leaves_the_queue(catalogued: Path, tmp_path
     first = turns.enter("another")
     asyncio.run(cancelled())
     first.end()
+    assert (turns.running, turns.waiting) == (0, 0)
+
+
+def test_a_statement_that_waits_too_long_for_its_turn(catalogued: Path, tmp_path: Path) -> None:
+    """Its time runs from its arrival: at its turn it is over."""
+    workspace = Workspace(Settings(home=copy_home(catalogued, tmp_path), query_timeout_s=0.5))
+    app = FastAPI()
+    turns = app.state.statements = Turns(1, 8)
+    scope: dict[str, Any] = {"type": "http", "app": app, "headers": [], "client": ("192.0.2.1", 1)}
+    scope["state"] = {"passage": Passage(scope)}
+    refused: list[FramesiftError] = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def send(_: object) -> None:
+        """Into nothing."""
+
+    def refusal(error: FramesiftError) -> Response:
+        refused.append(error)
+        return Response()
+
+    async def answered() -> None:
+        answer = SqlResponse(workspace, "select fkey from metaocean", "csv", refusal)
+        first = turns.enter("another")
+        asyncio.get_running_loop().call_later(0.6, first.end)
+        await answer(scope, receive, send)
+
+    asyncio.run(answered())
+    assert [str(error)[:8] for error in refused] == ["SQL0952N"]
     assert (turns.running, turns.waiting) == (0, 0)

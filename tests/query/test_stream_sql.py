@@ -184,3 +184,14 @@ def test_a_file_that_is_gone_is_no_sql_error(tmp_path: Path) -> None:
         file.unlink()
     with pytest.raises((StorageError, CatalogDamaged, CatalogBusy)):
         run_sql(store, "select * from metaocean")
+
+
+def test_the_time_until_its_turn_counts(store: CatalogStore) -> None:
+    """A statement that has waited for as long as it may take is not prepared any more."""
+    text = "select count(*) from t_car"
+    came = time.monotonic() - 100
+    late = stream_sql(store, text, timeout_s=90, began=came)
+    with pytest.raises(SqlError, match=r"SQL0952N.*after 90 s"), late as stream:
+        count(stream.batches)
+    with stream_sql(store, text, timeout_s=300, began=came) as stream:
+        assert count(stream.batches) == 1
