@@ -6,7 +6,6 @@ Manifests never change, so that what was fetched stays true: it is kept in HOME/
 import hashlib
 import json
 import shutil
-import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,11 @@ from pathlib import Path
 from catalog.belongings import MANIFEST_FILES, manifest_places, own_place
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
 from catalog.home_places import HomePlaces, local_file, put_file
+from catalog.own_folder import own_folder
 from catalog.part_path import clear_parts, part_of
 from catalog.record_store import RecordStore
 from catalog.s3_prefix import S3Prefix
+from catalog.spill_folder import user_folder
 from catalog.tables import Dataset
 from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.source_places import Places
@@ -38,10 +39,10 @@ def keep_manifest(records: RecordStore, manifest: Manifest) -> str:
         shutil.rmtree(place, ignore_errors=True)
         manifest.write(place)
         return str(place)
-    with tempfile.TemporaryDirectory(prefix="framesift-manifest-") as scratch:
-        manifest.write(Path(scratch))
+    with own_folder(user_folder() / "manifests") as scratch:
+        manifest.write(scratch)
         for name in MANIFEST_FILES:  # the header last: with it the manifest is whole
-            place.put(name, Path(scratch, name))
+            place.put(name, scratch / name)
     return str(place).rstrip("/")
 
 

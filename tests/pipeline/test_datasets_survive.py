@@ -20,6 +20,7 @@ from catalog.home_places import HomePlaces
 from catalog.location import CatalogLocation
 from catalog.record_store import RecordStore
 from catalog.s3_prefix import S3Prefix
+from catalog.spill_folder import user_folder
 from catalog.tables import Dataset, Job
 from ingest.sources import remove_source
 from pipeline.check_belongings import check_belongings
@@ -171,7 +172,11 @@ def test_a_second_host_reads_what_was_copied_to_a_team(
     assert {"datasets/streets/v1/manifest.json", "models/train-1/model.json"} <= names
     found = second.records.dataset("streets")
     assert read_manifest(second.records, found).header.id == dataset.content_id
+    killed = user_folder() / "manifests" / "of-a-killed-process"
+    killed.mkdir(parents=True, exist_ok=True)
     made = make(second, "streets", "car=10000:")
+    if backend == "postgres-s3":
+        assert not killed.exists()
     third = team_home(tmp_path / "third", location, RecordStore(database))
     assert read_manifest(third.records, third.records.dataset("streets")).header.id == (
         made.content_id
