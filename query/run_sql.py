@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -10,9 +10,11 @@ import duckdb
 import pyarrow as pa
 
 from catalog.store import CatalogStore
-from query.preparation import preparing
+from query.preparation import ended, preparing
 from query.prepared import prepare
+from query.row_width import TOO_WIDE
 from query.statement_watch import Cancellation, StatementWatch, current
+from query.wide_statements import wide_place
 
 MAX_ROWS = 1_000_000
 TIMEOUT_S = 600.0
@@ -150,7 +152,17 @@ def stream_on(
     began = time.monotonic() if began is None else began
     with preparing(timeout_s, lambda: cancellation.cancelled, began):
         statement, snapshot = prepare(store, cursor, text)
-    with StatementWatch(cursor, timeout_s, cancellation, began) as watch:
+
+    def go_on() -> None:
+        if cancellation.cancelled:
+            raise ended("on request")
+        if time.monotonic() > began + timeout_s:
+            raise ended(f"after {timeout_s:g} s")
+
+    with ExitStack() as stack:
+        if TOO_WIDE in statement:  # its rows may be wide
+            stack.enter_context(wide_place(go_on))
+        watch = stack.enter_context(StatementWatch(cursor, timeout_s, cancellation, began))
         with watch.errors():
             reader = cursor.execute(statement).to_arrow_reader(_FETCHED_ROWS)
         names = _db2_names(reader.schema.names)

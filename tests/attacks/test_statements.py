@@ -43,6 +43,20 @@ def test_rows_as_wide_as_a_row_may_be(attacked: Server, watched: Watched) -> Non
     assert len(answer.content) > 81 * len(LONG)
 
 
+def test_many_statements_of_wide_rows(attacked: Server, watched: Watched) -> None:
+    """Twelve of four callers are answered one after the other, but for two."""
+    statement = f"select a.fkey, '{LONG}' from metaocean a, metaocean b, metaocean c, metaocean d"
+    callers = ("read", "write", "collectionadmin", "dataadmin")
+
+    def ask(number: int) -> int:
+        text = f"{statement} fetch first {2_000 + number} rows only"
+        with attacked.client(callers[number % 4]) as client:
+            return client.post(SQL, content=text).status_code
+
+    with watched(attacked, most_mb=1_600), ThreadPoolExecutor(12) as threads:
+        assert set(threads.map(ask, range(12))) <= {200, 202}
+
+
 LONG_TO_PREPARE = {
     "texts in a list": "select 1 from metaocean where filename in ("
     + ",".join(f"'{n}'" for n in range(30_000)) + ")",
