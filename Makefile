@@ -63,7 +63,7 @@ test-fresh: setup
 
 # One after another: each takes both cores.
 test-training: setup
-	$(BIN)/pytest -q -m training
+	$(BIN)/pytest -q -m "training and not attacks"
 
 # Against Ceph's S3 gateway; needs root and Debian's packages ceph-mon ceph-osd ceph-mgr radosgw
 # ceph-common, and skips where they are missing.

@@ -95,6 +95,7 @@ def test_another_user_of_the_same_name(client: TestClient) -> None:
     assert again.status_code == 201
 
 
+@pytest.mark.attacks
 def test_room_is_made_among_those_who_keep_most(tmp_path: Path) -> None:
     """Results beyond the limits go by who has most of them, and theirs by their age."""
 

@@ -19,6 +19,7 @@ CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4=\x07\x9b2J\u202e"
 FORGED = "a.png\n2026-01-01 admin deleted everything"
 
 
+@pytest.mark.attacks
 def test_what_acts_is_shown() -> None:
     """Every control, direction and line separator; everything else stays, tabs and lines too."""
     for character in ACTING:
@@ -33,6 +34,7 @@ def test_what_acts_is_shown() -> None:
     assert json.loads(visible_lines(document)) == json.loads(document)
 
 
+@pytest.mark.attacks
 def test_lines_of_the_log() -> None:
     """A message of others is one line that does nothing, as text and as JSON."""
     said = CLIPBOARD + FORGED
@@ -54,6 +56,7 @@ emit_text(said + chr(10)); emit_json({"name": said})
 """
 
 
+@pytest.mark.attacks
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_terminal_is_sent_nothing_that_acts(terminal: bool) -> None:
     """Tables, sentences, bars, errors, CSV, JSON; to a pipe these stay as they are."""

@@ -108,6 +108,7 @@ def test_headers_and_ends(png: bytes, words: str, palette: Palette) -> None:
     assert words in refused(png, palette)
 
 
+@pytest.mark.attacks
 def test_a_bomb_is_refused_by_its_header() -> None:
     """What claims more pixels than MAX_PIXELS is refused before a byte of it is inflated."""
     with pytest.raises(BadFile, match="at most"):

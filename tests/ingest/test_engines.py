@@ -257,6 +257,7 @@ def test_engines_that_cannot_be(choice: EngineChoice, message: str) -> None:
         pass
 
 
+@pytest.mark.attacks
 def test_a_cluster_of_this_machine_answers_its_own_client_only(home: Home, tmp_path: Path) -> None:
     """Other users reach the ports of scheduler and worker; without the key neither answers."""
     source = home.add(make_tree(tmp_path / "tree", 3))

@@ -30,6 +30,7 @@ def repeated(value: object, kind: pa.DataType) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array([0] * ROWS, pa.int32()), pa.array([value], kind))
 
 
+@pytest.mark.attacks
 @pytest.mark.parametrize(
     ("value", "kind"),
     [("x" * 30_000, pa.string()), ("x" * 30_000, pa.large_string()), (b"x" * 30_000, pa.binary())],
@@ -46,6 +47,7 @@ def test_a_parquet_bomb(tmp_path: Path, value: object, kind: pa.DataType) -> Non
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
 
 
+@pytest.mark.attacks
 def test_a_page_that_inflates(tmp_path: Path) -> None:
     """So is one value that is larger than all may be, without a dictionary."""
     file = tmp_path / "page.parquet"

@@ -107,6 +107,7 @@ def by_tarfile(path: Path) -> dict[str, bytes]:
     return {key: content for key, content in found.items() if content is not None}
 
 
+@pytest.mark.attacks
 @pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
 def test_a_chain_of_headers(kind: bytes, tmp_path: Path) -> None:
     """5,000 headers, each about the next one: a damaged archive, and no traceback."""

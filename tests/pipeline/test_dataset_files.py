@@ -126,6 +126,7 @@ def test_lists_of_files(exported: tuple[Manifest, list[str]], tmp_path: Path) ->
     )
 
 
+@pytest.mark.attacks
 def test_names_that_are_no_line(exported: tuple[Manifest, list[str]]) -> None:
     """A name with a line feed would make a path of its maker's choice: refused before any line."""
     manifest, tags = exported

@@ -26,6 +26,7 @@ def dataset(workspace: Workspace) -> Dataset:
     return make_dataset(workspace, NewDataset(name="all"), None)
 
 
+@pytest.mark.attacks
 def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
     """Two of anna's at most, waiting or running; one that was cancelled counts no more."""
     records = workspace.limited_to(("1 = 1",), "anna").records
@@ -55,6 +56,7 @@ def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
             eventually(lambda job=job: refresh(workspace.records, job).state in FINISHED)  # type: ignore[misc]
 
 
+@pytest.mark.attacks
 def test_workers_of_one_job(workspace: Workspace, dataset: Dataset) -> None:
     """As many as there are cores, or settings say; nothing is recorded of one that has more."""
     queue = replace(workspace.job_queue, workers=3)
