@@ -17,8 +17,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
-	@echo "make test              every test but those against Ceph (make test-ceph), Slurm"
-	@echo "                       (make test-slurm), long series (make test-slow) and attacks"
+	@echo "make test              the tests to run after each change"
+	@echo "make test-wide         the rest of them: other catalogs, several servers, more cases"
+	@echo "make test-training     TensorFlow and Horovod"
+	@echo "make test-slow         long series; make test-ceph, test-slurm: with these servers"
 	@echo "make test-attacks      attacks on a server: memory and /healthz of each"
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
 	@echo "make check             format, lint, types, imports, lock file"
