@@ -94,6 +94,10 @@ def obstore_can_name(key: str) -> bool:
     )
 
 
+_SENDS = 3
+"""How often a request is sent whose connection was closed before it took it."""
+
+
 class S3Bucket:
     """Lists and reads a bucket. Its methods may be called from many threads at once.
 
@@ -254,7 +258,7 @@ class S3Bucket:
         if not obstore_can_name(key):
             return self._read_odd(key, shown, most)
         try:
-            found = obstore.get(self.store, key)
+            found = self._get(key, {})
             size = found.meta["size"]
             if size <= most:
                 return bytes(found.bytes())
@@ -279,12 +283,22 @@ class S3Bucket:
         if etag:
             options["if_match"] = f'"{etag}"'
         try:
-            found = obstore.get(self.store, key, options=options)  # type: ignore[arg-type]
+            found = self._get(key, options)
             return bytes(found.bytes())
         except (BaseError, OSError, ValueError) as error:
             if _beyond_end(str(error)):
                 return b""
             raise self.object_trouble(error, shown) from error
+
+    def _get(self, key: str, options: dict[str, Any]) -> Any:
+        """As obstore.get, which does not try again where a kept connection was just closed."""
+        for _ in range(_SENDS - 1):
+            try:
+                return obstore.get(self.store, key, options=options)  # type: ignore[arg-type]
+            except BaseError as error:
+                if "connection was not ready" not in str(error):
+                    raise
+        return obstore.get(self.store, key, options=options)  # type: ignore[arg-type]
 
     def _read_odd(self, key: str, shown: str, most: int) -> bytes:
         try:
