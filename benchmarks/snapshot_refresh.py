@@ -22,6 +22,7 @@ from typing import TypeVar
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
 from catalog.frames import register
 from catalog.hot_snapshot import HotSnapshot
+from catalog.interruptible import Interruptible
 from catalog.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.palette import Palette
@@ -67,12 +68,12 @@ def main() -> None:
 
 def _loaded(store: CatalogStore) -> HotSnapshot:
     with store.inspecting() as cursor:
-        return HotSnapshot(cursor, _BUDGET_MB, _LIMITS)
+        return HotSnapshot(cursor, _BUDGET_MB, _LIMITS, Interruptible())
 
 
 def _refreshed(held: HotSnapshot, store: CatalogStore) -> HotSnapshot:
     with store.inspecting() as cursor:
-        return held.refreshed(cursor)
+        return held.refreshed(cursor, Interruptible())
 
 
 def _measured(work: Callable[[], Made]) -> tuple[Made, float, float]:

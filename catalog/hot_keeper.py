@@ -3,9 +3,12 @@
 Meanwhile, and where it does not fit, questions go to the catalog itself.
 """
 
+import atexit
 import logging
+import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -14,6 +17,7 @@ import pyarrow as pa
 
 from catalog.errors import FramesiftError
 from catalog.hot_snapshot import HotSnapshot, TooLarge
+from catalog.interruptible import Interruptible
 from catalog.wide_refresh import MustLoad
 
 _LOG = logging.getLogger(__name__)
@@ -32,6 +36,15 @@ of CPU, which a question to Parquet takes, too; many of these would leave the re
 _PATIENCE_S = 5.0
 
 _LOOK_S = 0.05
+
+_END_S = 5.0
+"""How long closing waits for the end of a load: less than a server has to stop."""
+
+_AGAIN_S = 0.02
+"""How often a load is interrupted until it ends."""
+
+_ENGINE_FAILS = (duckdb.Error, pa.ArrowException, OSError)
+"""What DuckDB raises, and pyarrow where it reads from it: an interrupt is an OSError there."""
 
 Inspecting = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
 
@@ -65,16 +78,18 @@ class HotSnapshots:
         self._working = self._refreshing = False
         self._not_before = 0.0
         self._must_load = False  # what is held cannot be refreshed to what was committed
-        self._drops = 0
+        self._loading = Interruptible()
+        self._thread: threading.Thread | None = None
         self._refused = -1
         self.tried = False
+        _KEEPERS.add(self)
 
     def at(self, number: int | None) -> HotSnapshot | None:
         """The snapshot of that number, or the newest, if it is in memory; else it may be soon.
 
         Waits for a large one that is being brought up to what was committed.
         """
-        held = self._held
+        held, loading = self._held, self._loading
         if number is not None:
             return held if held is not None and held.number == number else None
         newest = self._newest()
@@ -86,12 +101,13 @@ class HotSnapshots:
         del held  # who waits must not keep it
         until = time.monotonic() + _PATIENCE_S
         with self._state:
-            while True:
+            while not loading.ended:
                 if behind and self._held is not None and self._held.number >= newest:
                     return self._held
                 self._begin(newest)
                 if not (waits and self._refreshing and self._state.wait(until - time.monotonic())):
-                    return None
+                    break
+        return None
 
     def _begin(self, newest: int) -> None:
         """Begin to bring the newest snapshot into memory, if nothing speaks against it."""
@@ -100,7 +116,7 @@ class HotSnapshots:
         if self._rests and (self._held is None or self._must_load):
             return
         thread = threading.Thread(
-            target=self._load, args=(newest, self._drops), name="hot-snapshot", daemon=True
+            target=self._load, args=(newest, self._loading), name="hot-snapshot", daemon=True
         )
         try:
             thread.start()
@@ -108,6 +124,7 @@ class HotSnapshots:
             _LOG.warning("snapshot %s was not loaded into memory: %s", newest, error)
         else:
             self._working, self._refreshing = True, self._held is not None
+            self._thread = thread
 
     @property
     def _rests(self) -> bool:
@@ -128,18 +145,29 @@ class HotSnapshots:
             time.sleep(_LOOK_S)
         return True
 
-    def drop(self) -> None:
-        """Hold nothing any more; a load that is under way is of no use."""
-        self._drops += 1
-        self._held = None
+    def close(self) -> None:
+        """End a load that is under way, and hold nothing any more; the next question begins again.
 
-    def _load(self, wanted: int, drops: int) -> None:
+        Python ends a thread that is inside DuckDB when the process ends, and with it the process by
+        std::terminate.
+        """
+        with self._state:
+            loading, self._loading = self._loading, Interruptible()
+            thread, self._held = self._thread, None
+            loading.interrupt()
+            self._state.notify_all()
+        until = time.monotonic() + _END_S
+        while thread is not None and thread.is_alive() and time.monotonic() < until:
+            loading.interrupt()
+            thread.join(_AGAIN_S)
+
+    def _load(self, wanted: int, loading: Interruptible) -> None:
         try:
-            with self._inspecting() as cursor:
-                self._must_load = not self._refresh(cursor)
+            with self._inspecting() as cursor, loading.using(cursor):
+                self._must_load = not self._refresh(cursor, loading)
                 if self._must_load and not self._rests:
                     self._tell(working=True)
-                    self._load_all(cursor)
+                    self._load_all(cursor, loading)
                     self._must_load = False
         except TooLarge:
             self._refused = wanted
@@ -147,12 +175,12 @@ class HotSnapshots:
                 "snapshot %s does not fit into the %s MB of FRAMESIFT_HOT_MEMORY_MB; questions "
                 "go to the catalog itself", wanted, self._budget_mb,
             )  # fmt: skip
-        except (FramesiftError, duckdb.Error, pa.ArrowException) as error:
+        except (FramesiftError, *_ENGINE_FAILS) as error:
             # Closed meanwhile, its cursor fails in one way or another.
-            level = logging.WARNING if self._drops == drops else logging.DEBUG
+            level = logging.DEBUG if loading.ended else logging.WARNING
             _LOG.log(level, "snapshot %s was not loaded into memory: %s", wanted, error)
         finally:
-            if self._drops != drops:
+            if loading.ended:
                 self._held = None
             self.tried = True
             self._tell(working=False)
@@ -163,26 +191,41 @@ class HotSnapshots:
             self._working, self._refreshing = working, False
             self._state.notify_all()
 
-    def _refresh(self, cursor: duckdb.DuckDBPyConnection) -> bool:
+    def _refresh(self, cursor: duckdb.DuckDBPyConnection, loading: Interruptible) -> bool:
         """Bring what is held up to the cursor's snapshot; whether that could be done."""
         held = self._held
         if held is None:
             return False
         try:
-            self._held = held.refreshed(cursor)
-        except (MustLoad, duckdb.Error, pa.ArrowException) as reason:
+            self._held = held.refreshed(cursor, loading)
+        except (MustLoad, *_ENGINE_FAILS) as reason:
+            if loading.ended:
+                raise
             _LOG.info("snapshot %s in memory is not refreshed but loaded: %s", held.number, reason)
             return False
         held.retire()
         return True
 
-    def _load_all(self, cursor: duckdb.DuckDBPyConnection) -> None:
+    def _load_all(self, cursor: duckdb.DuckDBPyConnection, loading: Interruptible) -> None:
         began = time.monotonic()
         # The old one goes first: two of them would be twice the budget.
         self._held = None
         try:
-            self._held = HotSnapshot(cursor, self._budget_mb, self._limits)
+            self._held = HotSnapshot(cursor, self._budget_mb, self._limits, loading)
         finally:
             ended = time.monotonic()
             if ended - began > _LONG_LOAD_S:
                 self._not_before = ended + _REST * (ended - began)
+
+
+_KEEPERS: "weakref.WeakSet[HotSnapshots]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end_loads() -> None:
+    """However the process ends: a store may not have been closed."""
+    for keeper in list(_KEEPERS):
+        keeper.close()
+
+
+os.register_at_fork(after_in_child=_KEEPERS.clear)  # a fork has no threads

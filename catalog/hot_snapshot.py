@@ -15,6 +15,7 @@ import duckdb
 from catalog import discover_views, stream_buffer, wide_tables
 from catalog.class_matrix import ClassMatrix, class_pixels
 from catalog.ducklake import DISCOVER, LAKE, SAFE, snapshot_of
+from catalog.interruptible import Interruptible
 from catalog.lake_tables import CLASS_PIXELS, FILES, POSITION_TAGS
 from catalog.select_only import SelectOnly
 from catalog.spill_folder import new_spill_folder
@@ -53,7 +54,11 @@ class HotSnapshot:
     """
 
     def __init__(
-        self, source: duckdb.DuckDBPyConnection, budget_mb: int, limits: dict[str, str]
+        self,
+        source: duckdb.DuckDBPyConnection,
+        budget_mb: int,
+        limits: dict[str, str],
+        loading: Interruptible,
     ) -> None:
         """Load the snapshot that ``source`` reads.
 
@@ -61,9 +66,11 @@ class HotSnapshot:
             source: A cursor of CatalogStore.inspecting.
             budget_mb: Memory that the tables may take [MB].
             limits: DuckDB's settings of memory and threads for questions.
+            loading: Ends it.
 
         Raises:
             TooLarge: They take more.
+            duckdb.Error: It failed, or was ended.
         """
         self.number = snapshot_of(source)
         self._idle: deque[SelectOnly] = deque()
@@ -71,10 +78,11 @@ class HotSnapshot:
         self.classes: ClassMatrix | None = None
         # Without a folder to spill into, what is too large fails instead of going to disk.
         threads = {name: value for name, value in limits.items() if name == "threads"}
-        loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", **threads}
-        self._connection = duckdb.connect(":memory:", config={**SAFE, **loading})
+        while_loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", **threads}
+        self._connection = duckdb.connect(":memory:", config={**SAFE, **while_loading})
         try:
-            self._layout = self._load(source)
+            with loading.using(self._connection):
+                self._layout = self._load(source)
         except duckdb.OutOfMemoryException as error:
             self._connection.close()
             raise TooLarge from error
@@ -85,7 +93,7 @@ class HotSnapshot:
         self.table_bytes = self._held_bytes()
         _LOG.info("snapshot %s is held in memory: %s MB", self.number, self.table_bytes // 10**6)
         self._lock_down(limits)
-        with closing(self._cursor()) as cursor:
+        with closing(self._cursor()) as cursor, loading.using(cursor):
             self.classes = self._class_matrix(cursor, self._budget - self.table_bytes)
             self.files = _row_count(cursor)
         self._may_change = max(_FEW, self.files // _MOST_CHANGED)
@@ -131,20 +139,21 @@ class HotSnapshot:
         stream_buffer.allow(connection)
         connection.execute("SET lock_configuration = true")
 
-    def refreshed(self, source: duckdb.DuckDBPyConnection) -> "HotSnapshot":
+    def refreshed(self, source: duckdb.DuckDBPyConnection, loading: Interruptible) -> "HotSnapshot":
         """The snapshot that ``source`` reads, in the same tables; this one stays while it is read.
 
         Args:
             source: A cursor of CatalogStore.inspecting.
+            loading: Ends it.
 
         Raises:
             MustLoad: It has to be loaded as a whole.
-            duckdb.Error: It failed; the tables are as they were.
+            duckdb.Error: It failed, or was ended; the tables are as they were.
         """
         later = copy(self)
         later.number, later._idle = snapshot_of(source), deque()
         classes = self.classes.tags if self.classes is not None else ()
-        with closing(self._connection.cursor()) as cursor:
+        with closing(self._connection.cursor()) as cursor, loading.using(cursor):
             cursor.execute(f"USE {LAKE}.main")
             cursor.execute("BEGIN TRANSACTION")  # undone with its cursor where something fails
             _number(cursor, later.number)

@@ -358,11 +358,11 @@ class CatalogStore:
 
     def close(self) -> None:
         """Close the files; the store can be used again and opens them anew."""
+        if self.hot is not None:
+            self.hot.close()
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
-        if self.hot is not None:
-            self.hot.drop()
         with self._newest_lock:
             cursor, self._newest_cursor = self._newest_cursor, None
             if cursor is not None:

@@ -16,6 +16,7 @@ from catalog.compaction import compact
 from catalog.frames import register, remove
 from catalog.hot_keeper import HotSnapshots
 from catalog.hot_snapshot import HotSnapshot, Moved
+from catalog.interruptible import Interruptible
 from catalog.location import CatalogLocation
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tag_rules import TagKind
@@ -57,12 +58,12 @@ def put(
 
 def loaded(store: CatalogStore) -> HotSnapshot:
     with store.inspecting() as cursor:
-        return HotSnapshot(cursor, 200, LIMITS)
+        return HotSnapshot(cursor, 200, LIMITS, Interruptible())
 
 
 def refreshed(held: HotSnapshot, store: CatalogStore) -> HotSnapshot:
     with store.inspecting() as cursor:
-        return held.refreshed(cursor)
+        return held.refreshed(cursor, Interruptible())
 
 
 def content(held: HotSnapshot) -> dict[str, Any]:

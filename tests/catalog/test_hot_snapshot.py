@@ -23,6 +23,7 @@ from catalog.select_only import class_matrix
 from catalog.store import CatalogStore
 from catalog.tags import add_class_tags
 from tests.catalog.some_rows import file, frame, source_names
+from tests.zygote import run_python
 
 STATEMENTS = (
     "SELECT * EXCLUDE (inserttime, updatedtime, requesttime) FROM metaocean ORDER BY fkey",
@@ -232,31 +233,70 @@ def test_a_load_that_closing_cuts_short(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Nothing is said, and nothing held; opened again, the store loads again."""
+    """It has ended when the store is closed, in the middle of a statement; nothing is said or held.
+
+    Opened again, the store loads again.
+    """
     hot, plain = stores
     assert hot.hot is not None
     hot.hot._not_before = 0.0  # however long the first load took
-    began, goes_on = threading.Event(), threading.Event()
-    load = wide_tables.load
+    began = threading.Event()
 
-    def held_up(*places: duckdb.DuckDBPyConnection) -> wide_tables.Layout:
+    def endless(source: duckdb.DuckDBPyConnection, _: object) -> wide_tables.Layout:
         began.set()
-        assert goes_on.wait(300)
-        return load(*places)
+        source.execute("SELECT count(*) FROM range(10_000_000) a, range(10_000_000) b")
+        raise AssertionError
 
     with monkeypatch.context() as slowly:
-        slowly.setattr(wide_tables, "load", held_up)
+        slowly.setattr(wide_tables, "load", endless)
+        slowly.setattr(hot_keeper, "_END_S", 300.0)
         add_class_tags(plain, ["sky"])
         assert held(hot) is None
         assert began.wait(300)
         hot.close()
-        goes_on.set()
-        while hot.hot._working:
-            time.sleep(0.01)
+        assert not hot.hot._working
     assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
     assert hot.hot._held is None
     assert hot.hot.wait(300)
     assert held(hot) == plain.snapshot()
+
+
+_ENDS_WHILE_LOADING = """
+import sys, threading
+from pathlib import Path
+from catalog import wide_tables
+from catalog.location import CatalogLocation
+from catalog.store import CatalogStore
+
+began, load = threading.Event(), wide_tables.load
+
+def told(source, target):
+    began.set()
+    return load(source, target)
+
+wide_tables.load = told
+store = CatalogStore(CatalogLocation.in_folder(Path(sys.argv[1])), threads=1, hot_memory_mb=500)
+store.snapshot()
+assert began.wait(300)
+if sys.argv[2] == "closes":
+    store.close()
+"""
+
+
+@pytest.mark.parametrize("how", ["closes", "just ends"])
+def test_a_process_that_ends_while_it_loads(
+    stores: tuple[CatalogStore, CatalogStore], tmp_path: Path, how: str
+) -> None:
+    """It ends well and says nothing: Python ends threads inside DuckDB by std::terminate."""
+    _, plain = stores
+    with plain.writing("many") as connection:
+        connection.execute(
+            "INSERT INTO files (fkey, filename, size) "
+            "SELECT 'x' || i, md5(i::VARCHAR) || md5((i + 1)::VARCHAR), i FROM range(400000) t(i)"
+        )
+    for _ in range(4):
+        ended = run_python("-c", _ENDS_WHILE_LOADING, tmp_path, how)
+        assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_a_thread_that_cannot_start(
