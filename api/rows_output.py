@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from api.terminal import emit_table, emit_text, stderr
-from catalog.errors import InvalidInput, StorageError
+from catalog.atomic_write import atomic_path
+from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +52,8 @@ def emit_rows(
         return
     chunks = encoded(cast("result_format.Format", format_), schema, batches)
     if out is not None:
-        _write_aside(out, chunks)
+        with atomic_path(out) as part, part.open("wb") as file:
+            file.writelines(chunks)
         return
     for chunk in chunks:
         emit_text(chunk.decode())
@@ -102,16 +104,3 @@ def _emit_table(rows: "pa.Table") -> None:
         return str(value) if isinstance(value, int | float) else value
 
     emit_table(rows.schema.names, [[*map(text, one.values())] for one in to_records(rows)])
-
-
-def _write_aside(out: Path, chunks: Iterator[bytes]) -> None:
-    part = out.with_name(out.name + ".part")
-    try:
-        with part.open("wb") as file:
-            file.writelines(chunks)
-        part.replace(out)
-    except BaseException as error:
-        part.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise StorageError(f"{out}: cannot be written: {error.strerror}", str(out)) from error
-        raise

@@ -1,12 +1,12 @@
 """A certificate that a server signs itself, for homes without one of an authority."""
 
 import ipaddress
-import os
 import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from catalog.atomic_write import atomic_write
 from catalog.errors import StorageError
 
 if TYPE_CHECKING:
@@ -85,8 +85,9 @@ def _make(certificate_file: Path, key_file: Path, names: list[str]) -> None:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    _write(key_file, pem)
-    _write(certificate_file, certificate.public_bytes(serialization.Encoding.PEM))
+    atomic_write(key_file, pem, mode=0o600)
+    content = certificate.public_bytes(serialization.Encoding.PEM)
+    atomic_write(certificate_file, content, mode=0o600)
 
 
 def _general(name: str) -> "x509.GeneralName":
@@ -96,11 +97,3 @@ def _general(name: str) -> "x509.GeneralName":
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:
         return x509.DNSName(name)
-
-
-def _write(path: Path, content: bytes) -> None:
-    part = path.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-    part.rename(path)

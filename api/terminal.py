@@ -20,7 +20,6 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from catalog.errors import StorageError
 from catalog.visible_text import visible, visible_lines
 
 if TYPE_CHECKING:
@@ -95,10 +94,7 @@ def emit_progress(data: object) -> None:
 def _keep(path: "Path", data: object) -> None:
     from pipeline.jobs.request import write_json
 
-    try:
-        write_json(path, data)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror}", str(path)) from error
+    write_json(path, data)
 
 
 def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:

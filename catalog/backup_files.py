@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
+from catalog.atomic_write import atomic_path
 from catalog.errors import BadFile, StorageError
 from catalog.private_files import make_private_folder
-from catalog.to_disk import to_disk, tree_to_disk
 
 _CHUNK_BYTES = 2**20
 
@@ -50,17 +50,12 @@ class BackupWriter:
 @contextmanager
 def writing_backup(target: Path) -> Iterator[BackupWriter]:
     """A writer of what becomes ``target`` at the end of the block, whole or not at all."""
-    part = target.with_name(f"{target.name}.part")
-    with cleared(part):
-        if target.suffix == ".tar":
-            with _private(part) as file, tarfile.open(fileobj=file, mode="w") as archive:
-                yield BackupWriter(archive)
-        else:
-            make_private_folder(part)
+    if target.suffix == ".tar":
+        with atomic_path(target, mode=0o600) as part, tarfile.open(part, mode="w") as archive:
+            yield BackupWriter(archive)
+    else:
+        with atomic_path(target, is_folder=True, mode=0o700) as part:
             yield BackupWriter(part)
-        tree_to_disk(part)
-        part.rename(target)
-        to_disk(target.parent)
 
 
 def unpack(source: Path, folder: Path) -> Digests:

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.atomic_write import atomic_path
 from catalog.backup_files import cleared, disk
 from catalog.discover_views import tag_columns
 from catalog.ducklake import LAKE, snapshot_of
@@ -61,14 +62,15 @@ def export_parquet(store: CatalogStore, folder: Path, at: int | None = None) -> 
         NotFound: There is no snapshot ``at``.
         StorageError: It cannot be written.
     """
-    part = folder.with_name(f"{folder.name}.part")
-    with _new(folder), cleared(part), _wide(store, at) as wide:
-        part.mkdir(parents=True)
+    with (
+        _new(folder),
+        _wide(store, at) as wide,
+        atomic_path(folder, is_folder=True, parents=True) as part,
+    ):
         rows = 0
         for number, table in enumerate(wide.parts()):
             pq.write_table(table, part / f"part-{number:05}.parquet", compression="zstd")
             rows += table.num_rows
-        part.rename(folder)
     return Export(wide.snapshot, rows, len(wide.columns), str(folder))
 
 

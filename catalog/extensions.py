@@ -15,6 +15,7 @@ from pathlib import Path
 
 import duckdb
 
+from catalog.atomic_write import atomic_write
 from catalog.errors import InvalidInput, StorageError
 from catalog.quoting import quoted
 
@@ -43,11 +44,8 @@ def remember_in(file: Path) -> None:
 def _remember() -> None:
     if _remembered is None:
         return
-    part = _remembered.with_name(f"{_remembered.name}.{os.getpid()}.part")
-    with suppress(OSError):  # the next process then checks for itself
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump(sorted(_checked), file)
-        part.replace(_remembered)
+    with suppress(StorageError):  # the next process then checks for itself
+        atomic_write(_remembered, json.dumps(sorted(_checked)), mode=0o600, fsync=False)
 
 
 class Extensions:

@@ -11,8 +11,8 @@ from catalog.ducklake import DISCOVER, LAKE, Lake, newest_snapshot, translated
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake_functions import commits
 from catalog.location import WRITE_LOCK, CatalogLocation
+from catalog.new_data_files import NewDataFiles
 from catalog.quoting import quoted
-from catalog.to_disk import NewDataFiles
 
 _OLD = "old_lake"
 

@@ -18,11 +18,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from catalog.errors import StorageError
+from catalog.atomic_write import atomic_path
 from catalog.location import CatalogLocation
-from catalog.part_path import part_of
 from catalog.s3_prefix import S3Prefix
-from catalog.to_disk import to_disk
 
 HOME, DATASETS = "@home", "@datasets"
 
@@ -123,12 +121,5 @@ def put_file(path: Path, place: Path | S3Prefix, name: str) -> None:
     if isinstance(place, S3Prefix):
         place.put(name, path)
         return
-    target = place / name
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(target) as part:
-            shutil.copyfile(path, part)
-            to_disk(part)
-            part.replace(target)
-    except OSError as error:
-        raise StorageError(f"{target}: {error.strerror or error}", str(target)) from error
+    with atomic_path(place / name, parents=True) as part:
+        shutil.copyfile(path, part)

@@ -41,10 +41,11 @@ from catalog.lake_tables import (
     INTERNAL_FILES_COLUMNS,
 )
 from catalog.location import WRITE_LOCK, CatalogLocation
+from catalog.new_data_files import NewDataFiles
 from catalog.newest import NewestSnapshot
 from catalog.select_only import SelectOnly
 from catalog.snapshot_engines import SnapshotEngines
-from catalog.to_disk import NewDataFiles, to_disk
+from catalog.to_disk import to_disk
 from catalog.upgrade import OLDEST, make_tables_of_scans, upgrade
 
 if TYPE_CHECKING:

@@ -1,17 +1,8 @@
-"""What survives a power cut: files and folders that the system has written to the disk.
-
-DuckLake writes a commit's Parquet files without fsync, and its metadata with it. A power cut then
-left a catalog whose metadata named files of 0 bytes (ext4 puts off where a file's bytes go for up
-to half a minute).
-"""
+"""What survives a power cut: files and folders that the system has written to the disk."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-from catalog.errors import StorageError
-from catalog.s3_prefix import S3Prefix
 
 
 def to_disk(path: Path) -> None:
@@ -34,64 +25,15 @@ def tree_to_disk(path: Path) -> None:
         OSError: It cannot.
     """
     if path.is_dir():
-        for one in _below(path):
+        for one in below(path):
             to_disk(Path(one))
     to_disk(path)
 
 
-class NewDataFiles:
-    """The data files that come after this was made, for one who holds the write lock.
-
-    Told by their names: an open transaction does not show its files, and clocks jump. Two listings
-    take 0.04 s of CPU at 10,000 files, and nothing at the hundred that compaction leaves.
-    """
-
-    def __init__(self, data: Path | S3Prefix) -> None:
-        """Those that are there now are not new.
-
-        Args:
-            data: The catalog's data; in S3 a file that is there is on the disk.
-
-        Raises:
-            StorageError: The folder cannot be read.
-        """
-        self._data = data if isinstance(data, Path) else None
-        self._before: frozenset[str] = frozenset()
-        if self._data is not None:
-            with _told(self._data):
-                self._before = frozenset(_below(self._data))
-
-    def to_disk(self) -> None:
-        """Have the new files, and the folders that name them, written to the disk.
-
-        Raises:
-            StorageError: It cannot be done: the disk is full or fails.
-        """
-        if self._data is None:
-            return
-        with _told(self._data):
-            new = [Path(path) for path in _below(self._data) if path not in self._before]
-            for path in (*new, *{path.parent for path in new}):
-                to_disk(path)
-
-
-@contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        place = str(error.filename or folder)
-        raise StorageError(
-            f"{place}: cannot be written to the disk: {error.strerror}; "
-            "nothing of this change was kept",
-            place,
-        ) from error
-
-
-def _below(folder: str | Path) -> Iterator[str]:
+def below(folder: str | Path) -> Iterator[str]:
     """Every file and folder below a folder."""
     with os.scandir(folder) as entries:
         for entry in entries:
             yield entry.path
             if entry.is_dir(follow_symlinks=False):
-                yield from _below(entry.path)
+                yield from below(entry.path)

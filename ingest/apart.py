@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from catalog.atomic_write import atomic_write
 from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, StorageError
 
 MEMORY_MB = 1536
@@ -135,8 +136,7 @@ def _main(folder: Path) -> None:
     except FramesiftError as error:
         kind = "StorageError" if isinstance(error, StorageError) else "InvalidInput"
         said = json.dumps({"kind": kind, "message": str(error)})
-        (folder / "error.part").write_text(said)
-        (folder / "error.part").rename(folder / "error.json")
+        atomic_write(folder / "error.json", said, fsync=False)
     except (MemoryError, pa.ArrowException):  # the caller says so
         sys.exit(1)
 

@@ -16,11 +16,14 @@ import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from catalog.atomic_write import part_of
 from catalog.errors import FramesiftError, InvalidInput, StorageError
+from catalog.to_disk import to_disk
 
 if TYPE_CHECKING:  # 60 ms, and most sources have no keys
     from cryptography.fernet import Fernet
@@ -91,19 +94,12 @@ class SecretKey:
         from cryptography.fernet import Fernet
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        try:
-            number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(number, "wb") as file:
-                file.write(Fernet.generate_key() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            # Of two that make one at once, the first one's is kept.
-            os.link(part, self.path)
-        except FileExistsError:
-            pass
-        finally:
-            part.unlink(missing_ok=True)
+        with part_of(self.path, mode=0o600) as part:
+            part.write_bytes(Fernet.generate_key() + b"\n")
+            to_disk(part)
+            with suppress(FileExistsError):  # of two that make one at once, the first one's is kept
+                os.link(part, self.path)
+        to_disk(self.path.parent)
 
 
 _VARIABLE = "FRAMESIFT_SECRET_KEY"

@@ -20,7 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from catalog.atomic_write import part_of
 from catalog.errors import BadFile, FramesiftError, StorageError
+from catalog.to_disk import to_disk
 
 FORMAT = 1
 """Version of the index file; others are made anew."""
@@ -291,17 +293,15 @@ def open_index(archive: ArchiveBytes, path: Path) -> TarIndex:
     """
     if _fits(path, archive):
         return TarIndex(path, IndexCost())
-    aside = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.unlink(missing_ok=True)
-        cost = _build(archive, aside)
-        aside.replace(path)
+        # A folder, as SQLite puts locks of its own on the file, which NFS takes for the part's.
+        with part_of(path, is_folder=True) as part:
+            cost = _build(archive, part / path.name)
+            to_disk(part / path.name)
+            (part / path.name).replace(path)
     except (OSError, sqlite3.Error) as error:
         raise StorageError(f"{path}: the index cannot be written: {error}", str(path)) from error
-    finally:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
     return TarIndex(path, cost)
 
 
@@ -350,8 +350,6 @@ def _build(archive: ArchiveBytes, path: Path) -> IndexCost:
         connection.execute("INSERT INTO about VALUES (?, ?, ?, ?)", _about(archive))
         connection.commit()
         connection.execute("VACUUM")
-    with path.open("rb") as written:
-        os.fsync(written.fileno())
     return IndexCost(meter.requests, meter.bytes)
 
 

@@ -8,7 +8,6 @@ An element may run as often as it likes: it changes nothing but its own counts f
 """
 
 import json
-import shutil
 import sys
 import zlib
 from collections.abc import Iterator
@@ -17,7 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import AlreadyExists, CatalogDamaged, FramesiftError, InvalidInput, StorageError
+from catalog.atomic_write import atomic_path, atomic_write
+from catalog.errors import AlreadyExists, CatalogDamaged, FramesiftError, InvalidInput
 from catalog.records import File, Problem
 from ingest.count_unit import count_unit, read_counts
 from ingest.engines.base import Counted, CountTask
@@ -63,10 +63,7 @@ class UnitFolder:
         """
         if self.folder.exists():
             raise AlreadyExists("folder", str(self.folder), "remove it, or name another")
-        part = self.folder.with_name(f"{self.folder.name}.part")
-        try:
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
+        with atomic_path(self.folder, is_folder=True, parents=True) as part:
             number = 0
             # Job arrays of LSF begin with 1, and those of Slurm may.
             for number, portion in enumerate(portions, start=1):
@@ -74,11 +71,6 @@ class UnitFolder:
                 (part / _name("unit", number)).write_bytes(task.unit(portion))
             header = {"format": FORMAT, "units": number, "counts": counts.to_json(), **header}
             (part / HEADER).write_text(json.dumps(header, indent=2))
-            part.rename(self.folder)
-        except OSError as error:
-            raise StorageError(
-                f"{part}: cannot be written: {error.strerror}", str(self.folder)
-            ) from error
         return number
 
     def header(self) -> dict[str, Any]:
@@ -116,14 +108,7 @@ class UnitFolder:
                 f"{unit}: {error.strerror}; units are 1 to {self.header()['units']}"
             ) from error
         counts = count_unit(content)
-        aside = self.folder / f".{_name('counts', number)}.part"
-        try:
-            aside.write_bytes(counts)
-            aside.rename(self.folder / _name("counts", number))
-        except OSError as error:
-            raise StorageError(
-                f"{aside}: cannot be written: {error.strerror}", str(self.folder)
-            ) from error
+        atomic_write(self.folder / _name("counts", number), counts)
         return len(read_counts(counts))
 
     def missing(self) -> list[int]:

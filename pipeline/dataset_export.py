@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.errors import InvalidInput, StorageError
-from catalog.part_path import part_of
+from catalog.atomic_write import atomic_path
+from catalog.errors import InvalidInput
 from pipeline.export_formats import TEXTS, ExportFormat
 from pipeline.manifest import Manifest
 
@@ -192,15 +192,7 @@ def _aside(out: Path, write: Callable[[Path], Any], *, is_folder: bool = False) 
     """Write beside ``out``, then rename; a folder of an earlier export is replaced."""
     if out.is_dir() and {path.name for path in out.iterdir()} - _FIFTYONE_FILES:
         raise InvalidInput(f"{out}: the folder holds something else; name one that does not exist")
-    try:
-        if is_folder:
-            out.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(out, is_folder=is_folder) as part:
-            write(part)
-            if out.is_dir() and is_folder:
-                shutil.rmtree(out)
-            part.replace(out)
-    except OSError as error:
-        raise StorageError(
-            f"{out}: cannot be written: {error.strerror or error}", str(out)
-        ) from error
+    with atomic_path(out, is_folder=is_folder, parents=is_folder) as part:
+        write(part)
+        if out.is_dir() and is_folder:
+            shutil.rmtree(out)

@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from catalog.atomic_write import clear_parts, part_of
 from catalog.belongings import MANIFEST_FILES, manifest_places, own_place
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
 from catalog.home_places import HomePlaces, local_file, put_file
 from catalog.own_folder import own_folder
-from catalog.part_path import clear_parts, part_of
 from catalog.record_store import RecordStore
 from catalog.s3_prefix import S3Prefix
 from catalog.spill_folder import user_folder

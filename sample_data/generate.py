@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from catalog.atomic_write import clear_parts, part_of
 from catalog.errors import InvalidInput, StorageError
 from sample_data.classes import COLOUR_TO_ENTRY, PALETTE, count_classes
 from sample_data.draw import draw_frame
@@ -96,17 +97,18 @@ def write_sample_data(
     try:
         if _already_there(out, identity):
             return SampleSet(out, frames, scenes, False, time.monotonic() - began)
-        _write_text(out / _STARTED_FILE, json.dumps(identity) + "\n")
-        _write_text(out / CALIBRATION_FILE, calibration_json())
+        clear_parts(out.rglob(f"*{_PART_SUFFIX}"))
+        _write(out / _STARTED_FILE, (json.dumps(identity) + "\n").encode())
+        _write(out / CALIBRATION_FILE, calibration_json().encode())
         class_list = json.dumps(COLOUR_TO_ENTRY, indent=2) + "\n"
-        _write_text(out / SEMANTIC_FOLDER / CLASS_LIST_FILE, class_list)
+        _write(out / SEMANTIC_FOLDER / CLASS_LIST_FILE, class_list.encode())
         counts: dict[str, Counts] = {}
         for done, (label, pixels) in enumerate(_written(out, frames, seed, workers), start=1):
             counts[label] = pixels
             if progress is not None:
                 progress(done, frames)
         manifest = {**identity, "scenes": scenes, "counts": {"frames": counts}}
-        _write_text(out / MANIFEST_FILE, json.dumps(manifest, indent=1) + "\n")
+        _write(out / MANIFEST_FILE, (json.dumps(manifest, indent=1) + "\n").encode())
         (out / _STARTED_FILE).unlink()
     except OSError as error:
         raise _storage_error(out, error) from error
@@ -219,23 +221,18 @@ def _write_frame(out: Path, index: int, seed: int) -> tuple[str, Counts]:
     picture, ids = draw_frame(frame.spec, rng)
     name = frame.name
     label = encode_png(PALETTE[ids], frame.label_encoding)
-    _write_bytes(out / name.path("label", ".png"), label)
-    _write_bytes(out / name.path("camera", ".json"), camera_json(name).encode())
-    _write_bytes(out / name.path("camera", ".png"), encode_png(picture, CAMERA))
+    _write(out / name.path("label", ".png"), label)
+    _write(out / name.path("camera", ".json"), camera_json(name).encode())
+    _write(out / name.path("camera", ".png"), encode_png(picture, CAMERA))
     return name.file("label", ".png"), count_classes(ids)
 
 
-def _write_text(file: Path, text: str) -> None:
-    """Writes a UTF-8 text file in one step."""
-    _write_bytes(file, text.encode())
-
-
-def _write_bytes(file: Path, content: bytes) -> None:
+def _write(file: Path, content: bytes) -> None:
     """Writes a file in one step: its name appears when all of it is there."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(file.name + _PART_SUFFIX)
-    part.write_bytes(content)
-    part.replace(file)
+    with part_of(file, clear=False) as part:
+        part.write_bytes(content)
+        part.replace(file)
 
 
 def _storage_error(out: Path, error: OSError) -> StorageError:

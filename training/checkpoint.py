@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from catalog.atomic_write import atomic_path
 from catalog.bounded_file import parsed_json
 from catalog.errors import BadFile, InvalidInput
-from training.aside import write_aside
 from training.run_identity import RunIdentity
 from training.stored_arrays import stored_arrays
 
@@ -56,10 +56,9 @@ class Checkpoint:
         }
         arrays = {f"weight_{i:04d}": array for i, array in enumerate(self.weights)}
         arrays |= {f"optimizer_{i:04d}": array for i, array in enumerate(self.optimizer)}
-        write_aside(
-            model_dir / CHECKPOINT_FILE,
-            lambda file: np.savez(file, about=np.array(json.dumps(about)), **arrays),
-        )
+        path = model_dir / CHECKPOINT_FILE
+        with atomic_path(path, parents=True) as part, part.open("wb") as file:
+            np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
     @classmethod
     def read(cls, model_dir: Path) -> "Checkpoint | None":

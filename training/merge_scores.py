@@ -14,12 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.atomic_write import atomic_write
 from catalog.errors import BadFile, InvalidInput
-from training.aside import write_aside, write_json_aside, write_text_aside
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.metrics_log import read_metrics
 from training.report import build_report
 from training.shard_file import FrameScore, ShardResult, read_shard, shard_path
+from training.strict_json import strict_json
 
 REPORT_FILE = "report.json"
 METRICS_FILE = "metrics.json"
@@ -60,12 +61,11 @@ def merge(results_dir: Path, shards: int, out: Path) -> dict[str, Any]:
     report = build_report(results)
     picture = draw_confusion_matrix(report)
     curve = read_metrics(Path(report["model"]["dir"]))
-    write_aside(out / MATRIX_FILE, lambda file: file.write(picture))
-    write_text_aside(out / PAGE_FILE, report_page(report, picture, curve))
-    scores = _parquet(frame_scores(results))
-    write_aside(out / FRAME_SCORES_FILE, lambda file: file.write(scores))
-    write_json_aside(out / METRICS_FILE, _headline(report))
-    write_json_aside(out / REPORT_FILE, report)
+    atomic_write(out / MATRIX_FILE, picture, parents=True)
+    atomic_write(out / PAGE_FILE, report_page(report, picture, curve))
+    atomic_write(out / FRAME_SCORES_FILE, _parquet(frame_scores(results)))
+    atomic_write(out / METRICS_FILE, strict_json(_headline(report)))
+    atomic_write(out / REPORT_FILE, strict_json(report))
     return report
 
 

@@ -10,11 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from catalog.atomic_write import atomic_write
 from catalog.bounded_file import parsed_json
 from catalog.errors import BadFile
-from training.aside import write_json_aside, write_text_aside
 from training.folder_file import read_folder_file
 from training.run_length import RunLength
+from training.strict_json import strict_json
 
 LINES_FILE = "metrics.jsonl"
 SUMMARY_FILE = "metrics.json"
@@ -46,7 +47,7 @@ class MetricsLog:
         kept = [line for line in read_metrics(model_dir) if line["step"] <= step]
         self.first_loss: float | None = kept[0]["loss"] if kept and kept[0]["step"] == 1 else None
         text = "".join(json.dumps(line) + "\n" for line in kept)
-        write_text_aside(model_dir / LINES_FILE, text)
+        atomic_write(model_dir / LINES_FILE, text, parents=True)
         self._events = tf.summary.create_file_writer(str(model_dir / TENSORBOARD_FOLDER))
 
     def record(self, step: int, loss: float, learning_rate: float, images_per_s: float) -> None:
@@ -76,7 +77,7 @@ class MetricsLog:
             for name in ("loss", "learning_rate", "images_per_s"):
                 self._summary.scalar(name, line[name])
         self._events.flush()
-        write_json_aside(self._model_dir / SUMMARY_FILE, self._summary_of(line))
+        atomic_write(self._model_dir / SUMMARY_FILE, strict_json(self._summary_of(line)))
 
     def _summary_of(self, line: Mapping[str, Any]) -> dict[str, Any]:
         return {

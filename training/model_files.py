@@ -12,10 +12,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from catalog.atomic_write import atomic_write
 from catalog.errors import BadFile, UnknownName
 from training.about_model import ABOUT_FILE, HAS_SAFETENSORS, AboutModel
-from training.aside import write_aside, write_json_aside
 from training.folder_file import read_folder_file
+from training.strict_json import strict_json
 
 WEIGHTS_FILE = "model.safetensors"
 KERAS_FILE = "model.keras"
@@ -30,9 +31,9 @@ def write_model(model: Any, about: AboutModel, model_dir: Path) -> None:
     from training.weights_file import as_bytes
 
     content = as_bytes(model)
-    write_aside(model_dir / WEIGHTS_FILE, lambda file: file.write(content))
+    atomic_write(model_dir / WEIGHTS_FILE, content, parents=True)
     digest = hashlib.sha256(content).hexdigest()
-    write_json_aside(model_dir / ABOUT_FILE, asdict(about) | {"sha256": digest})
+    atomic_write(model_dir / ABOUT_FILE, strict_json(asdict(about) | {"sha256": digest}))
     (model_dir / KERAS_FILE).unlink(missing_ok=True)  # of an earlier release's run in this folder
 
 

@@ -1,12 +1,11 @@
 """Pictures of what the model sees: one class-coloured PNG per frame."""
 
-from functools import partial
 from pathlib import PurePosixPath
 
 from PIL import Image
 
+from catalog.atomic_write import atomic_path, clear_parts
 from catalog.errors import InvalidInput
-from training.aside import write_aside
 from training.command import say
 from training.cores import threads_of_process
 from training.dataset import open_split
@@ -39,11 +38,14 @@ def predict(settings: RunSettings) -> None:
     reader = FrameReader(frames, palette, about.height_px, about.width_px, 0)
     predictor = Predictor(model)
     keys = (frames.frames[name].to_pylist() for name in ("label", "image"))
+    clear_parts(settings.results_dir.rglob("*.part"))
     for row, (label, image_key) in enumerate(zip(*keys, strict=True)):
         name = label or image_key
         image, (height_px, width_px) = reader.image(row)
         ids = predictor.predict(image).class_ids(height_px, width_px)
         picture = Image.fromarray(palette.class_colours[ids])
         inside = [part for part in PurePosixPath(name).parts if part not in ("/", "..")]
-        write_aside(settings.results_dir.joinpath(*inside), partial(picture.save, format="PNG"))
+        path = settings.results_dir.joinpath(*inside)
+        with atomic_path(path, parents=True, clear=False) as part:
+            picture.save(part, format="PNG")
         say(f"frame {row + 1}/{len(frames)} {name}")

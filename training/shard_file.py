@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from catalog.atomic_write import atomic_path
 from catalog.errors import BadFile
-from training.aside import write_aside
 from training.scores import Int64
 
 
@@ -105,15 +105,13 @@ class ShardResult:
                 "trained_frames": self.trained_frames,
             }
         )
-        write_aside(
-            path,
-            lambda file: np.savez_compressed(
+        with atomic_path(path, parents=True) as part, part.open("wb") as file:
+            np.savez_compressed(
                 file,
                 json=np.array(text),
                 confusion_matrix=self.matrix,
                 frames_with_class=self.frames_with_class,
-            ),
-        )
+            )
         return path
 
 

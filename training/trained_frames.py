@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.atomic_write import atomic_path
 from catalog.errors import BadFile
 from pipeline.manifest import Manifest
-from training.aside import write_aside
 from training.folder_file import opened_folder_file
 
 FILE = "trained_frames.parquet"
@@ -31,7 +31,8 @@ def write_trained_frames(model_dir: Path, fkeys: Iterable[str], parent: Path | N
     if parent is not None:
         trained |= _read(parent) or set()
     table = pa.table({"fkey": sorted(trained)}, _SCHEMA)
-    write_aside(model_dir / FILE, lambda file: pq.write_table(table, file, compression="zstd"))
+    with atomic_path(model_dir / FILE, parents=True) as part:
+        pq.write_table(table, part, compression="zstd")
 
 
 def frames_trained_on(

@@ -18,7 +18,9 @@ from typing import IO, Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from api.discover.task_files import is_task
+from catalog.atomic_write import atomic_write
 from catalog.errors import InvalidInput, NotFound, StorageError
+from catalog.private_files import make_private_folder
 from query.discover_search import Search
 
 _MOST = 1000
@@ -107,13 +109,11 @@ class ReportFiles:
         Raises:
             StorageError: The folder cannot be written.
         """
-        aside = self.folder / f"{report.id}.{uuid.uuid4()}"
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            aside.write_text(report.model_dump_json())
-            aside.replace(self.folder / f"{report.id}.json")
+            make_private_folder(self.folder)
         except OSError as error:
             raise self._refused(error) from error
+        atomic_write(self.folder / f"{report.id}.json", report.model_dump_json(), mode=0o600)
 
     def rows(self, id_: str) -> Path:
         """The file with the rows of a report's last run.

@@ -7,7 +7,6 @@ and shown again.
 
 import fcntl
 import json
-import uuid
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,6 +18,7 @@ from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, in_json, json_of
 from api.discover.search import read_as
 from api.workspace import Workspace
+from catalog.atomic_write import atomic_write
 from catalog.errors import NotFound, StorageError
 from catalog.lake_functions import commits
 
@@ -109,14 +109,12 @@ def _kept(file: Path) -> dict[str, Configuration]:
 
 def _configure(workspace: Workspace, table: str, given: dict[str, Any]) -> None:
     file = _file(workspace)
-    aside = file.with_name(f"{file.name}.{uuid.uuid4()}")
     try:
         # One process at a time: each writes what it read, of all tables.
         with file.with_name(f"{file.name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             kept = _kept(file)
             kept[table] = read_as(Configuration, {**kept[table].model_dump(), **given})
-            aside.write_text(json.dumps({name: one.model_dump() for name, one in kept.items()}))
-            aside.replace(file)
+            atomic_write(file, json.dumps({name: one.model_dump() for name, one in kept.items()}))
     except OSError as error:
         raise StorageError(f"{file}: cannot be written: {error.strerror}", str(file)) from error

@@ -1,12 +1,14 @@
 """Made images on disk, within a bound. Safe for several threads and processes at once."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
-import tempfile
 import threading
 from pathlib import Path
+
+from catalog.atomic_write import atomic_write, clear_parts
+from catalog.errors import StorageError
+from catalog.private_files import make_private_folder
 
 _DIGEST_BYTES = 32
 
@@ -43,17 +45,10 @@ class ImageCache:
     def put(self, key: str, body: bytes) -> None:
         """Keep bytes; a full disk keeps none."""
         path = self._path(key)
-        with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
-                try:
-                    fcntl.flock(part, fcntl.LOCK_EX)  # so that nobody takes it for a leftover
-                    part.write(_digest(body) + body)
-                    part.flush()
-                    Path(part.name).replace(path)
-                except OSError:
-                    Path(part.name).unlink(missing_ok=True)
-                    raise
+        with contextlib.suppress(OSError, StorageError):
+            make_private_folder(path.parent)
+            # Not waiting for the disk: the digest tells what a power cut left half.
+            atomic_write(path, _digest(body) + body, mode=0o600, fsync=False, clear=False)
             self._trim_after(len(body))
 
     def _path(self, key: str) -> Path:
@@ -70,13 +65,11 @@ class ImageCache:
 
     def _trim(self) -> None:
         found: list[tuple[float, int, Path]] = []
+        clear_parts(self._folder.glob("*/*.part"))
         for path in self._folder.glob("*/*"):
             with contextlib.suppress(OSError):
                 status = path.stat()
-                if path.suffix == ".part" and _is_left(path):
-                    path.unlink()
-                else:
-                    found.append((status.st_mtime, status.st_size, path))
+                found.append((status.st_mtime, status.st_size, path))
         held = sum(size for _, size, _ in found)
         for _, size, path in sorted(found):
             if held <= self._most_bytes:
@@ -84,16 +77,6 @@ class ImageCache:
             with contextlib.suppress(OSError):
                 path.unlink()
                 held -= size
-
-
-def _is_left(part: Path) -> bool:
-    """Whether the process that wrote it was killed: the kernel has freed its lock."""
-    with part.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
 
 
 def _digest(body: bytes) -> bytes:

@@ -1,10 +1,11 @@
 """The server that commands ask where nothing else is named: context.json, of one user."""
 
 import json
-import os
 from pathlib import Path
 
+from catalog.atomic_write import atomic_write
 from catalog.errors import InvalidInput, StorageError
+from catalog.private_files import make_private_folder
 
 _FILE = "context.json"
 
@@ -38,14 +39,11 @@ def keep_default_server(folder: Path, url: str | None) -> None:
         StorageError: The file cannot be written.
     """
     path = folder.expanduser() / _FILE
-    part = path.with_name(f"{_FILE}.{os.getpid()}.part")
     try:
         if url is None:
             path.unlink(missing_ok=True)
             return
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        part.write_text(json.dumps({"server": url}), encoding="utf-8")
-        part.replace(path)
+        make_private_folder(path.parent)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise StorageError(f"{path}: cannot be written: {error.strerror}", str(path)) from error
+    atomic_write(path, json.dumps({"server": url}))

@@ -1,11 +1,12 @@
 """Tokens of servers, kept for one user of this machine: tokens.json, which nobody else may read."""
 
 import json
-import os
 import stat
 from pathlib import Path
 
+from catalog.atomic_write import atomic_write
 from catalog.errors import InvalidInput, StorageError
+from catalog.private_files import make_private_folder
 
 _FILE = "tokens.json"
 
@@ -32,16 +33,12 @@ def keep_token(folder: Path, url: str, token: str | None) -> None:
     if token is not None:
         kept[_name(url)] = token
     path = folder.expanduser() / _FILE
-    part = path.with_name(f"{_FILE}.{os.getpid()}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Never readable by others, not even for a moment.
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump(kept, file, indent=2)
-        part.replace(path)
+        make_private_folder(path.parent)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise StorageError(f"{path}: cannot be written: {error.strerror}", str(path)) from error
+    # Never readable by others, not even for a moment.
+    atomic_write(path, json.dumps(kept, indent=2), mode=0o600)
 
 
 def _kept(folder: Path) -> dict[str, str]:

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
+from catalog.errors import StorageError
 from pipeline.jobs.process import ProcessId, workers_of
 from pipeline.jobs.queue import Slots
 from pipeline.jobs.request import JobPaths, JobRequest, Stage, read_json, write_json
@@ -67,7 +68,7 @@ class _Runner:
             if not self.cancelled:
                 status |= {"state": "running", "started": _now()}
                 write_json(self.paths.status, status)
-        except OSError as problem:
+        except (OSError, StorageError) as problem:
             state, error = "failed", f"waiting for a slot: {_what(problem)}"
         for stage in self.request.stages:
             if self.cancelled:
@@ -274,7 +275,9 @@ def _heading(attempt: int) -> bytes:
     return f"==> attempt {attempt} <==\n".encode()
 
 
-def _what(problem: OSError) -> str:
+def _what(problem: OSError | StorageError) -> str:
+    if isinstance(problem, StorageError):
+        return str(problem)
     return f"{problem.filename or 'the system'}: {problem.strerror}"
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from catalog.atomic_write import atomic_write
 from catalog.bounded_file import parsed_json, read_bounded
 from catalog.errors import BadFile
 from pipeline.jobs.environment import Need
@@ -140,10 +141,12 @@ class JobPaths:
 
 
 def write_json(path: Path, data: object) -> None:
-    """Write a JSON file aside and rename it, so that no reader sees half of it."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(data, indent=2), encoding="utf-8")
-    part.replace(path)
+    """Write a JSON file whole; as fast as a job's progress comes, so the disk is not waited for.
+
+    Raises:
+        StorageError: The disk refuses.
+    """
+    atomic_write(path, json.dumps(data, indent=2), fsync=False)
 
 
 def read_json(path: Path) -> dict[str, Any]:

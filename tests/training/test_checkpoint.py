@@ -1,16 +1,14 @@
 """Files of a training run: checkpoints, metrics, aside writing."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from catalog.errors import BadFile, NotFound, StorageError
+from catalog.errors import BadFile, NotFound
 from tests.training.drawn_frames import CLASS_LIST
 from tests.training.test_run_identity import IDENTITY
 from training.about_model import AboutModel
-from training.aside import write_aside, write_json_aside
 from training.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
 from training.metrics_log import read_metrics
 
@@ -50,20 +48,6 @@ def test_damaged_checkpoint(tmp_path: Path, keep: int) -> None:
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(BadFile, match=r"checkpoint\.npz: .*damaged"):
         Checkpoint.read(tmp_path)
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    """Proves the last good file stays when writing the next one fails."""
-    path = tmp_path / "file.json"
-    write_json_aside(path, {"n": 1})
-
-    def full(_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(StorageError, match="No space left"):
-        write_aside(path, full)
-    assert json.loads(path.read_text()) == {"n": 1}
-    assert [p.name for p in tmp_path.iterdir()] == ["file.json"]
 
 
 def test_metrics_of_a_killed_run(tmp_path: Path) -> None:

@@ -1,0 +1,166 @@
+"""Files and folders that are there whole or not at all, whenever their writer is killed.
+
+They are written beside their target, as TARGET.<32 hex digits>.part, and take its name once they
+are on the disk. The writer holds a lock on the part, which the kernel frees when the writer dies,
+however it dies: a part whose lock is free belongs to nobody. A leaf, standard library only:
+training imports it.
+"""
+
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from catalog.errors import StorageError
+from catalog.to_disk import to_disk, tree_to_disk
+
+_HEX = "[0-9a-f]" * 32
+_FILE_MODE, _FOLDER_MODE = 0o666, 0o777
+
+
+def atomic_write(
+    target: Path,
+    content: bytes | str,
+    *,
+    mode: int = _FILE_MODE,
+    fsync: bool = True,
+    parents: bool = False,
+    clear: bool = True,
+) -> None:
+    """Write a file whole, in place of an earlier one.
+
+    Args:
+        target: The file.
+        content: Its bytes, or its text, which is encoded as UTF-8.
+        mode: Its permissions, less the process's umask.
+        fsync: Wait until file and name are on the disk; else a power cut may leave it empty.
+        parents: Make the folders above it that are missing.
+        clear: As of `atomic_path`.
+
+    Raises:
+        StorageError: The disk refuses; an earlier file is as it was.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    with atomic_path(target, mode=mode, fsync=fsync, parents=parents, clear=clear) as part:
+        part.write_bytes(data)
+
+
+@contextmanager
+def atomic_path(
+    target: Path,
+    *,
+    is_folder: bool = False,
+    mode: int | None = None,
+    fsync: bool = True,
+    parents: bool = False,
+    clear: bool = True,
+) -> Iterator[Path]:
+    """An empty file or folder beside ``target`` that takes its name at the end of the block.
+
+    Args:
+        target: The file, which may be there, or the folder, which must be missing or empty.
+        is_folder: Whether it is a folder.
+        mode: Its permissions, less the process's umask; 0o666 for a file, 0o777 for a folder.
+        fsync: Wait until all of it is on the disk.
+        parents: Make the folders above it that are missing.
+        clear: Remove first what killed writers of ``target`` left. This lists its folder: where
+            thousands of files are written one by one, call `clear_parts` once instead.
+
+    Raises:
+        StorageError: The disk refuses, to the block too; what was at ``target`` is as it was.
+    """
+    try:
+        if parents:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with part_of(target, is_folder=is_folder, mode=mode, clear=clear) as part:
+            yield part
+            if fsync:
+                tree_to_disk(part)
+            part.replace(target)
+            if fsync:
+                to_disk(target.parent)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.filename and not str(error.filename).startswith(str(target)):
+            reason = f"{error.filename}: {reason}"
+        raise StorageError(f"{target}: cannot be written: {reason}", str(target)) from error
+
+
+@contextmanager
+def part_of(
+    target: Path, *, is_folder: bool = False, mode: int | None = None, clear: bool = True
+) -> Iterator[Path]:
+    """An empty file or folder beside ``target``, gone after the block unless it was renamed.
+
+    For what `atomic_path` does not do: several files renamed together, or none where another came
+    first. The arguments are those of `atomic_path`.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    if clear:
+        clear_parts(target.parent.glob(f"{_literal(target.name)}.{_HEX}.part"))
+    part, handle = _made(target, is_folder, mode)
+    try:
+        yield part
+    finally:
+        with suppress(OSError):
+            _remove(part)
+        if handle is not None:
+            os.close(handle)
+
+
+def clear_parts(found: Iterable[Path]) -> None:
+    """Remove those parts that no living process writes."""
+    for part in found:
+        try:
+            handle = _locked(part)
+        except OSError:
+            continue  # somebody writes it or has just renamed it, or it is another user's
+        with suppress(OSError):
+            _remove(part)
+        os.close(handle)
+
+
+def _made(target: Path, is_folder: bool, mode: int | None) -> tuple[Path, int | None]:
+    while True:
+        part = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
+        if is_folder:
+            part.mkdir(_FOLDER_MODE if mode is None else mode)
+        else:
+            part.touch(_FILE_MODE if mode is None else mode, exist_ok=False)
+        try:
+            handle = _locked(part)
+        except (BlockingIOError, FileNotFoundError):
+            continue  # somebody who clears took it in that moment
+        except OSError:
+            return part, None  # a file system without locks: nobody else can clear it either
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), part.stat()):
+                return part, handle
+        os.close(handle)
+
+
+def _locked(part: Path) -> int:
+    handle = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _remove(part: Path) -> None:
+    if part.is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+    else:
+        part.unlink(missing_ok=True)
+
+
+def _literal(name: str) -> str:
+    """A name as a pattern that only it fits."""
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
