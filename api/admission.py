@@ -11,10 +11,9 @@ import asyncio
 import anyio.to_thread
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.callers import need_of
 from api.departure import Departure
 from api.errors import refusal
-from api.kinds import OTHER, kind_of
+from api.http.routing import rule_of
 from api.metrics import REFUSED
 from api.turns import Turn, Turns, whose
 from catalog.errors import ServerBusy
@@ -22,7 +21,7 @@ from query.statement_watch import Cancellation, cancelled_by
 
 _PLACES = {
     "selection": 16, "statistics": 8, "picture": 16, "assistant": 8, "ready": 2, "metrics": 2,
-    OTHER: 16,
+    "other": 16,
 }  # fmt: skip
 _SPARE = 12
 """Threads for what is done beside these: compression, reading of results, tasks' files."""
@@ -47,7 +46,7 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Work on a request when its turn has come; 503 where that is too far away."""
-        kind = kind_of(scope["path"]) if scope["type"] == "http" else ""
+        kind = rule_of(scope).work if scope["type"] == "http" else ""
         turns = self._turns.get(kind)
         if turns is None:
             await self._app(scope, receive, send)
@@ -74,7 +73,7 @@ class Admission:
     async def _work(self, turn: Turn, departure: Departure, scope: Scope, send: Send) -> None:
         cancellation, begun = Cancellation(), False
         # A change is made whole, whoever waits for it.
-        reads = not need_of(scope["method"], scope["path"]).changes
+        reads = not rule_of(scope).changes
 
         def leave(_: object) -> None:
             if reads and not begun:
@@ -109,4 +108,4 @@ async def _came(turn: Turn, departure: Departure) -> bool:
 
 async def _refuse(busy: ServerBusy, kind: str, scope: Scope, receive: Receive, send: Send) -> None:
     REFUSED.labels(kind).inc()
-    await refusal(scope["path"], busy)(scope, receive, send)
+    await refusal(scope, busy)(scope, receive, send)

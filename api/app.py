@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import Depends, FastAPI
-from starlette.routing import Route
+from fastapi import FastAPI
 
 from api.admission import Admission, make_threads
 from api.assistants.endpoint import PATH, Endpoint, answers_assistants
@@ -27,20 +26,21 @@ from api.discover import (
     task_status,
 )
 from api.discover import scans as discover_scans
+from api.discover.tasks import tasks_kept
 from api.errors import add_handlers
 from api.etags import ETags
 from api.gate import Gate
 from api.host_check import HostCheck
+from api.http.resolver import Resolver
+from api.http.routing import AsgiRoute, add_routers
+from api.http.rules import READ, Api
 from api.idempotency import Idempotency
 from api.job_events import Listeners
 from api.json_shape import JsonShape
-from api.known_parameters import check_parameters
 from api.methods import Methods
 from api.openapi import describe
-from api.plain_path import PlainPath
 from api.process_figures import figures_kept
-from api.request_log import RequestLog, RouteNote
-from api.route_rights import check_rights
+from api.request_log import RequestLog
 from api.routes import (
     audit,
     classes,
@@ -91,7 +91,8 @@ ROUTERS = (
     policies.router,
     regexes.router,
     applications.router,
-    application_keys.router,
+    application_keys.connections,
+    application_keys.ciphers,
     connections.router,
     discover_scans.router,
     classes.router,
@@ -144,7 +145,7 @@ def create_app(
             settings.statements_at_once, settings.statements_waiting, retry_s=10.0
         )
         make_threads()
-        async with figures_kept(app), assistants.running():
+        async with figures_kept(app), tasks_kept(app), assistants.running():
             yield
         workspace.close()
 
@@ -153,9 +154,9 @@ def create_app(
         version=version("framesift"),
         description="Finds driving frames by what is in them.",
         lifespan=lifespan,
-        dependencies=[Depends(check_rights), Depends(check_parameters)],
         # The redirection would lead to whatever the client says that the server is called.
         redirect_slashes=False,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
     )
@@ -164,7 +165,6 @@ def create_app(
     app.state.listeners = Listeners(settings.streams_each)
     add_handlers(app)
     # The last one is the outermost.
-    app.add_middleware(RouteNote)
     app.add_middleware(Idempotency)
     app.add_middleware(ETags)
     app.add_middleware(Compression)
@@ -178,14 +178,14 @@ def create_app(
         file_bytes=settings.max_file_mb << 20,
     )
     app.add_middleware(Gate, authenticates=authenticates, changes=changes or Changes())
-    app.add_middleware(PlainPath)
+    app.add_middleware(Resolver)
     if hosts is not None:
         app.add_middleware(HostCheck, names=hosts)
     app.add_middleware(RequestLog)
     app.add_middleware(VersionHeader, version=app.version)
-    for router in ROUTERS:
-        app.include_router(router)
-    describe(app)
+    add_routers(app, ROUTERS)
     if answers_assistants(settings.mcp):
-        app.router.routes.append(Route(PATH, assistants, methods=["POST"], include_in_schema=False))
+        rule = READ.but(work="assistant", api=Api.OTHER)  # its tools change nothing
+        app.router.routes.append(AsgiRoute(PATH, assistants, methods=["POST"], rule=rule))
+    describe(app)
     return app

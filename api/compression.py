@@ -15,17 +15,13 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.callers import DISCOVER, below
+from api.http.routing import rule_of
 
 _LEAST_BYTES = 1_024
 _THREAD_BYTES = 65_536
 """Parts of more are compressed beside the event loop: gzip takes 10 ms for a megabyte."""
 
 _GZIP_LEVEL, _ZSTD_LEVEL = 5, 3
-
-_NOT_HERE = (*DISCOVER, "/v1/tokens", "/v1/images", "/v1/labels", "/v1/overlays")
-"""Discover's clients ask for nothing of the kind; what holds a secret beside a client's own words
-must not tell by its length how like they are; pictures are compressed already."""
 
 _WORTH = re.compile(
     r"(text/(?!event-stream)|application/(json|problem\+json|x-ndjson|openmetrics-text"
@@ -45,7 +41,7 @@ class Compression:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, and compress its answer."""
-        if scope["type"] != "http" or below(scope["path"], _NOT_HERE):
+        if scope["type"] != "http" or not rule_of(scope).compressed:
             await self._app(scope, receive, send)
             return
         coding = _chosen(Headers(scope=scope).getlist("accept-encoding"))

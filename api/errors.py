@@ -10,8 +10,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import Scope
 
-from api.callers import DISCOVER, below
+from api.http.routing import rule_of
+from api.http.rules import Api
 from api.methods import allow
 from api.request_id import request_id
 from api.wrong_request import explained
@@ -98,13 +100,14 @@ def headers_of(error: FramesiftError) -> dict[str, str]:
     return {}
 
 
-def refusal(path: str, error: FramesiftError) -> JSONResponse:
-    """The answer to a request that reaches no route, on Discover's routes in Discover's shape."""
+def refusal(scope: Scope, error: FramesiftError) -> JSONResponse:
+    """The answer to a request that its route does not get, in the shape of the route's errors."""
     headers = headers_of(error)
+    of_discover = rule_of(scope).api is Api.DISCOVER
     if isinstance(error, NotAuthenticated):
-        headers["WWW-Authenticate"] = "Basic" if below(path, DISCOVER) else "Bearer"
+        headers["WWW-Authenticate"] = "Basic" if of_discover else "Bearer"
     status = status_of(error)
-    if below(path, DISCOVER):
+    if of_discover:
         return _DiscoverJson({"reason": str(error), "status": "error"}, status, headers)
     return problem(status, type(error).__name__, str(error), headers)
 
@@ -162,7 +165,7 @@ def add_handlers(app: FastAPI) -> None:
         headers = error.headers
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             headers = {"Allow": allow(request.scope)}  # of all the path's routes, not of one
-        if below(request.url.path, DISCOVER):
+        if rule_of(request.scope).api is Api.DISCOVER:
             body = {"reason": str(error.detail), "status": "error"}
             return _DiscoverJson(body, error.status_code, headers)
         if error.detail == _UNREAD:

@@ -12,9 +12,9 @@ from fastapi.responses import Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.callers import below
 from api.errors import problem
-from api.methods import allow
+from api.http.routing import find, found_of, rule_of
+from api.http.rules import Api
 from api.read_again import read_again
 
 _CHANGING = ("PUT", "PATCH", "DELETE")
@@ -46,7 +46,7 @@ class ETags:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with an ETag, with 304, with 412, or as the application does."""
-        if scope["type"] != "http" or not below(scope["path"], ("/v1",)):
+        if scope["type"] != "http" or rule_of(scope).api is not Api.V1:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
@@ -74,6 +74,7 @@ class ETags:
             if name not in _OF_REQUEST and not name.startswith(b"if-")
         ]
         asked = {**scope, "method": "GET", "headers": kept, "query_string": b""}
+        find(asked)
         receive = read_again(b"", _never)
         try:
             await self._app(asked, receive, _Tagged(asked, receive, _look, "").send)
@@ -84,7 +85,7 @@ class ETags:
 
 def _changes(scope: Scope) -> bool:
     """Whether a request would change something: the path takes its method."""
-    return scope["method"] in _CHANGING and scope["method"] in allow(scope).split(", ")
+    return scope["method"] in _CHANGING and found_of(scope).answers
 
 
 class _Seen(Exception):

@@ -13,16 +13,9 @@ import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.callers import (
-    LOGIN,
-    NOBODY_ASKED,
-    OPEN,
-    WHO_IS_WHO,
-    Caller,
-    below,
-    need_of,
-)
+from api.callers import LOGIN, NOBODY_ASKED, Caller
 from api.errors import refusal
+from api.http.routing import rule_of
 from api.passage import Passage
 from api.shared import Changes
 from api.turns import whose
@@ -82,7 +75,7 @@ class Gate:
         try:
             await self._admit(passage)
         except FramesiftError as error:
-            await refusal(passage.path, error)(scope, receive, noting)
+            await refusal(scope, error)(scope, receive, noting)
             return
         try:
             with asked_by(whose(scope)):
@@ -129,11 +122,12 @@ class Gate:
         if not self._authenticates:
             passage.caller = NOBODY_ASKED
             return
-        if passage.path in OPEN:
+        permission = rule_of(passage.scope).permission
+        if permission is None:
             return
         passage.caller = await self._caller_of(passage)
         passage.who = passage.caller.user
-        passage.caller.need(need_of(passage.method, passage.path))
+        passage.caller.need(permission)
 
     async def _caller_of(self, passage: "Passage") -> Caller:
         secret = passage.credentials()
@@ -168,17 +162,14 @@ class Gate:
     async def _note(self, passage: Passage, status: int) -> None:
         """Write a change or a refusal into the audit log, before the answer goes out."""
         refused = status in (401, 403, 429)
-        is_login = passage.path == LOGIN
-        changes = need_of(passage.method, passage.path).changes
-        if changes and below(passage.path, WHO_IS_WHO):
+        rule = rule_of(passage.scope)
+        if rule.changes and rule.accounts:
             self._callers.forget()
-        if not (refused or is_login or changes):
+        if not (refused or rule.audited_as or rule.changes):
             return
         if refused and not self._refusals.noted(passage.address):
             return
-        await anyio.to_thread.run_sync(
-            passage.note, "login" if is_login else "", status, limiter=self._records
-        )
+        await anyio.to_thread.run_sync(passage.note, rule.audited_as, status, limiter=self._records)
 
     async def _caller(
         self, records: RecordStore, user: User, scope: str, logged_in: bool

@@ -15,27 +15,17 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.callers import below
 from api.errors import problem
+from api.http.routing import rule_of
 from api.read_again import read_again, whole_body
 from catalog import kept_answers
 from catalog.kept_answers import LEASE, Keyed
 from catalog.record_store import RecordStore
 from catalog.tables import KeptAnswer
 
-_KEYED = re.compile(
-    r"/v1/(sources|scans|stagings|jobs|datasets|users|collections|tags"
-    r"|extractions|policies|policies/[^/]+/runs"
-    r"|datasets/[^/]+/(splits|extensions))"
-)
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _WAIT_S = 5
 _SHOWN = ("content-type", "location")
-
-
-def takes_key(path: str) -> bool:
-    """Whether POST to a path takes a key; of a path's template, too."""
-    return _KEYED.fullmatch(path) is not None
 
 
 class Idempotency:
@@ -47,15 +37,12 @@ class Idempotency:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it as before."""
-        if scope["type"] != "http" or scope["method"] != "POST":
+        takes = rule_of(scope).idempotency_key if scope["type"] == "http" else "ignores"
+        given = None if takes == "ignores" else Headers(scope=scope).get("idempotency-key")
+        if given is None:
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get("idempotency-key")
-        path = scope["path"]
-        if given is None or not (takes_key(path) or below(path, ("/v1/tokens",))):
-            await self._app(scope, receive, send)
-            return
-        if not takes_key(path):
+        if takes == "refuses":
             why = "Idempotency-Key: none for new tokens, whose answer is kept nowhere; a name is "
             answer: Response = problem(400, "InvalidInput", why + "taken once anyway")
         elif not _KEY.fullmatch(given):

@@ -12,9 +12,9 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.body_limit import takes_file
-from api.callers import DISCOVER, below
 from api.errors import problem
+from api.http.routing import rule_of
+from api.http.rules import Api
 from api.read_again import read_again, whole_body
 from catalog.bounded import MOST_MANY
 
@@ -116,7 +116,10 @@ async def _look_at(body: bytes) -> None:
 
 
 def _has_json(scope: Scope) -> bool:
-    if scope["type"] != "http" or below(scope["path"], DISCOVER) or takes_file(scope["path"]):
+    if scope["type"] != "http":
+        return False
+    rule = rule_of(scope)
+    if rule.api is Api.DISCOVER or rule.body != "json":
         return False
     kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
     return kind.startswith("application/") and kind.endswith(("/json", "+json"))

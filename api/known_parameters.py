@@ -8,11 +8,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
-from api.callers import below
-
 
 async def check_parameters(request: Request) -> None:
-    """Go on only where the route declares each parameter; a dependency of the whole application.
+    """Go on only where the route declares each parameter; a dependency of Framesift's own routes.
 
     Spectrum Discover's routes ignore what they do not know, as the product's do.
 
@@ -20,7 +18,7 @@ async def check_parameters(request: Request) -> None:
         RequestValidationError: There is another one.
     """
     route: APIRoute = request.scope["route"]
-    if not request.scope["query_string"] or not below(route.path, ("/v1",)):
+    if not request.scope["query_string"]:
         return
     known = set(_names(route.dependant))
     for name in request.query_params:

@@ -6,10 +6,11 @@ events have no HEAD, for they have no end.
 
 from http import HTTPStatus
 
-from fastapi.routing import RouteContext, iter_route_contexts
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.http.routing import Found, found_of
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _OF_PARTS = (b"range", b"if-range")
@@ -29,7 +30,7 @@ class Methods:
         if method == "OPTIONS" and (found := allow(scope)):
             answer = Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": found})
             await answer(scope, receive, send)
-        elif method == "HEAD" and not _answers(scope, "HEAD") and _has_head(scope):
+        elif method == "HEAD" and _is_answered_as_get(found_of(scope)):
             headers = [pair for pair in scope["headers"] if pair[0] not in _OF_PARTS]
             asked = {**scope, "method": "GET", "headers": headers}
             await self._app(asked, receive, _Bodiless(send).send)
@@ -53,25 +54,21 @@ class _Bodiless:
 
 def allow(scope: Scope) -> str:
     """What a path's header Allow says; empty where there is no such path."""
-    found = {method for method in _METHODS if _answers(scope, method)}
-    if "GET" in found and _has_head(scope):
+    routes = [
+        route for route in scope["app"].router.routes if route.matches(scope)[0] is not Match.NONE
+    ]
+    found = {method for route in routes for method in getattr(route, "methods", None) or _METHODS}
+    if "HEAD" not in found and any(map(_has_head, routes)):
         found.add("HEAD")
     return ", ".join(sorted(found | {"OPTIONS"})) if found else ""
 
 
-def _has_head(scope: Scope) -> bool:
-    route = _answers(scope, "GET")
-    if route is None:
-        return False
+def _is_answered_as_get(found: Found) -> bool:
+    return not found.answers and found.route is not None and _has_head(found.route)
+
+
+def _has_head(route: BaseRoute) -> bool:
+    """Whether HEAD is answered as a route answers GET."""
     of_success = getattr(route, "responses", {}).get(200, {})
-    return "text/event-stream" not in of_success.get("content", {})
-
-
-def _answers(scope: Scope, method: str) -> RouteContext | None:
-    """The route that would answer a method here."""
-    asked = {name: value for name, value in scope.items() if name not in ("fastapi", "route")}
-    asked["method"] = method
-    for route in iter_route_contexts(scope["app"].router.routes):
-        if route.matches(asked)[0] is Match.FULL:
-            return route
-    return None
+    streams = "text/event-stream" in of_success.get("content", {})
+    return "GET" in (getattr(route, "methods", None) or ()) and not streams

@@ -4,6 +4,7 @@ Errors, credentials and conditions are of the whole server and not of a route, s
 into the document here, for routes that come later, too.
 """
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -12,15 +13,14 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, Field
 
 from api.assistants.endpoint import PATH as ASSISTANTS
-from api.callers import DISCOVER, OPEN, below
-from api.idempotency import takes_key
+from api.http.routing import AsgiRoute, Route
+from api.http.rules import Api, Rule
 from api.openapi_assistants import OPERATION
 from api.openapi_discover import tell_answers
 from api.openapi_examples import OF_PICTURES, fill_answers, fill_parameters
 from api.openapi_texts import fill_texts
 
 _CHANGING = ("put", "patch", "delete")
-_PICTURES = ("/v1/images", "/v1/labels", "/v1/overlays")
 
 
 class Problem(BaseModel):
@@ -165,16 +165,22 @@ def describe(app: FastAPI) -> None:
                 description=app.description,
                 routes=app.routes,
             )
-            if any(getattr(route, "path", "") == ASSISTANTS for route in app.router.routes):
+            rules = {
+                (getattr(route, "path_format", ""), method.lower()): route.rule
+                for route in app.router.routes
+                if isinstance(route, Route | AsgiRoute)
+                for method in route.methods or ()
+            }
+            if (ASSISTANTS, "post") in rules:
                 found["paths"][ASSISTANTS] = {"post": deepcopy(OPERATION)}
-            _complete(found)
+            _complete(found, rules)
             app.openapi_schema = found
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI documents it
 
 
-def _complete(document: dict[str, Any]) -> None:
+def _complete(document: dict[str, Any], rules: Mapping[tuple[str, str], Rule]) -> None:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
@@ -187,15 +193,16 @@ def _complete(document: dict[str, Any]) -> None:
     }
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            _complete_operation(path, method, operation)
-            if method == "get" and below(path, _PICTURES):
+            rule = rules[path, method]
+            _complete_operation(path, method, operation, rule)
+            if rule.work == "picture":
                 operation["parameters"] += OF_PICTURES
                 answers = operation["responses"]
                 answers["206"]["content"] = answers["200"]["content"]
             fill_parameters(path, operation)
             fill_answers(operation, schemas)
             fill_texts(method, path, operation)
-        if not below(path, DISCOVER):
+        if rule.api is not Api.DISCOVER:
             operations |= _head(operations.get("get"))
 
 
@@ -221,14 +228,14 @@ def _head(get: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
     }
 
 
-def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> None:
-    of_discover = below(path, DISCOVER)
-    operation["security"] = _security(path, of_discover=of_discover)
+def _complete_operation(path: str, method: str, operation: dict[str, Any], rule: Rule) -> None:
+    of_discover = rule.api is Api.DISCOVER
+    operation["security"] = _security(rule)
     answers = operation["responses"]
     if of_discover:
         tell_answers(method, path, answers)
     content = _content("DiscoverProblem" if of_discover else "Problem")
-    errors = _errors(path, method) | (_OF_BODIES if "requestBody" in operation else {})
+    errors = _errors(rule, method) | (_OF_BODIES if "requestBody" in operation else {})
     for status, description in errors.items():
         answers.setdefault(status, {"description": description})
     answers["431"] = {
@@ -243,13 +250,13 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any]) -> No
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     if (method, path) in _EXAMPLES:
         body.setdefault("example", _EXAMPLES[method, path])
-    if not of_discover and below(path, ("/v1",)):
-        _conditions(path, method, operation)
+    if rule.api is Api.V1:
+        _conditions(rule, method, operation)
 
 
-def _errors(path: str, method: str) -> dict[str, str]:
+def _errors(rule: Rule, method: str) -> dict[str, str]:
     """Errors of an operation, with what they mean."""
-    if path in OPEN and not below(path, DISCOVER):
+    if rule.permission is None and rule.api is not Api.DISCOVER:
         return {"default": _ERRORS["default"]}
     found = dict(_ERRORS)
     if method != "get":
@@ -259,9 +266,9 @@ def _errors(path: str, method: str) -> dict[str, str]:
     return found
 
 
-def _conditions(path: str, method: str, operation: dict[str, Any]) -> None:
+def _conditions(rule: Rule, method: str, operation: dict[str, Any]) -> None:
     parameters = operation.setdefault("parameters", [])
-    if method == "post" and takes_key(path):
+    if rule.idempotency_key == "takes":
         parameters.append(_KEY)
     if method in _CHANGING:
         parameters.append(_IF_MATCH)
@@ -272,12 +279,9 @@ def _conditions(path: str, method: str, operation: dict[str, Any]) -> None:
         operation["responses"].setdefault("304", {"description": "The client has this state."})
 
 
-def _security(path: str, *, of_discover: bool) -> list[dict[str, list[str]]]:
-    if path == "/auth/v1/token":
-        return [{"basic": []}]
-    if path in OPEN:
-        return []
-    return [{"bearer": []}, {"basic": []}] if of_discover else [{"bearer": []}]
+def _security(rule: Rule) -> list[dict[str, list[str]]]:
+    bearer: list[dict[str, list[str]]] = [{"bearer": []}] if rule.permission is not None else []
+    return [*bearer, {"basic": []}] if rule.api is Api.DISCOVER else bearer
 
 
 def _content(schema: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from api.callers import LOGIN, below
+from api.callers import LOGIN
 from api.openapi_texts import in_rows
 from query.discover_buckets import BUCKETS
 
@@ -227,5 +227,5 @@ def tell_answers(method: str, path: str, answers: dict[str, Any]) -> None:
             "headers": _WHERE,
             "content": _SCHEDULED,
         }
-    if below(path, (_TASK,)):
+    if path.startswith(_TASK):
         answers["303"] = {"description": "The task runs: ask again.", "content": _RUNNING}

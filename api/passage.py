@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from api.callers import DISCOVER, LOGIN, Caller, below
+from api.callers import LOGIN, Caller
+from api.http.routing import rule_of
+from api.http.rules import Api
 from api.request_id import request_id
 from catalog import audit_log
 from catalog.errors import NotAuthenticated
@@ -69,7 +71,7 @@ class Passage:
             return f"bearer {of_token[0].strip()}"
         scheme, _, rest = (given[0] if given else "").partition(" ")
         kind = scheme.lower()
-        if kind == "bearer" or (kind == "basic" and below(self.path, DISCOVER)):
+        if kind == "bearer" or (kind == "basic" and rule_of(self.scope).api is Api.DISCOVER):
             return f"{kind} {rest.strip()}"
         raise NotAuthenticated(
             f"send 'Authorization: Bearer TOKEN'; a token comes from {LOGIN} with name and "

@@ -7,15 +7,13 @@ may hold anything: statements, names, what somebody took for a place to put a to
 
 import logging
 import time
-from contextlib import suppress
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import unexpected
-from api.kinds import kind_of
+from api.http.routing import found_of, rule_of
 from api.metrics import REQUEST_SECONDS, REQUESTS, observe_query
 from api.request_id import request_id, taken_or_made
 
@@ -27,7 +25,6 @@ _GONE = 499
 """As nginx calls a client that left before its answer began."""
 
 _LONGEST = 500
-_ROUTE = "route"
 
 
 class RequestLog:
@@ -73,9 +70,9 @@ class _Answer:
             self.status = message["status"]
             headers = [*message.get("headers", []), (b"X-Request-Id", self._id.encode())]
             message = {**message, "headers": headers}
-            kind = kind_of(self._scope["path"])
-            if kind in _TIMED and self.status < HTTPStatus.BAD_REQUEST:
-                observe_query(kind, self._began)
+            work = rule_of(self._scope).work
+            if work in _TIMED and self.status < HTTPStatus.BAD_REQUEST:
+                observe_query(work, self._began)
         elif message["type"] == "http.response.body":
             self._bytes += len(message.get("body", b""))
             self._whole = not message.get("more_body", False)
@@ -84,7 +81,7 @@ class _Answer:
     def note(self) -> None:
         """Write the line, and count."""
         scope, seconds = self._scope, time.perf_counter() - self._began
-        route, method = scope.get("state", {}).get(_ROUTE, "(none)"), scope["method"]
+        route, method = found_of(scope).template or "(none)", scope["method"]
         known = method if method in _METHODS else "other"
         status = self.status or _GONE
         REQUESTS.labels(route, known, str(status)).inc()
@@ -104,26 +101,3 @@ class _Answer:
         if self.status and not self._whole:
             fields["cut"] = True
         _LOG.info("request", extra={"fields": fields})
-
-
-class RouteNote:
-    """Middleware, the innermost: notes which route a request found.
-
-    Requests to one route are counted together. Others hand on copies of a request's scope, and the
-    router writes into the last one. What a client left before it had all come is no request, and
-    ends here: nothing was done, and there is nobody to be answered.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        """Wrap an application."""
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, and note the route's template."""
-        try:
-            with suppress(ClientDisconnect):
-                await self._app(scope, receive, send)
-        finally:
-            template = getattr(scope.get("route"), "path", None)
-            if template and "state" in scope:
-                scope["state"][_ROUTE] = str(template)

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from api.answering import ask, described, reason_for_none
 from api.axis_options import axes_of
-from api.callers import Caller, need_of
+from api.callers import Caller
+from api.http.rules import READ, Rule
 from api.statistics import dataset_gaps, frames_of
 from api.workspace import Workspace
 from catalog.discover_views import tag_columns
@@ -54,23 +55,19 @@ class Desk:
         """How long a question may take: an assistant does not wait longer [s]."""
         return min(self.workspace.settings.query_timeout_s, _TIMEOUT_S)
 
-    def need(self, method: str, path: str) -> None:
-        """Go on only where the caller may ask that route.
+    def need(self, rule: Rule) -> None:
+        """Go on only where the caller may ask a route of that rule: the one that answers the same.
 
         Raises:
             NotAllowed: They may not.
         """
-        self.caller.need(need_of(method, path))
-
-    def may(self, method: str, path: str) -> bool:
-        """Whether the caller may ask that route."""
-        need = need_of(method, path)
-        return self.caller.may(need.level) and (self.caller.sees_all or not need.all_rows)
+        if rule.permission is not None:
+            self.caller.need(rule.permission)
 
 
 def catalog_of(desk: Desk) -> dict[str, Any]:
     """What there is to ask about: classes, tags, cameras, scenes, datasets."""
-    desk.need("GET", "/v1/classes")
+    desk.need(READ)
     workspace = desk.workspace
     names = workspace.class_names()
     report = class_report(
@@ -95,9 +92,8 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
         "cameras": _values(desk, "camera", report.snapshot),
         "scenes": _values(desk, "scene", report.snapshot),
     }
-    if desk.may("GET", "/v1/datasets"):
-        datasets = workspace.records.datasets()
-        answer["datasets"] = [f"{one.name}@{one.version}" for one in datasets][-_MOST_VALUES:]
+    datasets = workspace.records.datasets()
+    answer["datasets"] = [f"{one.name}@{one.version}" for one in datasets][-_MOST_VALUES:]
     return answer
 
 
@@ -115,7 +111,7 @@ def _values(desk: Desk, tag: str, at: int) -> list[dict[str, Any]]:
 
 def sql_of(desk: Desk, statement: str, limit: int) -> dict[str, Any]:
     """A statement's first rows."""
-    desk.need("POST", "/db2whrest/v1/sql_query")
+    desk.need(READ)
     most = min(limit, MOST_ROWS)
     found = run_sql(desk.workspace.catalog, statement, max_rows=most, timeout_s=desk.timeout_s)
     return {
@@ -161,7 +157,7 @@ def proposal_of(desk: Desk, question: Question, name: str) -> dict[str, Any]:
 
 
 def _asked(desk: Desk, question: Question) -> Selection:
-    desk.need("POST", "/v1/selections")
+    desk.need(READ)
     return ask(desk.workspace, question)
 
 
@@ -189,7 +185,7 @@ def classes_of(
     desk: Desk, question: Question, by: Grouping | None, dataset: str | None, split: str | None
 ) -> dict[str, Any]:
     """Frames and pixel share of every class that occurs."""
-    desk.need("GET", "/v1/classes")
+    desk.need(READ)
     _need_datasets(desk, dataset)
     report = class_report(
         desk.workspace.catalog,
@@ -208,7 +204,7 @@ def histogram_of(
     desk: Desk, tags: Sequence[str], question: Question, bins: int | None, dataset: str | None
 ) -> dict[str, Any]:
     """Frames by the values of one tag, or of two."""
-    desk.need("GET", "/v1/statistics/histogram")
+    desk.need(READ)
     _need_datasets(desk, dataset)
     if not 1 <= len(tags) <= 2:
         raise InvalidInput(f"{len(tags)} tags: expected one, or two for a table of both")
@@ -226,14 +222,14 @@ def gaps_of(
     desk: Desk, dataset: str, split: str | None, at_least: int, scenes: bool
 ) -> dict[str, Any]:
     """What a dataset lacks that the catalog has."""
-    desk.need("GET", f"/v1/datasets/{dataset}/gaps")
+    desk.need(READ)
     report = dataset_gaps(desk.workspace, dataset, split, at_least, scenes)
     return report.model_dump(mode="json", exclude_none=True)
 
 
 def dataset_of(desk: Desk, name: str) -> Mapping[str, Any]:
     """A dataset without its frames."""
-    desk.need("GET", f"/v1/datasets/{name}")
+    desk.need(READ)
     found = desk.workspace.records.dataset(name)
     return {
         "name": f"{found.name}@{found.version}",
@@ -249,4 +245,4 @@ def dataset_of(desk: Desk, name: str) -> Mapping[str, Any]:
 def _need_datasets(desk: Desk, dataset: str | None) -> None:
     """Datasets are not divided into collections: as on the routes, some callers may name none."""
     if dataset is not None:
-        desk.need("GET", f"/v1/datasets/{dataset}")
+        desk.need(READ)

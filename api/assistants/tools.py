@@ -24,6 +24,7 @@ from api.frame_images.pictures import (
     made_label,
     made_overlay,
 )
+from api.http.rules import READ
 from catalog.bounded import MOST_FEW, Name, Sql, Text
 from catalog.errors import FramesiftError, NotAllowed
 from query.class_report import Grouping
@@ -251,7 +252,7 @@ def _said(wrong: ValidationError) -> str:
 
 
 def _picture(desk: Desk, fkey: str, kind: str, look: Look, classes: str | None) -> MadeImage:
-    desk.need("GET", f"/v1/{kind}s/{fkey}")
+    desk.need(READ)
     if kind == "image":
         return made_image(image_file(desk.workspace, fkey), look)
     if kind == "label":

@@ -4,11 +4,12 @@ There they get every connection with its keys, and what decrypts these. Here the
 which are given the files; keys leave the server for nobody.
 """
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from api.discover.replies import discover_router, failure
+from api.http.rules import READ_ALL_ROWS
 
-_CONNECTIONS, _CIPHER = discover_router("connmgr"), discover_router("api/application")
+connections, ciphers = discover_router("connmgr"), discover_router("api/application")
 
 _NO_KEYS = (
     "this server hands out no keys of connections: its applications are extractors that are "
@@ -17,13 +18,13 @@ _NO_KEYS = (
 )
 
 
-@_CONNECTIONS.get("/internal/connections")
+@connections.get("/internal/connections", rule=READ_ALL_ROWS)
 async def get_connections_with_keys() -> Response:
     """Refused: keys of connections are shown to nobody."""
     return _refused()
 
 
-@_CIPHER.get("/cipherkey")
+@ciphers.get("/cipherkey", rule=READ_ALL_ROWS)
 async def get_cipher_key() -> Response:
     """Refused: nothing is handed out that this would decrypt."""
     return _refused()
@@ -31,8 +32,3 @@ async def get_cipher_key() -> Response:
 
 def _refused() -> Response:
     return Response(failure(_NO_KEYS), 404, media_type="application/json")
-
-
-router = APIRouter()
-router.include_router(_CONNECTIONS)
-router.include_router(_CIPHER)

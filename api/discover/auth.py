@@ -3,16 +3,18 @@
 import json
 from uuid import NAMESPACE_URL, uuid5
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from api.callers import NOBODY_ASKED
 from api.errors import refusal
 from api.gate import Gate
+from api.http.routing import Router
+from api.http.rules import OPEN, READ, Api
 from api.passage import Passage
 from catalog.accounts import ROLES
 from catalog.errors import LoginThrottled, NotAuthenticated
 
-router = APIRouter(prefix="/auth/v1", tags=["Spectrum Discover"])
+router = Router(api=Api.DISCOVER, prefix="/auth/v1", tags=["Spectrum Discover"])
 
 _TOKEN_HEADER = b"X-Auth-Token"
 """Clients compare it letter by letter, and Starlette's headers would write it in lower case."""
@@ -21,8 +23,13 @@ _NO_TOKEN = "nobody-is-asked"  # noqa: S105  # opens nothing
 """What stands for a token where a server asks nobody who they are: clients want one to send."""
 
 
-@router.head("/token", include_in_schema=False)
-@router.get("/token", response_class=Response, responses={401: {}, 429: {}})
+@router.head("/token", rule=OPEN.but(audited_as="login"), include_in_schema=False)
+@router.get(
+    "/token",
+    rule=OPEN.but(audited_as="login"),
+    response_class=Response,
+    responses={401: {}, 429: {}},
+)
 async def get_token(request: Request) -> Response:
     """A token for an hour in the header X-Auth-Token, for name and password; no body."""
     gate: Gate = request.state.gate
@@ -30,13 +37,13 @@ async def get_token(request: Request) -> Response:
     try:
         token = _NO_TOKEN if passage.caller is NOBODY_ASKED else await gate.login(passage)
     except (NotAuthenticated, LoginThrottled) as error:
-        return refusal(request.url.path, error)
+        return refusal(request.scope, error)
     answer = Response(media_type="text/html", headers={"Cache-Control": "no-store"})
     answer.raw_headers.append((_TOKEN_HEADER, token.encode()))
     return answer
 
 
-@router.get("/roles")
+@router.get("/roles", rule=READ)
 async def get_roles() -> Response:
     """The roles that a user may have."""
     roles = [

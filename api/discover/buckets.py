@@ -3,13 +3,14 @@
 from fastapi import Response
 
 from api.discover.replies import discover_router, in_json
+from api.http.rules import READ
 from catalog.errors import NotFound
 from query.discover_buckets import BUCKETS
 
 router = discover_router("db2whrest")
 
 
-@router.get("/buckets/{bucket}")
+@router.get("/buckets/{bucket}", rule=READ)
 async def get_bucket(bucket: str) -> Response:
     """SizeRange, TimeSinceAccess or FileGroup."""
     found = BUCKETS.get(bucket.lower())

@@ -14,6 +14,7 @@ from api.dependencies import CurrentCaller, CurrentWorkspace
 from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.new_source import allowed_place, check_opens, check_text, fenced, keep_source, options_of
 from api.wanted_source import NewSource
 from api.workspace import Workspace
@@ -80,21 +81,26 @@ _NEW = {
 }
 
 
-@router.get("/connections")
-@router.get("/connections/", include_in_schema=False)
+@router.get("/connections", rule=READ_ALL_ROWS)
+@router.get("/connections/", rule=READ_ALL_ROWS, include_in_schema=False)
 async def get_connections(workspace: CurrentWorkspace) -> Response:
     """Every connection, by name."""
     return in_json(await run_in_threadpool(_all, workspace))
 
 
-@router.get("/connections/{connection}")
+@router.get("/connections/{connection}", rule=READ_ALL_ROWS)
 async def get_connection(connection: str, workspace: CurrentWorkspace) -> Response:
     """One of them."""
     return in_json(await run_in_threadpool(_one, workspace, connection))
 
 
-@router.post("/connections", status_code=201, openapi_extra=body_schema(ConnectionBody, _NEW))
-@router.post("/connections/", status_code=201, include_in_schema=False)
+@router.post(
+    "/connections",
+    rule=WRITE_ALL_ROWS,
+    status_code=201,
+    openapi_extra=body_schema(ConnectionBody, _NEW),
+)
+@router.post("/connections/", rule=WRITE_ALL_ROWS, status_code=201, include_in_schema=False)
 async def post_connection(
     request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
 ) -> Response:
@@ -105,7 +111,9 @@ async def post_connection(
 
 
 @router.put(
-    "/connections/{connection}", openapi_extra=body_schema(ConnectionBody, {"site": "munich"})
+    "/connections/{connection}",
+    rule=WRITE_ALL_ROWS,
+    openapi_extra=body_schema(ConnectionBody, {"site": "munich"}),
 )
 async def put_connection(
     connection: str, request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
@@ -116,7 +124,7 @@ async def put_connection(
     return in_text(f"Connection '{connection}' updated")
 
 
-@router.delete("/connections/{connection}")
+@router.delete("/connections/{connection}", rule=WRITE_ALL_ROWS)
 async def delete_connection(connection: str, workspace: CurrentWorkspace) -> Response:
     """Remove a connection and its files' rows; the files stay where they are."""
     await run_in_threadpool(remove_source, workspace.catalog, workspace.records, connection)

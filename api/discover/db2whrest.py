@@ -1,19 +1,21 @@
 """/db2whrest/v1: SQL over REST, as Spectrum Discover's warehouse service answers it."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from api.dependencies import CurrentWorkspace
 from api.discover.replies import STATEMENT_BODY, accepted_format, refusal, statement_of
 from api.discover.tasks import CurrentTasks, Task, Tasks, accepted
+from api.http.routing import Router
+from api.http.rules import READ, Api
 from api.sql_response import CONTENT_TYPES, SqlResponse
 from api.workspace import Workspace
 from query.result_format import Format
 from query.statement_watch import Cancellation
 
-router = APIRouter(prefix="/db2whrest/v1", tags=["Spectrum Discover"])
+router = Router(api=Api.DISCOVER, prefix="/db2whrest/v1", tags=["Spectrum Discover"])
 
 
-@router.post("/sql_query_json", openapi_extra=STATEMENT_BODY)
+@router.post("/sql_query_json", rule=READ, openapi_extra=STATEMENT_BODY)
 async def post_sql_query_json(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
@@ -21,7 +23,7 @@ async def post_sql_query_json(
     return await _answer(request, workspace, tasks, "json")
 
 
-@router.get("/sql_query_json")
+@router.get("/sql_query_json", rule=READ)
 async def get_sql_query_json(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
@@ -29,7 +31,7 @@ async def get_sql_query_json(
     return await _answer(request, workspace, tasks, "json")
 
 
-@router.post("/sql_query", openapi_extra=STATEMENT_BODY)
+@router.post("/sql_query", rule=READ.but(work="sql"), openapi_extra=STATEMENT_BODY)
 async def post_sql_query(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
@@ -40,7 +42,7 @@ async def post_sql_query(
     return await _answer(request, workspace, tasks)
 
 
-@router.get("/sql_query")
+@router.get("/sql_query", rule=READ.but(work="sql"))
 async def get_sql_query(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:

@@ -15,6 +15,7 @@ from api.discover.policy_rights import PolicyRights
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.discover.whole_home import WholeHome
+from api.http.rules import READ, WRITE
 from api.workspace import Workspace
 from catalog import policy_records
 from catalog.bounded import MOST_FEW, Content, Name, Sql
@@ -101,19 +102,21 @@ def _rights(caller: CurrentCaller, home: WholeHome) -> PolicyRights:
 _Rights = Annotated[PolicyRights, Depends(_rights)]
 
 
-@router.get("/policies")
+@router.get("/policies", rule=READ)
 async def get_policies(home: WholeHome, rights: _Rights) -> Response:
     """Every policy that the caller may see, with its last run."""
     return in_json(await run_in_threadpool(_all, home, rights))
 
 
-@router.get("/policies/{policy}")
+@router.get("/policies/{policy}", rule=READ)
 async def get_policy(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """One policy, with its last run."""
     return in_json(await run_in_threadpool(lambda: of_policy(*_found(home, policy, rights))))
 
 
-@router.post("/policies", status_code=201, openapi_extra=body_schema(PolicyChange, _NEW))
+@router.post(
+    "/policies", rule=WRITE, status_code=201, openapi_extra=body_schema(PolicyChange, _NEW)
+)
 async def post_policy(request: Request, home: WholeHome, rights: _Rights) -> Response:
     """Keep a new policy; with schedule NOW, which is the default, it begins to run at once."""
     body = read_as(PolicyChange, await json_of(request))
@@ -121,7 +124,9 @@ async def post_policy(request: Request, home: WholeHome, rights: _Rights) -> Res
     return in_text(f"Policy '{name}' added", 201)
 
 
-@router.post("/policies/{policy}", status_code=201, openapi_extra=body_schema(PolicyChange, _NEW))
+@router.post(
+    "/policies/{policy}", rule=WRITE, status_code=201, openapi_extra=body_schema(PolicyChange, _NEW)
+)
 async def post_named_policy(
     policy: str, request: Request, home: WholeHome, rights: _Rights
 ) -> Response:
@@ -133,7 +138,7 @@ async def post_named_policy(
     return in_text(f"Policy '{name}' added", 201)
 
 
-@router.put("/policies/{policy}", openapi_extra=body_schema(PolicyChange, _CHANGED))
+@router.put("/policies/{policy}", rule=WRITE, openapi_extra=body_schema(PolicyChange, _CHANGED))
 async def put_policy(policy: str, request: Request, home: WholeHome, rights: _Rights) -> Response:
     """Change what is sent of a policy; where that is also schedule NOW, it begins to run."""
     body = read_as(PolicyChange, await json_of(request))
@@ -141,27 +146,27 @@ async def put_policy(policy: str, request: Request, home: WholeHome, rights: _Ri
     return in_text(f"Policy '{policy}' updated")
 
 
-@router.delete("/policies/{policy}")
+@router.delete("/policies/{policy}", rule=WRITE)
 async def delete_policy(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """Forget a policy and its runs; tags that it set stay."""
     await run_in_threadpool(_remove, home, policy, rights)
     return in_text(f"Policy '{policy}' deleted")
 
 
-@router.get("/policies/{policy}/status")
+@router.get("/policies/{policy}/status", rule=READ)
 async def get_status(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """Where the policy's last run stands."""
     _, run = await run_in_threadpool(_found, home, policy, rights)
     return in_json(of_status(run))
 
 
-@router.get("/policies/{policy}/history")
+@router.get("/policies/{policy}/history", rule=READ)
 async def get_history(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """The policy's runs, newest first, 100 at most."""
     return in_json(await run_in_threadpool(_history, home, policy, rights))
 
 
-@router.post("/policies/{policy}/{action}", status_code=202)
+@router.post("/policies/{policy}/{action}", rule=WRITE, status_code=202)
 async def post_action(policy: str, action: str, home: WholeHome, rights: _Rights) -> Response:
     """Start a run of the policy, or let it pause, resume, or end (kill, stop)."""
     await run_in_threadpool(_act, home, policy, action, rights)

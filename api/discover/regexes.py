@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from catalog import policy_regexes
 from catalog.bounded import Name, Text
 from catalog.errors import InvalidInput
@@ -40,21 +41,23 @@ _NEW = {
 }
 
 
-@router.get("/regex")
+@router.get("/regex", rule=READ_ALL_ROWS)
 async def get_regexes(workspace: CurrentWorkspace) -> Response:
     """Every one, by name."""
     found = await run_in_threadpool(policy_regexes.listed, workspace.records)
     return in_json([_document(regex) for regex in found])
 
 
-@router.get("/regex/{regex}")
+@router.get("/regex/{regex}", rule=READ_ALL_ROWS)
 async def get_regex(regex: str, workspace: CurrentWorkspace) -> Response:
     """One of them."""
     found = await run_in_threadpool(policy_regexes.found, workspace.records, regex)
     return in_json(_document(found))
 
 
-@router.post("/regex", status_code=201, openapi_extra=body_schema(RegexBody, _NEW))
+@router.post(
+    "/regex", rule=WRITE_ALL_ROWS, status_code=201, openapi_extra=body_schema(RegexBody, _NEW)
+)
 async def post_regex(request: Request, workspace: CurrentWorkspace) -> Response:
     """Register one; refused where it is none that RE2 can run in linear time."""
     body = read_as(RegexBody, await json_of(request))
@@ -63,7 +66,7 @@ async def post_regex(request: Request, workspace: CurrentWorkspace) -> Response:
     return in_text("Created", 201)
 
 
-@router.put("/regex", openapi_extra=body_schema(RegexBody, _NEW))
+@router.put("/regex", rule=WRITE_ALL_ROWS, openapi_extra=body_schema(RegexBody, _NEW))
 async def put_regexes(request: Request, workspace: CurrentWorkspace) -> Response:
     """Change the one that the body names."""
     body = read_as(RegexChange, await json_of(request))
@@ -72,7 +75,11 @@ async def put_regexes(request: Request, workspace: CurrentWorkspace) -> Response
     return await _change(workspace, body.regex_id, body)
 
 
-@router.put("/regex/{regex}", openapi_extra=body_schema(RegexChange, {"pattern": "[^/]+"}))
+@router.put(
+    "/regex/{regex}",
+    rule=WRITE_ALL_ROWS,
+    openapi_extra=body_schema(RegexChange, {"pattern": "[^/]+"}),
+)
 async def put_regex(regex: str, request: Request, workspace: CurrentWorkspace) -> Response:
     """Change the one of the address."""
     body = read_as(RegexChange, await json_of(request))
@@ -81,7 +88,7 @@ async def put_regex(regex: str, request: Request, workspace: CurrentWorkspace) -
     return await _change(workspace, regex, body)
 
 
-@router.delete("/regex/{regex}")
+@router.delete("/regex/{regex}", rule=WRITE_ALL_ROWS)
 async def delete_regex(regex: str, workspace: CurrentWorkspace) -> Response:
     """Forget one; a rule that names it fails from then on."""
     await run_in_threadpool(policy_regexes.remove, workspace.records, regex)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import unquote_plus
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.routing import APIRoute
-from starlette.types import Lifespan
 
 from api.errors import status_of
+from api.http.routing import Route, Router
+from api.http.rules import Api
 from api.json_shape import TooMuch, read_json
 from catalog.errors import FramesiftError, InvalidInput, SqlError
 from query.read_only import MAX_STATEMENT_BYTES
@@ -38,7 +38,7 @@ STATEMENT_BODY: dict[str, Any] = {
 """A raw body for the OpenAPI document."""
 
 
-class DiscoverRoute(APIRoute):
+class DiscoverRoute(Route):
     """A route whose errors are answered in the documented form."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -54,13 +54,13 @@ class DiscoverRoute(APIRoute):
         return answering
 
 
-def discover_router(service: str, lifespan: Lifespan[Any] | None = None) -> APIRouter:
+def discover_router(service: str) -> Router:
     """A router of one of the product's services, such as "db2whrest"."""
-    return APIRouter(
+    return Router(
+        api=Api.DISCOVER,
         prefix=f"/{service}/v1",
         tags=["Spectrum Discover"],
         route_class=DiscoverRoute,
-        lifespan=lifespan,
     )
 
 

@@ -17,6 +17,7 @@ from api.discover.report_files import Report, ReportBody, ReportFiles, document
 from api.discover.search import body_schema, read_as
 from api.discover.task_files import Output
 from api.discover.tasks import CurrentTasks, Tasks, answered
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog.tables import now
 from query.discover_search import to_sql
@@ -43,7 +44,11 @@ def _reports(workspace: CurrentWorkspace) -> ReportFiles:
 _Reports = Annotated[ReportFiles, Depends(_reports)]
 
 
-@router.post("/report", openapi_extra=body_schema(ReportBody, _EXAMPLE))
+@router.post(
+    "/report",
+    rule=WRITE_ALL_ROWS.but(work="search"),
+    openapi_extra=body_schema(ReportBody, _EXAMPLE),
+)
 async def post_report(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks, reports: _Reports
 ) -> Response:
@@ -54,19 +59,19 @@ async def post_report(
     return await _run(request, workspace, tasks, reports, report, is_new=True)
 
 
-@router.get("/report")
+@router.get("/report", rule=READ_ALL_ROWS.but(work="search"))
 async def get_reports(reports: _Reports) -> Response:
     """Every report."""
     return in_json([document(report) for report in await run_in_threadpool(reports.all)])
 
 
-@router.get("/report/{report}")
+@router.get("/report/{report}", rule=READ_ALL_ROWS.but(work="search"))
 async def get_report(report: str, reports: _Reports) -> Response:
     """A report: what it asks for, and how its last run ended."""
     return in_json(document(await run_in_threadpool(reports.get, report)))
 
 
-@router.put("/report/{report}")
+@router.put("/report/{report}", rule=WRITE_ALL_ROWS.but(work="search"))
 async def put_report(
     report: str,
     request: Request,
@@ -79,14 +84,14 @@ async def put_report(
     return await _run(request, workspace, tasks, reports, found, is_new=False)
 
 
-@router.delete("/report/{report}")
+@router.delete("/report/{report}", rule=WRITE_ALL_ROWS.but(work="search"))
 async def delete_report(report: str, reports: _Reports) -> Response:
     """Forget a report and its rows."""
     await run_in_threadpool(reports.delete, report)
     return in_json({"status": "success"})
 
 
-@router.get("/report/{report}/download")
+@router.get("/report/{report}/download", rule=READ_ALL_ROWS.but(work="search"))
 async def download_report(report: str, reports: _Reports) -> Response:
     """The rows of a report's last run: CSV with a header."""
     found = await run_in_threadpool(reports.get, report)

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, failure, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog.bounded import Text
 from catalog.errors import CatalogBusy, InvalidInput, NotFound
@@ -48,20 +49,20 @@ class Partial(BaseModel):
 _DIRS = {"partitions": ["dir1"]}
 
 
-@router.post("/scan")
-@router.post("/scan/", include_in_schema=False)
+@router.post("/scan", rule=WRITE_ALL_ROWS)
+@router.post("/scan/", rule=WRITE_ALL_ROWS, include_in_schema=False)
 async def post_nothing() -> Response:
     """A scan of what?"""
     raise InvalidInput("Must specify a connection name for the scan endpoint.")
 
 
-@router.get("/scan")
+@router.get("/scan", rule=READ_ALL_ROWS)
 async def get_scans(workspace: CurrentWorkspace) -> Response:
     """The scans that are running."""
     return in_json(await run_in_threadpool(_running, workspace))
 
 
-@router.get("/scan/{connection}")
+@router.get("/scan/{connection}", rule=READ_ALL_ROWS)
 async def get_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     """Where the connection's newest scan stands, while it runs and afterwards."""
     source = await run_in_threadpool(_source, workspace, connection)
@@ -71,7 +72,7 @@ async def get_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     return in_json(found)
 
 
-@router.post("/scan/{connection}")
+@router.post("/scan/{connection}", rule=WRITE_ALL_ROWS)
 async def post_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     """Scan a connection, as a job; null once it has begun."""
     source = await run_in_threadpool(_source, workspace, connection)
@@ -81,7 +82,9 @@ async def post_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     return in_text("null")
 
 
-@router.post("/scan/{connection}/partial", openapi_extra=body_schema(Partial, _DIRS))
+@router.post(
+    "/scan/{connection}/partial", rule=WRITE_ALL_ROWS, openapi_extra=body_schema(Partial, _DIRS)
+)
 async def post_partial(connection: str, request: Request, workspace: CurrentWorkspace) -> Response:
     """Scan some folders of a connection; of a frame always all of its scene."""
     body = read_as(Partial, await json_of(request))
@@ -93,7 +96,7 @@ async def post_partial(connection: str, request: Request, workspace: CurrentWork
     return in_text("null")
 
 
-@router.put("/scan/{connection}")
+@router.put("/scan/{connection}", rule=WRITE_ALL_ROWS)
 async def put_nothing(connection: str) -> Response:
     """To do what with the scan?"""
     raise InvalidInput(
@@ -101,7 +104,7 @@ async def put_nothing(connection: str) -> Response:
     )
 
 
-@router.put("/scan/{connection}/{action}")
+@router.put("/scan/{connection}/{action}", rule=WRITE_ALL_ROWS)
 async def put_action(connection: str, action: str, workspace: CurrentWorkspace) -> Response:
     """End a scan (stop); what it has committed stays, and the next one goes on from there."""
     source = await run_in_threadpool(_source, workspace, connection)

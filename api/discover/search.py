@@ -12,6 +12,7 @@ from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, json_of
 from api.discover.task_files import Output
 from api.discover.tasks import CurrentTasks, answered
+from api.http.rules import READ
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from query.discover_records import escaped_records
@@ -44,7 +45,7 @@ def body_schema(kind: type[BaseModel], example: dict[str, Any]) -> dict[str, Any
     return {"requestBody": {"required": True, "content": content}}
 
 
-@router.post("/search", openapi_extra=body_schema(Search, _EXAMPLE))
+@router.post("/search", rule=READ.but(work="search"), openapi_extra=body_schema(Search, _EXAMPLE))
 async def post_search(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, in_json, json_of
 from api.discover.search import read_as
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog.atomic_write import atomic_write
 from catalog.errors import NotFound, StorageError
@@ -41,19 +42,19 @@ class Configuration(BaseModel):
     )
 
 
-@router.get("/summary_tables")
+@router.get("/summary_tables", rule=READ_ALL_ROWS)
 async def get_tables(workspace: CurrentWorkspace) -> Response:
     """Every table, by its name."""
     return in_json(await run_in_threadpool(_shown, workspace))
 
 
-@router.get("/summary_tables/{table}")
+@router.get("/summary_tables/{table}", rule=READ_ALL_ROWS)
 async def get_table(table: str, workspace: CurrentWorkspace) -> Response:
     """One of them."""
     return in_json((await run_in_threadpool(_shown, workspace))[_known(table)])
 
 
-@router.put("/summary_tables/{table}")
+@router.put("/summary_tables/{table}", rule=WRITE_ALL_ROWS)
 async def put_table(table: str, request: Request, workspace: CurrentWorkspace) -> Response:
     """Keep whether a table is filled by a schedule, and by which."""
     name, given = _known(table), await json_of(request)
@@ -61,7 +62,7 @@ async def put_table(table: str, request: Request, workspace: CurrentWorkspace) -
     return in_json(_DONE)
 
 
-@router.put("/summary_tables/{table}/start")
+@router.put("/summary_tables/{table}/start", rule=WRITE_ALL_ROWS)
 async def start_table(table: str) -> Response:
     """Nothing is left to do: its answers are of the newest snapshot already."""
     _known(table)

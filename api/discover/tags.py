@@ -15,6 +15,7 @@ from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.discover.whole_home import WholeHome
+from api.http.rules import READ, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog import tag_kinds, tags
 from catalog.bounded import MOST_MANY, Name, Text
@@ -47,19 +48,21 @@ _NEW = {"tag": "department", "type": "Restricted", "value": ["Finance", "HR", "I
 _CHANGE = {"value": ["dept1", "dept2", "dept3", "dept4"]}
 
 
-@router.get("/tags")
+@router.get("/tags", rule=READ)
 async def get_tags(workspace: WholeHome) -> Response:
     """Every tag, in order of creation."""
     return in_json(list((await run_in_threadpool(_tags, workspace)).values()))
 
 
-@router.get("/tags/{tag}")
+@router.get("/tags/{tag}", rule=READ)
 async def get_tag(tag: str, workspace: WholeHome) -> Response:
     """One tag."""
     return in_json(await run_in_threadpool(_tag, workspace, tag))
 
 
-@router.post("/tags", status_code=201, openapi_extra=body_schema(TagBody, _NEW))
+@router.post(
+    "/tags", rule=WRITE_ALL_ROWS, status_code=201, openapi_extra=body_schema(TagBody, _NEW)
+)
 async def post_tag(request: Request, workspace: CurrentWorkspace) -> Response:
     """Add a tag that no file has a value of yet."""
     body = read_as(TagBody, await json_of(request))
@@ -69,7 +72,7 @@ async def post_tag(request: Request, workspace: CurrentWorkspace) -> Response:
     return in_text(f"Tag {body.tag} added", 201)
 
 
-@router.put("/tags/{tag}", openapi_extra=body_schema(TagChange, _CHANGE))
+@router.put("/tags/{tag}", rule=WRITE_ALL_ROWS, openapi_extra=body_schema(TagChange, _CHANGE))
 async def put_tag(tag: str, request: Request, workspace: CurrentWorkspace) -> Response:
     """Give a Restricted tag other values; refused where files have one that is not among them."""
     body = read_as(TagChange, await json_of(request))

@@ -14,7 +14,8 @@ from api.discover.replies import (
     statement_of,
 )
 from api.discover.task_files import Output, Result, is_task
-from api.discover.tasks import CurrentTasks, Tasks, lifespan, scheduled, streamed
+from api.discover.tasks import CurrentTasks, Tasks, scheduled, streamed
+from api.http.rules import READ
 from api.metrics import observe_query
 from api.sql_response import CONTENT_TYPES
 from api.workspace import Workspace
@@ -22,12 +23,14 @@ from query.result_format import Format, encoded
 from query.run_sql import stream_sql
 from query.statement_watch import Cancellation
 
-router = discover_router("db2whrest", lifespan)
+router = discover_router("db2whrest")
 
 _STATEMENT = {"requestBody": STATEMENT_BODY["requestBody"]}
 
 
-@router.post("/sql_query_async", status_code=202, openapi_extra=_STATEMENT)
+@router.post(
+    "/sql_query_async", rule=READ.but(work="sql"), status_code=202, openapi_extra=_STATEMENT
+)
 async def post_sql_query_async(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
@@ -35,7 +38,7 @@ async def post_sql_query_async(
     return await _scheduled(request, workspace, tasks)
 
 
-@router.get("/sql_query_async", status_code=202)
+@router.get("/sql_query_async", rule=READ.but(work="sql"), status_code=202)
 async def get_sql_query_async(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
@@ -43,14 +46,14 @@ async def get_sql_query_async(
     return await _scheduled(request, workspace, tasks)
 
 
-@router.get("/task_status/{task}")
+@router.get("/task_status/{task}", rule=READ)
 async def task_status(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """303 while the task runs, then what its request would have been answered."""
     found = await run_in_threadpool(_look, task, tasks, caller.view)
     return streamed(found) if isinstance(found, Result) else found
 
 
-@router.get("/task_status/{task}/peek")
+@router.get("/task_status/{task}/peek", rule=READ)
 async def peek(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """The status alone."""
     found = await run_in_threadpool(_look, task, tasks, caller.view)

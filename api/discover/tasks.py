@@ -170,8 +170,8 @@ class Tasks:
 
 
 @asynccontextmanager
-async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Tasks for as long as the server runs; of a router that needs them."""
+async def tasks_kept(app: FastAPI) -> AsyncIterator[None]:
+    """Tasks for as long as the server runs."""
     app.state.tasks = Tasks(app.state.workspace.home / "tasks", app.state.statements)
     yield
     await to_thread.run_sync(app.state.tasks.close, app.state.stopping.seconds_left)

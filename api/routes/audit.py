@@ -2,15 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.concurrency import run_in_threadpool
 
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import ADMIN_READ
 from api.pages import CurrentPage, PageAnswer
 from api.people import AuditBody
 from catalog import audit_log
 
-router = APIRouter(prefix="/v1/audit", tags=["users"])
+router = Router(prefix="/v1/audit", tags=["users"])
 
 
 class AuditAnswer(PageAnswer):
@@ -19,7 +21,7 @@ class AuditAnswer(PageAnswer):
     entries: list[AuditBody]
 
 
-@router.get("")
+@router.get("", rule=ADMIN_READ)
 async def get_audit(
     workspace: CurrentWorkspace,
     page: CurrentPage,

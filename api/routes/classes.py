@@ -3,12 +3,14 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from api.asked_frames import AskedFrames
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ
 from api.negotiation import VARY, row_format, row_responses, rows_answer
 from api.statistics_rows import class_rows
 from api.workspace import Workspace
@@ -16,7 +18,7 @@ from catalog.frames import class_shares
 from query.class_report import ClassGroup, ClassStatistics, Grouping
 from query.class_statistics import class_report
 
-router = APIRouter(prefix="/v1", tags=["classes"])
+router = Router(prefix="/v1", tags=["classes"])
 
 
 class ClassesQuery(AskedFrames):
@@ -41,6 +43,7 @@ class ClassesAnswer(BaseModel):
 
 @router.get(
     "/classes",
+    rule=READ.but(work="statistics"),
     response_model=ClassesAnswer,
     response_model_exclude_none=True,
     responses=row_responses("class"),

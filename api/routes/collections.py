@@ -2,12 +2,14 @@
 
 from urllib.parse import quote
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.callers import Caller
 from api.dependencies import CurrentCaller, CurrentPassage, CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ, WRITE
 from api.pages import CurrentPage, PageAnswer
 from api.people import CollectionBody
 from api.workspace import Workspace
@@ -17,7 +19,7 @@ from catalog.errors import NotAllowed, NotFound
 from catalog.record_store import RecordStore
 from query.collection_rule import try_rule
 
-router = APIRouter(prefix="/v1/collections", tags=["users"])
+router = Router(prefix="/v1/collections", tags=["users"])
 
 
 class NewCollection(BaseModel):
@@ -38,7 +40,7 @@ class CollectionsAnswer(PageAnswer):
     collections: list[CollectionBody]
 
 
-@router.get("")
+@router.get("", rule=READ)
 async def get_collections(
     caller: CurrentCaller, workspace: CurrentWorkspace, page: CurrentPage
 ) -> CollectionsAnswer:
@@ -53,7 +55,7 @@ async def get_collections(
     return CollectionsAnswer(collections=shown, next=follows)
 
 
-@router.get("/{name}")
+@router.get("/{name}", rule=READ)
 async def get_collection(
     name: str, caller: CurrentCaller, workspace: CurrentWorkspace
 ) -> CollectionBody:
@@ -65,7 +67,7 @@ async def get_collection(
     raise NotFound("collection", name[:80], "GET /v1/collections lists them")
 
 
-@router.post("", status_code=201)
+@router.post("", rule=WRITE.but(idempotency_key="takes", accounts=True), status_code=201)
 async def post_collection(
     wanted: NewCollection,
     caller: CurrentCaller,
@@ -87,7 +89,7 @@ def _added(workspace: Workspace, wanted: NewCollection) -> CollectionBody:
     return CollectionBody.of(made, ())
 
 
-@router.delete("/{name}", status_code=204)
+@router.delete("/{name}", rule=WRITE.but(accounts=True), status_code=204)
 async def delete_collection(
     name: str, caller: CurrentCaller, workspace: CurrentWorkspace
 ) -> Response:
@@ -97,7 +99,7 @@ async def delete_collection(
     return Response(status_code=204)
 
 
-@router.put("/{name}/users/{user}")
+@router.put("/{name}/users/{user}", rule=WRITE.but(accounts=True))
 async def put_user(
     name: str, user: str, caller: CurrentCaller, workspace: CurrentWorkspace
 ) -> CollectionBody:
@@ -105,7 +107,7 @@ async def put_user(
     return await run_in_threadpool(_assigned, workspace.records, name, user, caller, True)
 
 
-@router.delete("/{name}/users/{user}")
+@router.delete("/{name}/users/{user}", rule=WRITE.but(accounts=True))
 async def delete_user(
     name: str, user: str, caller: CurrentCaller, workspace: CurrentWorkspace
 ) -> CollectionBody:

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request, Response
 from fastapi import Path as InPath
+from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from api.answers import DatasetBody, DatasetsAnswer
 from api.computed_answers import DiffAnswer
 from api.dependencies import At, CurrentCaller, CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ, WRITE
 from api.negotiation import VARY, accepted, row_format, row_responses, rows_answer
 from api.new_dataset import class_tags, divide_dataset, grow_dataset, make_dataset
 from api.pages import CurrentPage
@@ -28,14 +30,14 @@ from pipeline.export_formats import TEXTS, ExportFormat
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 
-router = APIRouter(prefix="/v1", tags=["datasets"])
+router = Router(prefix="/v1", tags=["datasets"])
 
 _CHUNK_BYTES = 1 << 20
 
 DatasetName = Annotated[str, InPath(description="NAME, or NAME@VERSION.", examples=["bikes@1"])]
 
 
-@router.post("/datasets", status_code=201)
+@router.post("/datasets", rule=WRITE.but(idempotency_key="takes"), status_code=201)
 async def post_dataset(
     wanted: NewDataset,
     workspace: CurrentWorkspace,
@@ -51,7 +53,7 @@ async def post_dataset(
     return _made(workspace, made, response)
 
 
-@router.get("/datasets")
+@router.get("/datasets", rule=READ)
 async def get_datasets(
     workspace: CurrentWorkspace,
     page: CurrentPage,
@@ -67,13 +69,13 @@ async def get_datasets(
     )
 
 
-@router.get("/datasets/{name}")
+@router.get("/datasets/{name}", rule=READ)
 async def get_dataset(name: DatasetName, workspace: CurrentWorkspace) -> DatasetBody:
     """A dataset's newest version, or "name@version"."""
     return DatasetBody.of(await run_in_threadpool(workspace.records.dataset, name), workspace.place)
 
 
-@router.post("/datasets/{name}/splits", status_code=201)
+@router.post("/datasets/{name}/splits", rule=WRITE.but(idempotency_key="takes"), status_code=201)
 async def post_splits(
     name: DatasetName,
     wanted: NewSplit,
@@ -86,7 +88,9 @@ async def post_splits(
     return _made(workspace, made, response)
 
 
-@router.post("/datasets/{name}/extensions", status_code=201)
+@router.post(
+    "/datasets/{name}/extensions", rule=WRITE.but(idempotency_key="takes"), status_code=201
+)
 async def post_extension(
     name: DatasetName,
     wanted: NewExtension,
@@ -100,7 +104,7 @@ async def post_extension(
     return _made(workspace, made, response)
 
 
-@router.post("/datasets/{name}/rebuild")
+@router.post("/datasets/{name}/rebuild", rule=WRITE)
 async def post_rebuild(name: DatasetName, workspace: CurrentWorkspace) -> DatasetBody:
     """Make a dataset's lost or damaged manifest again from its question, snapshot and seed.
 
@@ -115,7 +119,7 @@ _DIFF = row_responses("frame that differs")
 _DIFF[200]["model"] = DiffAnswer
 
 
-@router.get("/datasets/{name}/diff", response_model=None, responses=_DIFF)
+@router.get("/datasets/{name}/diff", rule=READ, response_model=None, responses=_DIFF)
 async def get_diff(
     request: Request,
     response: Response,
@@ -167,7 +171,7 @@ _ACCEPTED: dict[str, ExportFormat] = {
 """Format by what Accept wants where none is asked for; csv where it wants nothing."""
 
 
-@router.get("/datasets/{name}/export", response_model=None, responses=_EXPORTED)
+@router.get("/datasets/{name}/export", rule=READ, response_model=None, responses=_EXPORTED)
 async def get_export(
     request: Request,
     response: Response,

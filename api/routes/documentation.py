@@ -1,4 +1,4 @@
-"""/docs: the OpenAPI document as a page to read, made here: no script, nothing of another host.
+"""/openapi.json, and /docs: a page to read of it, made here: no script, nothing of another host.
 
 FastAPI's own pages load their scripts from a CDN. They stay blank in a closed network, and foreign
 code would stand beside whoever tries out a token there.
@@ -8,10 +8,13 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi import Request
+from fastapi.responses import HTMLResponse, JSONResponse
 
-router = APIRouter(include_in_schema=False)
+from api.http.routing import Router
+from api.http.rules import OPEN, Api
+
+router = Router(api=Api.OTHER, include_in_schema=False)
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
@@ -28,7 +31,13 @@ td, th { text-align: left; vertical-align: top; padding: .1em 1em .1em 0; }
 _Operation = tuple[str, str, dict[str, Any]]
 
 
-@router.get("/docs")
+@router.get("/openapi.json", rule=OPEN)
+async def get_document(request: Request) -> JSONResponse:
+    """The OpenAPI document."""
+    return JSONResponse(request.app.openapi())
+
+
+@router.get("/docs", rule=OPEN)
 async def get_documentation(request: Request) -> HTMLResponse:
     """Every operation, with its parameters and answers."""
     return HTMLResponse(page_of(request.app.openapi()), headers=_HEADERS)

@@ -1,11 +1,13 @@
 """/v1/extractions: tags read from the files of a source's frames, by extractors."""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import JobBody
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import WRITE_ALL_ROWS
 from api.routes.jobs import BEGUN, job_begun
 from api.workspace import Workspace
 from catalog.bounded import Name
@@ -13,7 +15,7 @@ from catalog.tables import Job
 from ingest.extractors.registry import check_known
 from pipeline.command_job import submit_command
 
-router = APIRouter(prefix="/v1/extractions", tags=["tags"])
+router = Router(prefix="/v1/extractions", tags=["tags"])
 
 _MOST_WORKERS = 64
 
@@ -38,7 +40,7 @@ class NewExtraction(BaseModel):
     )
 
 
-@router.post("", status_code=202, responses=BEGUN)
+@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=202, responses=BEGUN)
 async def post_extraction(
     wanted: NewExtraction, workspace: CurrentWorkspace, response: Response
 ) -> JobBody:

@@ -2,17 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.pages import CurrentPage, PageAnswer
 from catalog import families
 from catalog.errors import NotFound
 from catalog.families import Family
 
-router = APIRouter(prefix="/v1/families", tags=["tags"])
+router = Router(prefix="/v1/families", tags=["tags"])
 
 Name = Annotated[str, Path(description="The tag family.", examples=["weather"])]
 
@@ -47,7 +49,7 @@ class FamilyDropped(BaseModel):
     rows: int = Field(description="Files that had a row in it.", examples=[24])
 
 
-@router.get("")
+@router.get("", rule=READ_ALL_ROWS)
 async def get_families(workspace: CurrentWorkspace, page: CurrentPage) -> FamiliesAnswer:
     """Tag families that extractors and imports wrote, in order of creation."""
     found = await run_in_threadpool(families.families, workspace.catalog)
@@ -56,7 +58,7 @@ async def get_families(workspace: CurrentWorkspace, page: CurrentPage) -> Famili
     return FamiliesAnswer(families=[FamilyBody.of(each) for _, each in shown], next=follows)
 
 
-@router.get("/{family}")
+@router.get("/{family}", rule=READ_ALL_ROWS)
 async def get_family(family: Name, workspace: CurrentWorkspace) -> FamilyBody:
     """A tag family."""
     for found in await run_in_threadpool(families.families, workspace.catalog):
@@ -65,7 +67,7 @@ async def get_family(family: Name, workspace: CurrentWorkspace) -> FamilyBody:
     raise NotFound("tag family", family[:80], "GET /v1/families lists them")
 
 
-@router.delete("/{family}")
+@router.delete("/{family}", rule=WRITE_ALL_ROWS)
 async def delete_family(family: Name, workspace: CurrentWorkspace) -> FamilyDropped:
     """Remove a tag family with its tags and values; older snapshots keep it."""
     rows = await run_in_threadpool(families.drop, workspace.catalog, family)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,6 +29,8 @@ from api.frame_images.pictures import (
     made_overlay,
 )
 from api.frame_images.source_file import SourceFile
+from api.http.routing import Router
+from api.http.rules import READ
 from api.negotiation import VARY, accepted, row_contents, row_format, rows_answer, wanted
 from api.workspace import Workspace
 from catalog.errors import BadFile
@@ -36,7 +38,7 @@ from ingest.png_chunks import SIGNATURE
 from query.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
 from query.one_frame import FoundFrame
 
-router = APIRouter(prefix="/v1", tags=["frames"])
+router = Router(prefix="/v1", tags=["frames"])
 
 _MOST_FRAMES = 10_000
 _LONGEST_SIDE = 8_192
@@ -176,7 +178,9 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/frames", response_model=FramesAnswer, responses=_PAGE)
+@router.get(
+    "/frames", rule=READ.but(work="selection"), response_model=FramesAnswer, responses=_PAGE
+)
 async def get_frames(
     request: Request, asked: Annotated[FramesQuery, Query()], workspace: CurrentWorkspace
 ) -> Response:
@@ -201,15 +205,22 @@ async def get_frames(
     return await run_in_threadpool(answer)
 
 
-@router.get("/frames/{fkey:path}", response_model=FrameAnswer)
+@router.get("/frames/{fkey:path}", rule=READ.but(work="selection"), response_model=FrameAnswer)
 async def get_frame(fkey: Fkey, workspace: CurrentWorkspace, at: At = None) -> Response:
     """Everything known of one frame: metaocean's columns, every tag, links to its pictures."""
     frame = await run_in_threadpool(frame_of, workspace, fkey, at)
     return JSONResponse(_body(frame))
 
 
-@router.head("/images/{fkey:path}", include_in_schema=False)
-@router.get("/images/{fkey:path}", response_class=Response, responses=_PICTURE)
+@router.head(
+    "/images/{fkey:path}", rule=READ.but(work="picture", compressed=False), include_in_schema=False
+)
+@router.get(
+    "/images/{fkey:path}",
+    rule=READ.but(work="picture", compressed=False),
+    response_class=Response,
+    responses=_PICTURE,
+)
 async def get_image(
     request: Request,
     fkey: Fkey,
@@ -224,8 +235,15 @@ async def get_image(
     return await made_answer(request, made, cache_of(workspace))
 
 
-@router.head("/labels/{fkey:path}", include_in_schema=False)
-@router.get("/labels/{fkey:path}", response_class=Response, responses=_PICTURE)
+@router.head(
+    "/labels/{fkey:path}", rule=READ.but(work="picture", compressed=False), include_in_schema=False
+)
+@router.get(
+    "/labels/{fkey:path}",
+    rule=READ.but(work="picture", compressed=False),
+    response_class=Response,
+    responses=_PICTURE,
+)
 async def get_label(
     request: Request,
     fkey: Fkey,
@@ -240,8 +258,17 @@ async def get_label(
     return await made_answer(request, made, cache_of(workspace))
 
 
-@router.head("/overlays/{fkey:path}", include_in_schema=False)
-@router.get("/overlays/{fkey:path}", response_class=Response, responses=_PICTURE)
+@router.head(
+    "/overlays/{fkey:path}",
+    rule=READ.but(work="picture", compressed=False),
+    include_in_schema=False,
+)
+@router.get(
+    "/overlays/{fkey:path}",
+    rule=READ.but(work="picture", compressed=False),
+    response_class=Response,
+    responses=_PICTURE,
+)
 async def get_overlay(
     request: Request,
     fkey: Fkey,

@@ -1,15 +1,17 @@
 """/healthz and /readyz."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from api.dependencies import CurrentWorkspace
 from api.errors import problem
+from api.http.routing import Router
+from api.http.rules import OPEN, Api
 
-router = APIRouter(tags=["health"])
+router = Router(api=Api.OTHER, tags=["health"])
 
 
-@router.get("/healthz")
+@router.get("/healthz", rule=OPEN.but(work="health"))
 async def healthz() -> dict[str, str]:
     """The process answers."""
     return {"status": "ok"}
@@ -17,6 +19,7 @@ async def healthz() -> dict[str, str]:
 
 @router.get(
     "/readyz",
+    rule=OPEN.but(work="ready"),
     response_model=dict[str, object],
     responses={
         503: {

@@ -1,13 +1,14 @@
 """/v1/info: where things are and how much there is."""
 
-from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from api.catalog_info import info_of
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ
 
-router = APIRouter(prefix="/v1/info", tags=["server"])
+router = Router(prefix="/v1/info", tags=["server"])
 
 
 class InfoAnswer(BaseModel):
@@ -43,7 +44,7 @@ class InfoAnswer(BaseModel):
     jobs: int = Field(examples=[7])
 
 
-@router.get("")
+@router.get("", rule=READ)
 async def get_info(workspace: CurrentWorkspace) -> InfoAnswer:
     """Where things are and how much there is."""
     return InfoAnswer(**await run_in_threadpool(info_of, workspace))

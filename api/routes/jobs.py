@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.answers import JobBody, JobsAnswer
 from api.computed_answers import ReportAnswer
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ, WRITE
 from api.job_events import Look, events_of
 from api.job_files import joined_logs, report_file
 from api.pages import CurrentPage
@@ -28,7 +30,7 @@ from pipeline.run import submit_training, submit_validation
 from pipeline.submit import resume
 from pipeline.train_settings import TrainSettings
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = Router(prefix="/v1/jobs", tags=["jobs"])
 
 Kind = Literal["train", "validate", "scan", "stage", "extract", "policy"]
 
@@ -135,7 +137,7 @@ def job_begun(workspace: Workspace, job: Job, response: Response) -> JobBody:
     return JobBody.of(job, workspace.place)
 
 
-@router.get("")
+@router.get("", rule=READ)
 async def get_jobs(
     workspace: CurrentWorkspace,
     page: CurrentPage,
@@ -146,19 +148,19 @@ async def get_jobs(
     return await run_in_threadpool(_listed, workspace, page, kind, state)
 
 
-@router.post("", status_code=202, responses=BEGUN)
+@router.post("", rule=WRITE.but(idempotency_key="takes"), status_code=202, responses=BEGUN)
 async def post_job(wanted: NewJob, workspace: CurrentWorkspace, response: Response) -> JobBody:
     """Train on a dataset, or validate a model: a job does it, and goes on without this server."""
     return job_begun(workspace, await run_in_threadpool(_submitted, workspace, wanted), response)
 
 
-@router.get("/{name}")
+@router.get("/{name}", rule=READ)
 async def get_job(name: JobName, workspace: CurrentWorkspace) -> JobBody:
     """A job, as it stands now."""
     return JobBody.of(await run_in_threadpool(_current, workspace, name), workspace.place)
 
 
-@router.post("/{name}/cancel", status_code=202, responses=BEGUN)
+@router.post("/{name}/cancel", rule=WRITE, status_code=202, responses=BEGUN)
 async def post_cancel(name: JobName, workspace: CurrentWorkspace, response: Response) -> JobBody:
     """Ask a job to end; nothing happens where it has ended.
 
@@ -171,7 +173,7 @@ async def post_cancel(name: JobName, workspace: CurrentWorkspace, response: Resp
     return job_begun(workspace, await run_in_threadpool(ask), response)
 
 
-@router.post("/{name}/resume", status_code=202, responses=BEGUN)
+@router.post("/{name}/resume", rule=WRITE, status_code=202, responses=BEGUN)
 async def post_resume(name: JobName, workspace: CurrentWorkspace, response: Response) -> JobBody:
     """Start the next attempt of a job that failed or was cancelled; it goes on where that ended.
 
@@ -186,7 +188,7 @@ async def post_resume(name: JobName, workspace: CurrentWorkspace, response: Resp
     return job_begun(workspace, await run_in_threadpool(begin), response)
 
 
-@router.get("/{name}/logs", response_class=Response, responses=_TEXT)
+@router.get("/{name}/logs", rule=READ, response_class=Response, responses=_TEXT)
 async def get_logs(
     name: JobName,
     workspace: CurrentWorkspace,
@@ -209,7 +211,7 @@ async def get_logs(
     return StreamingResponse(chunks, 200, headers, "text/plain; charset=utf-8")
 
 
-@router.get("/{name}/events", response_class=Response, responses=_EVENTS)
+@router.get("/{name}/events", rule=READ, response_class=Response, responses=_EVENTS)
 async def get_events(
     request: Request,
     name: JobName,
@@ -234,7 +236,9 @@ async def get_events(
     return events_of(look, await look(), last_event_id, state.stopping, state.listeners, who)
 
 
-@router.get("/{name}/report", response_model=None, responses={200: {"model": ReportAnswer}})
+@router.get(
+    "/{name}/report", rule=READ, response_model=None, responses={200: {"model": ReportAnswer}}
+)
 async def get_report(name: JobName, workspace: CurrentWorkspace) -> dict[str, Any]:
     """A validation's report as data."""
     return await run_in_threadpool(
@@ -242,7 +246,7 @@ async def get_report(name: JobName, workspace: CurrentWorkspace) -> dict[str, An
     )
 
 
-@router.get("/{name}/files/{path:path}", response_class=Response, responses=_FILE)
+@router.get("/{name}/files/{path:path}", rule=READ, response_class=Response, responses=_FILE)
 async def get_file(
     name: JobName,
     path: Annotated[str, InPath(description="Its name.", examples=["report.html"])],

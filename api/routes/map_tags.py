@@ -5,16 +5,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import WRITE_ALL_ROWS
 from catalog.errors import InvalidInput
 from ingest.import_options import LATITUDE, LONGITUDE
 from ingest.map_join import import_map
 
-router = APIRouter(prefix="/v1/tags/map", tags=["tags"])
+router = Router(prefix="/v1/tags/map", tags=["tags"])
 
 _MEDIA_TYPE = "application/geo+json"
 _BRIDGE = {
@@ -49,7 +51,7 @@ class MapJoinBody(BaseModel):
     )
 
 
-@router.post("", openapi_extra=_MAP)
+@router.post("", rule=WRITE_ALL_ROWS.but(body="map"), openapi_extra=_MAP)
 async def post_map(
     request: Request,
     workspace: CurrentWorkspace,

@@ -1,16 +1,18 @@
 """/v1/me: who asks, and one's own password."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.dependencies import CurrentCaller, CurrentPassage
 from api.gate import Gate
+from api.http.routing import Router
+from api.http.rules import OWN_ACCOUNT, READ
 from catalog import users
 from catalog.bounded import Secret
 from catalog.errors import InvalidInput
 
-router = APIRouter(prefix="/v1/me", tags=["users"])
+router = Router(prefix="/v1/me", tags=["users"])
 
 
 class MeBody(BaseModel):
@@ -35,7 +37,7 @@ class OwnPassword(BaseModel):
     password: Secret = Field(description="The one from now on.")
 
 
-@router.get("")
+@router.get("", rule=READ)
 async def get_me(caller: CurrentCaller) -> MeBody:
     """Who asks, and what they may do with this token."""
     return MeBody(
@@ -46,7 +48,7 @@ async def get_me(caller: CurrentCaller) -> MeBody:
     )
 
 
-@router.put("/password", status_code=204)
+@router.put("/password", rule=OWN_ACCOUNT, status_code=204)
 async def put_password(
     wanted: OwnPassword, request: Request, caller: CurrentCaller, passage: CurrentPassage
 ) -> Response:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -14,20 +14,24 @@ from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ_ALL_ROWS, Api
 from api.metrics_folder import shared_folder
 from api.workspace import Workspace
 from catalog.record_store import RecordStore
 from catalog.tables import Job, Scan, Source
 from pipeline.follow import refresh_all
 
-router = APIRouter(tags=["health"])
+router = Router(api=Api.OTHER, tags=["health"])
 
 _ANSWER: dict[int | str, dict[str, Any]] = {
     200: {"description": "The figures.", "content": {"text/plain": {}}}
 }
 
 
-@router.get("/metrics", response_class=Response, responses=_ANSWER)
+@router.get(
+    "/metrics", rule=READ_ALL_ROWS.but(work="metrics"), response_class=Response, responses=_ANSWER
+)
 async def metrics(workspace: CurrentWorkspace) -> Response:
     """Requests, queries, statements, caches, jobs and scans, in Prometheus' text format."""
     body = await run_in_threadpool(_figures, workspace)

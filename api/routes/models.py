@@ -1,25 +1,26 @@
 """/v1/models: what was trained."""
 
-from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 
 from api.answers import ModelBody, ModelsAnswer
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ
 from api.pages import CurrentPage
 from api.workspace import Workspace
 from catalog.errors import NotFound
 from pipeline.follow import refresh, refresh_all
 
-router = APIRouter(prefix="/v1/models", tags=["jobs"])
+router = Router(prefix="/v1/models", tags=["jobs"])
 
 
-@router.get("")
+@router.get("", rule=READ)
 async def get_models(workspace: CurrentWorkspace, page: CurrentPage) -> ModelsAnswer:
     """Models, newest first: the training jobs that are done."""
     return await run_in_threadpool(_listed, workspace, page)
 
 
-@router.get("/{name}")
+@router.get("/{name}", rule=READ)
 async def get_model(name: str, workspace: CurrentWorkspace) -> ModelBody:
     """A model, by the name of its training job."""
     return await run_in_threadpool(_model, workspace, name)

@@ -6,13 +6,15 @@ The same policies as Spectrum Discover's policy engine has.
 import json
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from api.answers import JobBody
 from api.commands.policy_actions import check
 from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.pages import CurrentPage, PageAnswer
 from api.policies import PolicyBody, RunBody, listed, shown, start_due, started
 from api.routes.jobs import BEGUN, job_begun
@@ -25,7 +27,7 @@ from catalog.tables import Job
 from pipeline.policies import runs
 from pipeline.policies.schedule import NOW, check_schedule
 
-router = APIRouter(prefix="/v1/policies", tags=["policies"])
+router = Router(prefix="/v1/policies", tags=["policies"])
 
 Name = Annotated[str, Path(description="The policy.", examples=["bikes"])]
 State = Literal["active", "inactive"]
@@ -107,7 +109,7 @@ class Due(BaseModel):
     started: list[RunBody] = Field(description="Their runs, each a job.")
 
 
-@router.get("")
+@router.get("", rule=READ_ALL_ROWS)
 async def get_policies(
     workspace: CurrentWorkspace,
     page: CurrentPage,
@@ -124,7 +126,7 @@ async def get_policies(
     return PoliciesAnswer(policies=here, next=follows)
 
 
-@router.post("", status_code=201)
+@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=201)
 async def post_policy(
     wanted: NewPolicy, caller: CurrentCaller, workspace: CurrentWorkspace, response: Response
 ) -> PolicyBody:
@@ -134,13 +136,13 @@ async def post_policy(
     return made
 
 
-@router.post("/due", status_code=202)
+@router.post("/due", rule=WRITE_ALL_ROWS, status_code=202)
 async def post_due(workspace: CurrentWorkspace) -> Due:
     """Start the policies whose time has come: for a timer that asks every minute."""
     return Due(started=await run_in_threadpool(start_due, workspace))
 
 
-@router.get("/{name}")
+@router.get("/{name}", rule=READ_ALL_ROWS)
 async def get_policy(name: Name, workspace: CurrentWorkspace) -> PolicyBody:
     """A policy, with its newest run."""
     return await run_in_threadpool(
@@ -148,7 +150,7 @@ async def get_policy(name: Name, workspace: CurrentWorkspace) -> PolicyBody:
     )
 
 
-@router.patch("/{name}")
+@router.patch("/{name}", rule=WRITE_ALL_ROWS)
 async def patch_policy(
     name: Name, wanted: PolicyChange, caller: CurrentCaller, workspace: CurrentWorkspace
 ) -> PolicyBody:
@@ -156,7 +158,7 @@ async def patch_policy(
     return await run_in_threadpool(_changed, workspace, name, wanted, caller.user)
 
 
-@router.delete("/{name}", status_code=204)
+@router.delete("/{name}", rule=WRITE_ALL_ROWS, status_code=204)
 async def delete_policy(name: Name, workspace: CurrentWorkspace) -> Response:
     """Forget a policy and its runs; tags that it set stay."""
 
@@ -168,7 +170,7 @@ async def delete_policy(name: Name, workspace: CurrentWorkspace) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/{name}/runs")
+@router.get("/{name}/runs", rule=READ_ALL_ROWS)
 async def get_runs(name: Name, workspace: CurrentWorkspace, page: CurrentPage) -> RunsAnswer:
     """The newest thousand runs of a policy, newest first."""
 
@@ -181,7 +183,12 @@ async def get_runs(name: Name, workspace: CurrentWorkspace, page: CurrentPage) -
     return await run_in_threadpool(found)
 
 
-@router.post("/{name}/runs", status_code=202, responses=BEGUN)
+@router.post(
+    "/{name}/runs",
+    rule=WRITE_ALL_ROWS.but(idempotency_key="takes"),
+    status_code=202,
+    responses=BEGUN,
+)
 async def post_run(name: Name, workspace: CurrentWorkspace, response: Response) -> JobBody:
     """Run a policy now, whatever its schedule: a job does it."""
 

@@ -2,12 +2,14 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import JobBody, ProblemBody, ProblemsAnswer, ScanBody, ScansAnswer
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.pages import CurrentPage
 from api.routes.jobs import BEGUN, job_begun
 from api.workspace import Workspace
@@ -16,7 +18,7 @@ from catalog.tables import Job
 from ingest.removal_guard import MOST_REMOVED
 from pipeline.command_job import submit_command
 
-router = APIRouter(prefix="/v1/scans", tags=["scans"])
+router = Router(prefix="/v1/scans", tags=["scans"])
 
 Number = Annotated[int, Path(description="The scan.", examples=[3])]
 State = Literal["running", "done", "failed"]
@@ -42,7 +44,7 @@ class NewScan(BaseModel):
     )
 
 
-@router.get("")
+@router.get("", rule=READ_ALL_ROWS)
 async def get_scans(
     workspace: CurrentWorkspace,
     page: CurrentPage,
@@ -64,19 +66,19 @@ async def get_scans(
     return await run_in_threadpool(listed)
 
 
-@router.post("", status_code=202, responses=BEGUN)
+@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=202, responses=BEGUN)
 async def post_scan(wanted: NewScan, workspace: CurrentWorkspace, response: Response) -> JobBody:
     """Catalog a source's files: a job does it; its `metrics.scan` is the scan's number."""
     return job_begun(workspace, await run_in_threadpool(_submitted, workspace, wanted), response)
 
 
-@router.get("/{number}")
+@router.get("/{number}", rule=READ_ALL_ROWS)
 async def get_scan(number: Number, workspace: CurrentWorkspace) -> ScanBody:
     """A scan: its state, counts, rates, duration, and how long it will take while it runs."""
     return ScanBody.of(*await run_in_threadpool(workspace.records.scan, number))
 
 
-@router.get("/{number}/problems")
+@router.get("/{number}/problems", rule=READ_ALL_ROWS)
 async def get_problems(
     number: Number, workspace: CurrentWorkspace, page: CurrentPage
 ) -> ProblemsAnswer:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
@@ -14,13 +14,15 @@ from api import bodies
 from api.answering import ask, described, reason_for_none
 from api.computed_answers import DescriptionAnswer, OperatorsAnswer, SelectionAnswer
 from api.dependencies import At, CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ
 from api.negotiation import VARY, row_contents, row_format, rows_answer
 from api.workspace import Workspace
 from query.operators import OPERATORS, TYPES
 from query.result_format import encoded
 from query.selection import Question
 
-router = APIRouter(prefix="/v1", tags=["selections"])
+router = Router(prefix="/v1", tags=["selections"])
 
 
 _SCHEMA = {"example": {"title": "Question", "type": "object", "properties": {"limit": {}}}}
@@ -44,7 +46,12 @@ _ENCODED_ROWS = 2_000
 run until it has done: 41,277 frames took it seconds."""
 
 
-@router.post("/selections", response_model=SelectionAnswer, responses=_SELECTED)
+@router.post(
+    "/selections",
+    rule=READ.but(work="selection"),
+    response_model=SelectionAnswer,
+    responses=_SELECTED,
+)
 async def post_selection(
     request: Request, question: Question, workspace: CurrentWorkspace, at: At = None
 ) -> Response:
@@ -62,7 +69,10 @@ async def post_selection(
 
 
 @router.post(
-    "/selections/describe", response_model=None, responses={200: {"model": DescriptionAnswer}}
+    "/selections/describe",
+    rule=READ.but(work="selection"),
+    response_model=None,
+    responses={200: {"model": DescriptionAnswer}},
 )
 async def post_description(
     question: Question, workspace: CurrentWorkspace, at: At = None
@@ -71,14 +81,21 @@ async def post_description(
     return bodies.of_description(await run_in_threadpool(described, workspace, question, at))
 
 
-@router.get("/selections/schema", responses={200: {"content": {"application/json": _SCHEMA}}})
+@router.get(
+    "/selections/schema",
+    rule=READ.but(work="selection"),
+    responses={200: {"content": {"application/json": _SCHEMA}}},
+)
 async def get_schema() -> dict[str, Any]:
     """The JSON schema of a question."""
     return Question.model_json_schema()
 
 
 @router.get(
-    "/selections/operators", response_model=None, responses={200: {"model": OperatorsAnswer}}
+    "/selections/operators",
+    rule=READ.but(work="selection"),
+    response_model=None,
+    responses={200: {"model": OperatorsAnswer}},
 )
 async def get_operators() -> dict[str, Any]:
     """What tags can be asked, and which of DuckDB's types make which type of tag."""

@@ -3,12 +3,14 @@
 from typing import Annotated, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import SourceBody, SourceContents, SourcesAnswer
 from api.dependencies import CurrentCaller, CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.new_source import add_source, change_source
 from api.pages import CurrentPage
 from api.source_contents import contents_of
@@ -16,7 +18,7 @@ from api.wanted_source import NewSource, SourceChange
 from catalog.tables import Source
 from ingest.sources import remove_source
 
-router = APIRouter(prefix="/v1/sources", tags=["sources"])
+router = Router(prefix="/v1/sources", tags=["sources"])
 
 Platform = Literal["IBM COS", "S3", "NFS", "Spectrum Scale", "SMB/CIFS", "local"]
 
@@ -55,7 +57,7 @@ class SourceRemoved(BaseModel):
     files_removed: int = Field(description="Rows taken out of the catalog.", examples=[48])
 
 
-@router.get("")
+@router.get("", rule=READ_ALL_ROWS)
 async def get_sources(
     workspace: CurrentWorkspace,
     page: CurrentPage,
@@ -71,7 +73,7 @@ async def get_sources(
     return SourcesAnswer(sources=[SourceBody.of(source) for source in shown], next=follows)
 
 
-@router.post("", status_code=201)
+@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=201)
 async def post_source(
     wanted: NewSource, caller: CurrentCaller, workspace: CurrentWorkspace, response: Response
 ) -> SourceBody:
@@ -85,19 +87,19 @@ async def post_source(
     return SourceBody.of(added)
 
 
-@router.get("/{name}")
+@router.get("/{name}", rule=READ_ALL_ROWS)
 async def get_source(name: str, workspace: CurrentWorkspace) -> SourceBody:
     """A source."""
     return SourceBody.of(await run_in_threadpool(workspace.records.source, name))
 
 
-@router.get("/{name}/contents")
+@router.get("/{name}/contents", rule=READ_ALL_ROWS)
 async def get_contents(name: str, workspace: CurrentWorkspace) -> SourceContents:
     """What hangs on a source: files, frames, tags that people gave, datasets."""
     return SourceContents(**await run_in_threadpool(contents_of, workspace, name))
 
 
-@router.patch("/{name}")
+@router.patch("/{name}", rule=WRITE_ALL_ROWS)
 async def patch_source(
     name: str, wanted: SourceChange, caller: CurrentCaller, workspace: CurrentWorkspace
 ) -> SourceChanged:
@@ -112,7 +114,7 @@ async def patch_source(
     return SourceChanged(**changed)
 
 
-@router.delete("/{name}")
+@router.delete("/{name}", rule=WRITE_ALL_ROWS)
 async def delete_source(name: str, workspace: CurrentWorkspace) -> SourceRemoved:
     """Remove a source and its files' rows from the catalog; the files stay where they are.
 

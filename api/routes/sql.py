@@ -3,19 +3,21 @@
 from dataclasses import asdict
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.computed_answers import ExplanationAnswer
 from api.dependencies import At, CurrentWorkspace
 from api.errors import answer_to
+from api.http.routing import Router
+from api.http.rules import READ
 from api.negotiation import VARY, row_contents, row_format
 from api.sql_response import SqlResponse
 from catalog.bounded import Sql
 from query.explain import explain
 
-router = APIRouter(prefix="/v1/sql", tags=["SQL"])
+router = Router(prefix="/v1/sql", tags=["SQL"])
 
 _EXAMPLE = "select filename, car from metaocean_view where car > 10000"
 
@@ -54,7 +56,7 @@ _ROWS: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("", response_class=Response, responses=_ROWS)
+@router.post("", rule=READ.but(work="sql"), response_class=Response, responses=_ROWS)
 async def post_sql(request: Request, body: StatementAt, workspace: CurrentWorkspace) -> Response:
     """The rows of a statement, sent while they are computed."""
     answer = SqlResponse(workspace, body.statement, row_format(request), answer_to, at=body.at)
@@ -62,7 +64,9 @@ async def post_sql(request: Request, body: StatementAt, workspace: CurrentWorksp
     return answer
 
 
-@router.post("/explain", response_model=None, responses={200: {"model": ExplanationAnswer}})
+@router.post(
+    "/explain", rule=READ, response_model=None, responses={200: {"model": ExplanationAnswer}}
+)
 async def post_explain(
     body: Statement, workspace: CurrentWorkspace, at: At = None
 ) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.answers import JobBody, StagingBody, StagingsAnswer
 from api.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ, WRITE
 from api.pages import CurrentPage
 from api.routes.jobs import BEGUN, job_begun
 from api.workspace import Workspace
@@ -15,7 +17,7 @@ from catalog.bounded import Name
 from catalog.tables import Job
 from pipeline.command_job import submit_command
 
-router = APIRouter(prefix="/v1/stagings", tags=["stagings"])
+router = Router(prefix="/v1/stagings", tags=["stagings"])
 
 
 class NewStaging(BaseModel):
@@ -27,7 +29,7 @@ class NewStaging(BaseModel):
     workers: int = Field(default=4, ge=1, le=256, description="Files copied at once.")
 
 
-@router.get("")
+@router.get("", rule=READ)
 async def get_stagings(
     workspace: CurrentWorkspace,
     page: CurrentPage,
@@ -37,7 +39,7 @@ async def get_stagings(
     return await run_in_threadpool(_listed, workspace, page, dataset)
 
 
-@router.post("", status_code=202, responses=BEGUN)
+@router.post("", rule=WRITE.but(idempotency_key="takes"), status_code=202, responses=BEGUN)
 async def post_staging(
     wanted: NewStaging, workspace: CurrentWorkspace, response: Response
 ) -> JobBody:
@@ -45,7 +47,7 @@ async def post_staging(
     return job_begun(workspace, await run_in_threadpool(_submitted, workspace, wanted), response)
 
 
-@router.get("/{number}")
+@router.get("/{number}", rule=READ)
 async def get_staging(
     number: Annotated[int, Path(description="The staging.", examples=[2])],
     workspace: CurrentWorkspace,

@@ -2,13 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import Field
 
 from api.asked_frames import AskedFrames
 from api.axis_options import axes_of
 from api.dependencies import At, CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ
 from api.negotiation import VARY, row_format, row_responses, rows_answer
 from api.statistics import dataset_gaps, share_and_iou
 from api.statistics_rows import correlation_rows, gap_rows, histogram_rows
@@ -18,7 +20,7 @@ from query.gap_report import GapReport
 from query.histogram_report import MOST_BINS, MOST_VALUES, Histogram
 from query.histograms import histogram
 
-router = APIRouter(prefix="/v1", tags=["statistics"])
+router = Router(prefix="/v1", tags=["statistics"])
 
 
 class HistogramQuery(AskedFrames):
@@ -44,6 +46,7 @@ class HistogramQuery(AskedFrames):
 
 @router.get(
     "/statistics/histogram",
+    rule=READ.but(work="statistics"),
     response_model=Histogram,
     response_model_exclude_none=True,
     responses=row_responses("bin"),
@@ -73,7 +76,12 @@ def _histogram(workspace: Workspace, asked: HistogramQuery) -> Histogram:
     )
 
 
-@router.get("/statistics/correlation", response_model=Correlation, responses=row_responses("class"))
+@router.get(
+    "/statistics/correlation",
+    rule=READ.but(work="statistics"),
+    response_model=Correlation,
+    responses=row_responses("class"),
+)
 async def get_correlation(
     request: Request,
     response: Response,
@@ -107,6 +115,7 @@ async def get_correlation(
 
 @router.get(
     "/datasets/{name}/gaps",
+    rule=READ.but(work="statistics"),
     response_model=GapReport,
     response_model_exclude_none=True,
     responses=row_responses("gap"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import anyio
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import HTTPException, Query, Request, Response
 from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from api import bodies
 from api.answers import ImportBody, TagBody, TagsAnswer
 from api.dependencies import At, CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ, WRITE_ALL_ROWS
 from api.pages import CurrentPage
 from api.workspace import Workspace
 from catalog import tags
@@ -26,7 +28,7 @@ from catalog.tag_rules import DEFAULT, OWN_FAMILY
 from ingest.import_options import Key
 from ingest.tag_import import import_tags, parse_types
 
-router = APIRouter(prefix="/v1/tags", tags=["tags"])
+router = Router(prefix="/v1/tags", tags=["tags"])
 
 _MOST_BYTES = 256 * 2**20
 """Of the body, and of what Parquet's values take: its few bytes may stand for any number."""
@@ -103,7 +105,7 @@ _TABLE: dict[str, Any] = {
 }
 
 
-@router.get("")
+@router.get("", rule=READ)
 async def get_tags(
     workspace: CurrentWorkspace,
     page: CurrentPage,
@@ -121,7 +123,7 @@ async def get_tags(
     return TagsAnswer(tags=shown, next=follows)
 
 
-@router.post("", status_code=201)
+@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=201)
 async def post_tag(wanted: NewTag, workspace: CurrentWorkspace, response: Response) -> TagBody:
     """Add a tag that no file has a value of yet."""
     await run_in_threadpool(
@@ -137,7 +139,7 @@ async def post_tag(wanted: NewTag, workspace: CurrentWorkspace, response: Respon
     return await run_in_threadpool(_tag, workspace, wanted.tag)
 
 
-@router.post("/values", openapi_extra=_TABLE)
+@router.post("/values", rule=WRITE_ALL_ROWS.but(body="file"), openapi_extra=_TABLE)
 async def post_values(
     request: Request,
     workspace: CurrentWorkspace,
@@ -196,7 +198,7 @@ async def post_values(
             watching.cancel()
 
 
-@router.get("/{tag}")
+@router.get("/{tag}", rule=READ)
 async def get_tag(
     tag: Annotated[str, InPath(examples=["weather"])], workspace: CurrentWorkspace, at: At = None
 ) -> TagBody:
@@ -204,7 +206,7 @@ async def get_tag(
     return await run_in_threadpool(_tag, workspace, tag, at)
 
 
-@router.patch("/{tag}")
+@router.patch("/{tag}", rule=WRITE_ALL_ROWS)
 async def patch_tag(
     tag: Annotated[str, InPath(examples=["weather"])],
     wanted: TagChange,
@@ -219,7 +221,7 @@ async def patch_tag(
     return await run_in_threadpool(change)
 
 
-@router.delete("/{tag}")
+@router.delete("/{tag}", rule=WRITE_ALL_ROWS)
 async def delete_tag(
     tag: Annotated[str, InPath(examples=["weather"])], workspace: CurrentWorkspace
 ) -> TagRemoved:

@@ -3,12 +3,14 @@
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.callers import Caller
 from api.dependencies import CurrentCaller, CurrentPassage, CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import OWN_ACCOUNT, READ
 from api.pages import CurrentPage, PageAnswer
 from api.people import NewTokenBody, TokenBody
 from catalog import tokens
@@ -18,7 +20,7 @@ from catalog.errors import InvalidInput, NotAllowed
 from catalog.record_store import RecordStore
 from catalog.tokens import SCOPES
 
-router = APIRouter(prefix="/v1/tokens", tags=["users"])
+router = Router(prefix="/v1/tokens", tags=["users"])
 
 DAYS = 365
 
@@ -40,7 +42,7 @@ class TokensAnswer(PageAnswer):
     tokens: list[TokenBody]
 
 
-@router.get("")
+@router.get("", rule=READ.but(compressed=False))
 async def get_tokens(
     caller: CurrentCaller,
     workspace: CurrentWorkspace,
@@ -56,7 +58,7 @@ async def get_tokens(
     return TokensAnswer(tokens=[TokenBody.of(token, name) for token, name in shown], next=follows)
 
 
-@router.post("", status_code=201)
+@router.post("", rule=OWN_ACCOUNT.but(idempotency_key="refuses", compressed=False), status_code=201)
 async def post_token(
     wanted: NewToken,
     caller: CurrentCaller,
@@ -89,7 +91,7 @@ async def post_token(
     return NewTokenBody(**TokenBody.of(token, whose).model_dump(), token=text)
 
 
-@router.get("/{number}")
+@router.get("/{number}", rule=READ.but(compressed=False))
 async def get_token(number: int, caller: CurrentCaller, workspace: CurrentWorkspace) -> TokenBody:
     """A token, without what it is made of."""
     token, user = await run_in_threadpool(tokens.found, workspace.records, number)
@@ -98,7 +100,7 @@ async def get_token(number: int, caller: CurrentCaller, workspace: CurrentWorksp
     return TokenBody.of(token, user)
 
 
-@router.delete("/{number}")
+@router.delete("/{number}", rule=OWN_ACCOUNT.but(compressed=False))
 async def delete_token(
     number: int, caller: CurrentCaller, workspace: CurrentWorkspace, passage: CurrentPassage
 ) -> TokenBody:

@@ -2,11 +2,13 @@
 
 from urllib.parse import quote
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.dependencies import CurrentPassage, CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import ADMIN_READ, ADMIN_WRITE
 from api.pages import CurrentPage, PageAnswer
 from api.people import UserBody
 from catalog import login_throttle, users
@@ -14,7 +16,7 @@ from catalog.bounded import Name, Secret
 from catalog.record_store import RecordStore
 from catalog.user_tables import User
 
-router = APIRouter(prefix="/v1/users", tags=["users"])
+router = Router(prefix="/v1/users", tags=["users"])
 
 
 class NewUser(BaseModel):
@@ -45,7 +47,7 @@ class UsersAnswer(PageAnswer):
     users: list[UserBody]
 
 
-@router.get("")
+@router.get("", rule=ADMIN_READ)
 async def get_users(workspace: CurrentWorkspace, page: CurrentPage) -> UsersAnswer:
     """Users by name."""
     found = await run_in_threadpool(users.listed, workspace.records)
@@ -53,7 +55,7 @@ async def get_users(workspace: CurrentWorkspace, page: CurrentPage) -> UsersAnsw
     return UsersAnswer(users=[UserBody.of(user) for user in shown], next=follows)
 
 
-@router.post("", status_code=201)
+@router.post("", rule=ADMIN_WRITE.but(idempotency_key="takes", accounts=True), status_code=201)
 async def post_user(
     wanted: NewUser, workspace: CurrentWorkspace, passage: CurrentPassage, response: Response
 ) -> UserBody:
@@ -67,13 +69,13 @@ async def post_user(
     return UserBody.of(made)
 
 
-@router.get("/{name}")
+@router.get("/{name}", rule=ADMIN_READ)
 async def get_user(name: str, workspace: CurrentWorkspace) -> UserBody:
     """A user."""
     return UserBody.of(await run_in_threadpool(users.found, workspace.records, name))
 
 
-@router.patch("/{name}")
+@router.patch("/{name}", rule=ADMIN_WRITE.but(accounts=True))
 async def patch_user(
     name: str, change: UserChange, workspace: CurrentWorkspace, passage: CurrentPassage
 ) -> UserBody:
@@ -105,7 +107,7 @@ def _changed(records: RecordStore, name: str, change: UserChange) -> User:
     return users.found(records, name)
 
 
-@router.delete("/{name}", status_code=204)
+@router.delete("/{name}", rule=ADMIN_WRITE.but(accounts=True), status_code=204)
 async def delete_user(name: str, workspace: CurrentWorkspace) -> Response:
     """Remove a user and their tokens."""
     await run_in_threadpool(users.remove, workspace.records, name)

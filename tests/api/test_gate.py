@@ -19,12 +19,12 @@ from starlette.websockets import WebSocketDisconnect
 
 from api import gate
 from api.app import create_app
-from api.callers import OPEN, need_of
 from api.settings import Settings
 from catalog import audit_log, row_collections, tokens, users
 from catalog.record_store import RecordStore
 from catalog.tables import now
 from catalog.user_tables import LoginFailure, Token
+from tests.api.route_rules import OPEN, need_of
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home
 

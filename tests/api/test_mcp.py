@@ -24,6 +24,7 @@ from api.assistants.endpoint import _desk_of
 from api.assistants.tools import Tools
 from api.callers import Caller
 from api.gate import Gate
+from api.http.rules import READ_ALL_ROWS
 from api.passage import Passage
 from api.shared import Changes
 from catalog import audit_log
@@ -265,7 +266,7 @@ def test_a_refused_tool_is_in_the_audit_log(home: Path) -> None:
         request_context=SimpleNamespace(request=Request(scope), params={"name": "sources"})
     )
     with pytest.raises(ToolError, match="sees only rows of collections"):
-        asyncio.run(Tools(_desk_of)._told(context, lambda desk: desk.need("GET", "/v1/sources")))
+        asyncio.run(Tools(_desk_of)._told(context, lambda desk: desk.need(READ_ALL_ROWS)))
     (entry,) = audit_log.entries(workspace.records)
     found = (entry.who, entry.what, entry.target, entry.outcome, entry.address)
     assert found == ("anna", "tool sources", "/mcp", "403", "127.0.0.1")

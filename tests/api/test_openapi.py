@@ -10,8 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.app import create_app
-from api.callers import DISCOVER, OPEN, below
 from api.settings import Settings
+from tests.api.route_rules import DISCOVER, OPEN, below
 
 
 @pytest.fixture(scope="module")

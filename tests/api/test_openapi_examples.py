@@ -10,9 +10,10 @@ import jsonschema_rs
 import pytest
 
 from api.app import create_app
-from api.callers import DISCOVER, LOGIN, below
+from api.callers import LOGIN
 from api.settings import Settings
 from query.selection import Question
+from tests.api.route_rules import DISCOVER, below
 from tests.api.servers import until_ready
 
 DOCUMENT: dict[str, Any] = create_app(Settings(home=Path("/nowhere"))).openapi()

@@ -56,7 +56,7 @@ def test_one_line_for_each_request(home: Path) -> None:
         ("GET", "/auth/v1/token", 200, "anna"),
         ("GET", "/db2whrest/v1/sql_query", 200, "anna"),
         ("GET", "/v1/datasets/{name}", 422, "anna"),
-        ("GET", "(none)", 401, None),
+        ("GET", "/v1/classes", 401, None),
         ("GET", "(none)", 400, None),
     }
     assert seen["GET", "/db2whrest/v1/sql_query", 200, "anna"]["bytes"] == len(answer.content)

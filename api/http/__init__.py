@@ -1,0 +1,1 @@
+"""The HTTP door: which route answers a request, and what holds for it."""

@@ -1,0 +1,251 @@
+"""Which route answers a request: found once, before everything else, and asked by all of it.
+
+The route that is found here is the one that answers (`Dispatch`): no piece of middleware can take a
+request for another route's.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import BaseRoute, Match
+from starlette.routing import Route as StarletteRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api.callers import Permission
+from api.http.rules import Api, Rule
+from api.known_parameters import check_parameters
+from catalog.tokens import SCOPES
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_FOUND = "framesift.route"
+
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
+
+
+class Route(APIRoute):
+    """A route of FastAPI's that knows its rule."""
+
+    rule: Rule
+
+
+class AsgiRoute(StarletteRoute):
+    """An ASGI application at one path, with its rule."""
+
+    def __init__(self, path: str, app: ASGIApp, methods: list[str], rule: Rule) -> None:
+        """Answer these methods."""
+        super().__init__(path, app, methods=methods, include_in_schema=False)
+        self.rule = rule
+
+
+class Router(APIRouter):
+    """Routes of one prefix; each is declared with its rule."""
+
+    def __init__(
+        self, *, api: Api = Api.V1, route_class: type[Route] = Route, **options: Any
+    ) -> None:
+        """None yet.
+
+        Args:
+            api: Whose conventions they follow.
+            route_class: Their class.
+            options: As fastapi.APIRouter takes them.
+        """
+        checks = [Depends(check_parameters)] if api is Api.V1 else []
+        super().__init__(route_class=route_class, dependencies=checks, **options)
+        self.api = api
+
+    def get(  # type: ignore[override]  # a rule is no option
+        self, path: str, *, rule: Rule, **options: Any
+    ) -> Callable[[_Endpoint], _Endpoint]:
+        """Declare a route of GET; so do the others of their methods."""
+        return self._declared("GET", path, rule, options)
+
+    def head(  # type: ignore[override]  # a rule is no option
+        self, path: str, *, rule: Rule, **options: Any
+    ) -> Callable[[_Endpoint], _Endpoint]:
+        """See `get`."""
+        return self._declared("HEAD", path, rule, options)
+
+    def post(  # type: ignore[override]  # a rule is no option
+        self, path: str, *, rule: Rule, **options: Any
+    ) -> Callable[[_Endpoint], _Endpoint]:
+        """See `get`."""
+        return self._declared("POST", path, rule, options)
+
+    def put(  # type: ignore[override]  # a rule is no option
+        self, path: str, *, rule: Rule, **options: Any
+    ) -> Callable[[_Endpoint], _Endpoint]:
+        """See `get`."""
+        return self._declared("PUT", path, rule, options)
+
+    def patch(  # type: ignore[override]  # a rule is no option
+        self, path: str, *, rule: Rule, **options: Any
+    ) -> Callable[[_Endpoint], _Endpoint]:
+        """See `get`."""
+        return self._declared("PATCH", path, rule, options)
+
+    def delete(  # type: ignore[override]  # a rule is no option
+        self, path: str, *, rule: Rule, **options: Any
+    ) -> Callable[[_Endpoint], _Endpoint]:
+        """See `get`."""
+        return self._declared("DELETE", path, rule, options)
+
+    def _declared(
+        self, method: str, path: str, rule: Rule, options: dict[str, Any]
+    ) -> Callable[[_Endpoint], _Endpoint]:
+        of_discover = self.api is Api.DISCOVER
+        own = replace(rule, api=self.api, compressed=rule.compressed and not of_discover)
+
+        def declare(endpoint: _Endpoint) -> _Endpoint:
+            self.add_api_route(path, endpoint, methods=[method], **options)
+            route = self.routes[-1]
+            assert isinstance(route, Route)
+            route.rule = own
+            return endpoint
+
+        return declare
+
+
+@dataclass(frozen=True)
+class Found:
+    """The route of a request.
+
+    Attributes:
+        rule: What holds for the request, also where no route answers it.
+        route: It; None where the server has no such path.
+        answers: Whether it answers the request's method.
+        scope: What it adds to the request's scope.
+    """
+
+    rule: Rule
+    route: BaseRoute | None = None
+    answers: bool = False
+    scope: Scope = field(default_factory=dict)
+
+    @property
+    def template(self) -> str:
+        """The route's path; empty where there is none."""
+        return str(getattr(self.route, "path", ""))
+
+
+def add_routers(app: FastAPI, routers: Iterable[Router]) -> None:
+    """Have an application answer these routes, each found once for each request.
+
+    Raises:
+        TypeError: One was declared without a rule.
+    """
+    services = []
+    for router in routers:
+        for route in router.routes:
+            if not isinstance(getattr(route, "rule", None), Rule):
+                raise TypeError(f"{route!r}: declare its rule, as in router.get(PATH, rule=READ)")
+        app.router.routes.extend(router.routes)
+        if router.api is not Api.V1 and router.prefix:
+            services.append((router.prefix, router.api))
+    app.state.services = tuple(services)
+    app.router.middleware_stack = Dispatch(app.router.middleware_stack)
+
+
+def find(scope: Scope) -> Found:
+    """Look for a request's route, as Starlette does, and keep it in the scope."""
+    found = scope[_FOUND] = _found(scope)
+    return found
+
+
+def found_of(scope: Scope) -> Found:
+    """What `find` found; of a request that was answered before, the strictest rule."""
+    found: Found | None = scope.get(_FOUND)
+    return found or _NOT_LOOKED_FOR
+
+
+_NOT_LOOKED_FOR = Found(Rule(Permission("admin", all_rows=True), changes=True))
+
+
+def rule_of(scope: Scope) -> Rule:
+    """What holds for a request."""
+    return found_of(scope).rule
+
+
+def _found(scope: Scope) -> Found:
+    app = scope.get("app")
+    other: tuple[BaseRoute, Scope] | None = None
+    for route in app.router.routes if app is not None else ():
+        match, added = route.matches(scope)
+        if match is Match.FULL:
+            return Found(_rule(route, scope), route, True, added)
+        if match is Match.PARTIAL and other is None:
+            other = route, added
+    if other is None:
+        return Found(_rule_of_nothing(scope))
+    if scope["method"] == "HEAD":
+        by_get = _found({**scope, "method": "GET"})
+        if by_get.answers:
+            return replace(by_get, answers=False)
+    route, added = other
+    return Found(_of_other_methods(_rule(route, scope), scope["method"]), route, False, added)
+
+
+def _rule(route: BaseRoute, scope: Scope) -> Rule:
+    """A route's rule; of what is not ours, such as a mounted application, the strictest."""
+    rule = getattr(route, "rule", None)
+    return rule if isinstance(rule, Rule) else _rule_of_nothing(scope)
+
+
+def _rule_of_nothing(scope: Scope) -> Rule:
+    """Of a path that nobody answers: it is taken for every row of the catalog."""
+    changes = scope["method"] not in _SAFE
+    permission = Permission("write" if changes else "read", all_rows=True)
+    return Rule(permission, changes, api=_api_of_nothing(scope))
+
+
+def _api_of_nothing(scope: Scope) -> Api:
+    """Whose shape an error has: a service's that the path would be of."""
+    app, path = scope.get("app"), scope["path"]
+    services: Iterator[tuple[str, Api]] = iter(getattr(app.state, "services", ()) if app else ())
+    return next(
+        (api for prefix, api in services if path == prefix or path.startswith(f"{prefix}/")),
+        Api.V1,
+    )
+
+
+def _of_other_methods(rule: Rule, method: str) -> Rule:
+    """Of a method that no route of the path answers: nothing is read, and nothing changed."""
+    changes, permission = method not in _SAFE, rule.permission
+    if changes and permission is not None:
+        level = max(permission.level, "write", key=SCOPES.index)
+        permission = replace(permission, level=level)
+    return replace(rule, permission=permission, changes=changes, idempotency_key="ignores")
+
+
+class Dispatch:
+    """Middleware of the router: has the route answer that was found for the request.
+
+    What a client left before it had all come is no request, and ends here: nothing was done, and
+    there is nobody to be answered.
+    """
+
+    def __init__(self, router: ASGIApp) -> None:
+        """Wrap a router, which is left what is no HTTP."""
+        self._router = router
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request.
+
+        Raises:
+            HTTPException: 404, there is no such path; 405, it does not answer the method.
+        """
+        if scope["type"] != "http":
+            await self._router(scope, receive, send)
+            return
+        found = found_of(scope)
+        if found.route is None:
+            raise HTTPException(404)
+        scope.update(found.scope)
+        with suppress(ClientDisconnect):
+            await found.route.handle(scope, receive, send)
