@@ -13,7 +13,7 @@ UV := $(if $(shell command -v uv 2>/dev/null),$(shell command -v uv),.tools/uv/b
 # 4 s of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-wide test-fresh test-training test-ceph test-slurm test-slow test-attacks check format clean
+.PHONY: help setup demo test test-wide test-fresh test-training test-ceph test-slurm test-slow test-attacks test-profile check format clean
 
 help:
 	@echo "make demo              the main job, end to end (A2D2=/path for real files)"
@@ -23,6 +23,7 @@ help:
 	@echo "make test-slow         long series; make test-ceph, test-slurm: with these servers"
 	@echo "make test-attacks      attacks on a server: memory and /healthz of each"
 	@echo "make test-fresh        property tests with new random cases (SEED=N: those of a seed)"
+	@echo "make test-profile      make test, and the CPU time of each test and fixture (TESTS=PATH: of some)"
 	@echo "make check             format, lint, types, imports, lock file"
 	@echo "make setup             build .venv only"
 
@@ -49,6 +50,14 @@ BOTH_CORES := -n 2 --dist worksteal
 
 test: setup
 	$(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(BOTH_CORES)
+
+# What the tests cost, in CPU seconds, with all processes that they start; each line of build/profile
+# is a fixture or a test's phase.
+test-profile: setup
+	rm -rf build/profile
+	-FRAMESIFT_TEST_PROFILE=build/profile $(BIN)/pytest -q -m "not (wide or $(OTHERS))" $(BOTH_CORES) \
+		$(TESTS)
+	$(PYTHON) -m tests.profiling build/profile 60
 
 # The rest of the tests that need nothing but this machine's two cores: other places of a catalog,
 # several servers and clusters, every command on both sides, more random cases.

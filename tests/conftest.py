@@ -1,7 +1,9 @@
 """Fixtures that tests of several folders share, and how patient all of them are."""
 
+import gc
 import json
 import os
+from collections.abc import Generator
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ingest.palette import Palette
+from tests.cheap_passwords import make_passwords_cheap
+from tests.profiling import Spent
 
 # A machine may stand still for seconds: no time limit is a test's, but where it says so. The same
 # cases every time: a run fails for what was changed, and not for what was drawn.
@@ -31,11 +35,30 @@ settings.register_profile("wide", settings.get_profile("tests"))
 FEW = 60
 _SETTINGS = "_hypothesis_internal_use_settings"  # hypothesis has no other name for a test's own
 settings.load_profile("tests")
+make_passwords_cheap()
 for usual in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
     vars(usual).update(connect=120.0, read=120.0, write=120.0, pool=120.0)  # instead of 5 s
 # A client reads all authorities' certificates, 25 ms of CPU: all clients of a worker share them.
 for transports in (httpx._transports.default, httpx2._transports.default):
     vars(transports)["create_ssl_context"] = cache(transports.create_ssl_context)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """For `make test-profile`, what each test costs."""
+    given = os.environ.get("FRAMESIFT_TEST_PROFILE")
+    if given and (hasattr(config, "workerinput") or not config.getoption("numprocesses", None)):
+        config.pluginmanager.register(Spent(Path(given)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Import all tests without garbage collection, which took half of the time, nor later of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -243,7 +243,9 @@ if __name__ == "__main__":
         for found_module in pkgutil.iter_modules(importlib.import_module(folder).__path__):
             importlib.import_module(f"{folder}.{found_module.name}")
     from catalog.extensions import Extensions
+    from tests.cheap_passwords import make_passwords_cheap
 
+    make_passwords_cheap()
     needed = Extensions(["sqlite_scanner", "ducklake"])
     with duckdb.connect(config=needed.settings | {"threads": 1}) as connection:
         needed.load(connection)  # and so children do not check them

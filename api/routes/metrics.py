@@ -94,7 +94,7 @@ def _scans(records: RecordStore) -> Iterator[Metric]:
             .order_by(Scan.id)
         )
         # Of a source that is scanned and watched, or was when its machine went down, the last.
-        last: dict[str, dict[str, Any]] = dict(session.execute(running).tuples().all())
+        last: dict[str, dict[str, Any]] = dict(session.execute(running).all())
         for name, counts in last.items():
             rate.add_metric((name,), float(counts.get("files_per_s") or 0))
             done.add_metric((name,), float(counts.get("files") or 0))

@@ -137,8 +137,24 @@ def test_one_s_own_certificate(home: Path, tmp_path: Path) -> None:
         assert run.stderr.count("\n") == 1
 
 
-def test_logging_in_is_what_loads_argon2() -> None:
-    """A command that needs no password starts without it."""
-    code = "import sys, api.command_line; print({'argon2', 'cryptography'} & {*sys.modules})"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "set()\n"
+def test_logging_in_is_what_loads_argon2(tmp_path: Path) -> None:
+    """A command that needs no password starts without it; one that does pays its full costs."""
+    code = """
+import sys, api.command_line
+print({'argon2', 'cryptography'} & {*sys.modules})
+from pathlib import Path
+from catalog import users
+from catalog.record_store import RecordStore
+records = RecordStore(Path(sys.argv[1]))
+print(users.add(records, 'anna', ['admin'], 'a sentence is a good one').password)
+print(users.with_password(records, 'anna', 'a sentence is a good one').name)
+print(users.with_password(records, 'anna', 'a sentence is a bad one'))
+"""
+    place = str(tmp_path / "records.sqlite")
+    run = subprocess.run(
+        [sys.executable, "-c", code, place], capture_output=True, text=True, check=True
+    )
+    modules, kept, name, refused = run.stdout.splitlines()
+    assert modules == "set()"
+    assert kept.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert (name, refused) == ("anna", "None")

@@ -59,7 +59,7 @@ def test_a_password_is_kept_as_argon2id_only(records: RecordStore) -> None:
     found = users.with_password(records, "anna", PASSWORD)
     assert found is not None
     assert found.name == "anna"
-    assert found.password.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert found.password.startswith("$argon2id$v=19$")
     assert PASSWORD not in everything(records)
     for name, password in (
         ("anna", PASSWORD + " "),

@@ -1,0 +1,96 @@
+"""What each test and each fixture costs in CPU time, with the processes that they started.
+
+`make test-profile` writes the most costly ones at its end. A server's work between two tests counts
+for the later one, collecting all tests for a worker's first.
+"""
+
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Spent:
+    """Writes, to a file of this process, the CPU seconds of each fixture and each test's phases."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make ``folder``, where it is missing."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = (folder / f"{os.getpid()}.jsonl").open("w")
+        self._open: list[float] = []  # of each fixture being made, what those within it took
+        self._before, self._began = _cpu_s(os.getpid()), time.monotonic()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: "pytest.FixtureDef[object]"
+    ) -> Generator[None, object, object]:
+        """Write what a fixture took without those that it asks for."""
+        before, began = _cpu_s(os.getpid()), time.monotonic()
+        self._open.append(0.0)
+        try:
+            return (yield)
+        finally:
+            cpu, inner = _cpu_s(os.getpid()) - before, self._open.pop()
+            if self._open:
+                self._open[-1] += cpu
+            name = f"{fixturedef.func.__module__}.{fixturedef.argname} ({fixturedef.scope})"
+            self._write(name, "fixture", cpu - inner, time.monotonic() - began)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write what was spent since the phase before."""
+        now, ended = _cpu_s(os.getpid()), time.monotonic()
+        self._write(report.nodeid, report.when, now - self._before, ended - self._began)
+        self._before, self._began = now, ended
+
+    def _write(self, name: str, phase: str, cpu_s: float, wall_s: float) -> None:
+        line = {"name": name, "phase": phase, "cpu_s": round(cpu_s, 2), "wall_s": round(wall_s, 2)}
+        print(json.dumps(line), file=self._file, flush=True)
+
+
+def _cpu_s(top: int) -> float:
+    """CPU seconds of a process and all below it, with those that have ended and were waited for."""
+    children: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal():
+            try:
+                after = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it has just ended
+                continue
+            children[int(after[1])].append((int(entry.name), sum(map(int, after[11:15]))))
+            if int(entry.name) == top:
+                own = sum(map(int, after[11:15]))
+    return (own + sum(_below(top, children))) / _TICK
+
+
+def _below(top: int, children: dict[int, list[tuple[int, int]]]) -> Iterator[int]:
+    for pid, ticks in children.get(top, []):
+        yield ticks
+        yield from _below(pid, children)
+
+
+def _summary(folder: Path, most: int) -> Iterator[str]:
+    """The most costly files, fixtures and tests of a run."""
+    spent: dict[str, dict[str, list[float]]] = {}
+    for path in folder.glob("*.jsonl"):
+        for line in path.read_text().splitlines():
+            found = json.loads(line)
+            kind = "fixtures" if found["phase"] == "fixture" else "tests"
+            spent.setdefault(kind, {}).setdefault(found["name"], []).append(found["cpu_s"])
+    for name, phases in spent.get("tests", {}).items():
+        spent.setdefault("files", {}).setdefault(name.split("::")[0], []).append(sum(phases))
+    for kind, named in spent.items():
+        yield f"{kind}: {sum(map(sum, named.values())):.0f} s of CPU"
+        for name, each in sorted(named.items(), key=lambda found: -sum(found[1]))[:most]:
+            times = "" if kind == "tests" else f"{len(each):5}"
+            yield f"{sum(each):8.1f}{times} {name}"
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{line}\n" for line in _summary(Path(sys.argv[1]), int(sys.argv[2])))
