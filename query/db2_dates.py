@@ -1,4 +1,4 @@
-"""DuckDB expressions for Db2's dates and times: conversions, labelled durations, their functions.
+"""DuckDB expressions for Db2's dates and times: conversions, labelled durations, VARCHAR_FORMAT.
 
 DATE, TIMESTAMP   read ISO texts, Db2's own 2020-01-31-10.11.12 and, for a date, the American
 and the European form; DATE of a number counts days from 0001-01-01
@@ -13,9 +13,8 @@ from sqlglot import exp
 
 from catalog.errors import SqlError
 from query import db2_types
-from query.db2_dialect import Db2DateFunction
 from query.db2_templates import Typed, fill, number
-from query.db2_types import DATE, INTEGER, TEXT, TIME, TIMESTAMP, Db2Type
+from query.db2_types import DATE, TEXT, TIME, TIMESTAMP, Db2Type
 
 OUT_OF_RANGE = "SQL0183N"
 """What the query raises in DuckDB where a date leaves the years 1 to 9999."""
@@ -65,17 +64,6 @@ _DB2_LITERAL = re.compile(
     r" *(\d\d)/(\d\d)/(\d{4}) *|"
     r" *(\d\d)\.(\d\d)\.(\d{4}) *"
 )
-
-_PARTS = {
-    "DAYOFWEEK": "dayofweek({x}) + 1",
-    "DAYOFWEEK_ISO": "isodow({x})",
-    "WEEK_ISO": "weekofyear({x})",
-    # Weeks begin on Sunday, and the first of January is in the first.
-    "WEEK": "(dayofyear({x}) - 1 + dayofweek(date_trunc('year', {x}))) // 7 + 1",
-    "DAYS": "datediff('day', DATE '0001-01-01', CAST({x} AS DATE)) + 1",
-    "MICROSECOND": "microsecond({x}) % 1000000",
-}
-_OF_CLOCK = ("HOUR", "MINUTE", "SECOND", "MICROSECOND")
 
 _FORMAT = re.compile(r"YYYY|YY|MM|DDD|DD|HH24|HH12|HH|MI|SS|NNNNNN|FF6|AM|PM|[-./,;: T_]")
 _STRFTIME = {
@@ -177,28 +165,19 @@ def _yyyymmdd(age: str) -> str:
     return f"year({age}) * 10000 + month({age}) * 100 + day({age})"
 
 
-def function(node: Db2DateFunction, given: Db2Type) -> Typed:
-    """DAYS(x) and the other functions of a date, a time or a text that is one.
+def formatted(value: exp.Expr, kind: Db2Type, pattern: exp.Expr) -> exp.Expr:
+    """VARCHAR_FORMAT(value, pattern).
 
     Raises:
-        SqlError: SQL0171N, a format of VARCHAR_FORMAT that is not known.
+        SqlError: SQL0171N, no date or time, or a format that is not known.
     """
-    name: str = node.args["name"]
-    value = node.this
-    if given is TEXT:
-        kind = "TIME" if name in _OF_CLOCK else "DATE"
-        kind = "TIMESTAMP" if name == "VARCHAR_FORMAT" else kind
-        value, given = convert(value, kind, given, None)
-    if name == "VARCHAR_FORMAT":
-        pattern = exp.Literal.string(_strftime(node.args["format"]))
-        if not given.is_datetime:
-            raise SqlError(
-                -171, "42815", "The first argument of VARCHAR_FORMAT is not valid. Expected: a "
-                "date or timestamp.",
-            )  # fmt: skip
-        return fill("strftime({x}, {p})", x=value, p=pattern), TEXT
-    template = _PARTS.get(name, f"{name.lower()}({{x}})")
-    return fill(f"CAST({template} AS INTEGER)", x=value), INTEGER
+    format_ = exp.Literal.string(_strftime(pattern))
+    if not kind.is_datetime:
+        raise SqlError(
+            -171, "42815", "The first argument of VARCHAR_FORMAT is not valid. Expected: a "
+            "date or timestamp.",
+        )  # fmt: skip
+    return fill("strftime({x}, {p})", x=value, p=format_)
 
 
 def _strftime(pattern: exp.Expr) -> str:

@@ -7,8 +7,7 @@ sqlglot has no Db2 dialect. Taken from Db2's SQL reference as summarised with ea
     CURRENT DATE - 7 DAYS                             labelled durations, otherwise an alias
     a CONCAT b, VALUES 1                              an operator; a query without SELECT
     u2-source                                         a tag's name, where there is such a tag
-    INT(x), BIGINT(x), DOUBLE(x), DECIMAL(x, p, s)... casts, decided in db2_semantics
-    CHAR(x)                                           a cast, where MySQL's CHAR(n) is CHR(n)
+    INT(x), CHAR(x), DAYS(x), POSSTR(x, y)...         Db2's functions, from the table db2_functions
 """
 
 import logging
@@ -19,29 +18,12 @@ from sqlglot import exp, generator, parser, tokens
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 from sqlglot.tokenizer_core import Token, TokenType
 
+from query.db2_calls import Db2Cast
+from query.db2_functions import FUNCTIONS, Function
 from query.preparation import go_on
 
 # It writes parts of statements to stderr; their errors say what is wrong with them.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
-
-CAST_FUNCTIONS: dict[str, str] = {
-    "INT": "INTEGER",
-    "INTEGER": "INTEGER",
-    "SMALLINT": "SMALLINT",
-    "BIGINT": "BIGINT",
-    "DOUBLE": "DOUBLE",
-    "FLOAT": "DOUBLE",
-    "REAL": "REAL",
-    "DECFLOAT": "DOUBLE",
-    "DECIMAL": "DECIMAL",
-    "DEC": "DECIMAL",
-    "CHAR": "VARCHAR",
-    "VARCHAR": "VARCHAR",
-    "DATE": "DATE",
-    "TIME": "TIME",
-    "TIMESTAMP": "TIMESTAMP",
-}
-"""Functions that convert, and the type they give."""
 
 _CAST_TYPES = {
     exp.DType.SMALLINT: "SMALLINT",
@@ -67,79 +49,29 @@ _STEPS, _STEPS_OF_TOKEN = 10_000, 50
 ISOLATION_LEVELS = ("UR", "CS", "RS", "RR")
 
 
-class Db2Cast(exp.Expression, exp.Func):
-    """INT(x) and its family: converts as Db2 does, not as the engine's CAST."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True,
-        "kind": True,
-        "precision": False,
-        "scale": False,
-    }
-
-
 class Db2Duration(exp.Expression):
     """``7 DAYS``, as it may be added to a date or taken from it."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True}
 
 
-class Db2DateFunction(exp.Expression, exp.Func):
-    """DAYS(x) and others that sqlglot has no class for, or one of another meaning."""
+def _call(name: str, function: Function) -> Any:
+    """The parser's builder of a call; None where sqlglot's own reads this name's arguments."""
+    build = function.build
+    if build is None:
+        return parser.Parser.FUNCTIONS.get(name)
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "name": True, "format": False}
-
-
-_MOST_ARGUMENTS = {"DECIMAL": 3, "VARCHAR": 2, "TIMESTAMP": 2}
-
-DATE_FUNCTIONS = (
-    "DAYS", "DAYOFWEEK", "DAYOFWEEK_ISO", "DAYOFYEAR", "DAY", "HOUR", "MICROSECOND", "MINUTE",
-    "MONTH", "QUARTER", "SECOND", "WEEK", "WEEK_ISO", "YEAR",
-)  # fmt: skip
-"""Functions of a date or time, or of a text that is one, that give an INTEGER."""
-
-
-def _cast_builder(name: str, kind: str) -> Any:
-    def build(args: list[exp.Expr]) -> exp.Expr:
-        if not 1 <= len(args) <= _MOST_ARGUMENTS.get(kind, 1):
+    def built(args: list[exp.Expr]) -> exp.Expr:
+        if len(args) < function.least or (function.most is not None and len(args) > function.most):
             return exp.Anonymous(this=name, expressions=args)  # refused as an unknown function
-        this, precision, scale, *_ = [*args, None, None]
-        return Db2Cast(this=this, kind=kind, precision=precision, scale=scale)
+        return build(args)
 
-    return build
-
-
-def _value(args: list[exp.Expr]) -> exp.Expr:
-    if len(args) < 2:
-        return exp.Anonymous(this="VALUE", expressions=args)
-    return exp.Coalesce(this=args[0], expressions=args[1:])
+    return built
 
 
-def _posstr(args: list[exp.Expr]) -> exp.Expr:
-    if len(args) != 2:
-        return exp.Anonymous(this="POSSTR", expressions=args)
-    return exp.StrPosition(this=args[0], substr=args[1])
-
-
-def _date_function(name: str, arguments: int = 1) -> Any:
-    def build(args: list[exp.Expr]) -> exp.Expr:
-        if len(args) != arguments:
-            return exp.Anonymous(this=name, expressions=args)
-        return Db2DateFunction(this=args[0], name=name, format=args[1] if args[1:] else None)
-
-    return build
-
-
-def _count_big(args: list[exp.Expr]) -> exp.Expr:
-    if len(args) != 1:
-        return exp.Anonymous(this="COUNT_BIG", expressions=args)
-    return exp.Count(this=args[0])
-
-
-def _listagg(args: list[exp.Expr]) -> exp.Expr:
-    if not 1 <= len(args) <= 2:
-        return exp.Anonymous(this="LISTAGG", expressions=args)
-    return exp.GroupConcat(this=args[0], separator=args[1] if args[1:] else None)
+def _calls() -> dict[str, Any]:
+    calls = {name: _call(name, function) for name, function in FUNCTIONS.items()}
+    return {name: build for name, build in calls.items() if build is not None}
 
 
 def _cast(node: exp.Cast) -> exp.Expr:
@@ -176,22 +108,12 @@ class Db2(Dialect):
     class Parser(parser.Parser):
         """Conversion functions and the clauses that say nothing about the result."""
 
-        FUNCTIONS: ClassVar[dict[str, Any]] = {
-            **parser.Parser.FUNCTIONS,
-            **{name: _cast_builder(name, kind) for name, kind in CAST_FUNCTIONS.items()},
-            **{name: _date_function(name) for name in DATE_FUNCTIONS},
-            "VARCHAR_FORMAT": _date_function("VARCHAR_FORMAT", 2),
-            "TO_CHAR": _date_function("VARCHAR_FORMAT", 2),
-            "COUNT_BIG": _count_big,
-            "LISTAGG": _listagg,
-            "VALUE": _value,
-            "POSSTR": _posstr,
-        }
+        FUNCTIONS: ClassVar[dict[str, Any]] = _calls()
 
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parse
             for name, parse in parser.Parser.FUNCTION_PARSERS.items()
-            if name not in CAST_FUNCTIONS
+            if name not in FUNCTIONS or FUNCTIONS[name].build is None
         }
 
         def reset(self) -> None:

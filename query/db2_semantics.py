@@ -21,10 +21,12 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from catalog.errors import SqlError
 from query import db2_dates, db2_templates, db2_types
-from query.db2_dialect import Db2Cast, Db2DateFunction, Db2Duration
+from query.db2_calls import Db2Cast, Db2Function
+from query.db2_dialect import Db2Duration
+from query.db2_functions import BY_NODE, FUNCTIONS, SAME
 from query.db2_names import with_tables
 from query.db2_templates import Typed, exchange, fill, number
-from query.db2_types import DATE, DOUBLE, INTEGER, OTHER, TEXT, TIME, TIMESTAMP, Db2Type
+from query.db2_types import DOUBLE, INTEGER, OTHER, TEXT, Db2Type
 from query.join_elimination import VIEW_TEXT, Tables, eliminate_joins
 from query.preparation import go_on
 from query.read_only import Schema, balance, too_complex
@@ -37,27 +39,7 @@ _ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Div: "/",
 }
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
-_SAME_AS_ARGUMENT = (
-    exp.Abs, exp.Alias, exp.Ceil, exp.Floor, exp.Max, exp.Min, exp.Mod, exp.Neg,
-    exp.Nullif, exp.Paren, exp.Round, exp.Trunc,
-)  # fmt: skip
-_OF_NUMBERS = (
-    exp.Abs, exp.Ceil, exp.Floor, exp.Mod, exp.Neg, exp.Pow, exp.Round, exp.Sign, exp.Sqrt,
-    exp.Stddev, exp.Trunc, exp.Variance,
-)  # fmt: skip
-"""Text given to one of these is converted to a number."""
-
-_RESULTS: dict[Db2Type, tuple[type[exp.Expr], ...]] = {
-    TEXT: (exp.Left, exp.Lower, exp.Right, exp.Substring, exp.Trim, exp.Upper),
-    INTEGER: (exp.Length, exp.Sign, exp.StrPosition),
-    DOUBLE: (exp.Pow, exp.Sqrt, exp.Stddev, exp.Variance),
-}  # fmt: skip
-
-_CURRENT: dict[type[exp.Expr], Db2Type] = {
-    exp.CurrentTimestamp: TIMESTAMP,
-    exp.CurrentDate: DATE,
-    exp.CurrentTime: TIME,
-}
+_CURRENT = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
 
 _Columns = dict[tuple[str, str], Db2Type]
 _ARGUMENT = "argument"
@@ -261,26 +243,32 @@ def _rewrite_value(node: exp.Expr, of: _TypeOf) -> Typed:
     if isinstance(node, exp.Mod):
         node.expression.replace(db2_templates.not_zero(_as_number(node.expression, of)))
     kind = _plain_type(node, of)
-    if isinstance(node, _OF_NUMBERS) and of(node.this) is TEXT:
+    reads_number = isinstance(node, exp.Neg) or _reads(node) == "number"
+    if reads_number and of(node.this) is TEXT:
         node.this.replace(number(node.this))
         kind = DOUBLE if kind is TEXT else kind
     return node, kind
+
+
+def _reads(node: exp.Expr) -> str:
+    function = BY_NODE.get(type(node))
+    return function.reads if function is not None else ""
 
 
 def _plain_type(node: exp.Expr, of: _TypeOf) -> Db2Type:
     """The type of an expression that DuckDB evaluates as Db2 does."""
     if isinstance(node, exp.If):
         return of(node.args.get("true"))
-    if isinstance(node, exp.RowNumber | exp.Rank | exp.DenseRank):
-        return db2_types.BIGINT
     if isinstance(node, exp.Distinct):
         return of(next(iter(node.expressions), None))
-    if isinstance(node, _SAME_AS_ARGUMENT):
+    if isinstance(node, exp.Alias | exp.Neg | exp.Paren):
         return of(node.this)
-    for result, functions in _RESULTS.items():
-        if isinstance(node, functions):
-            return result
-    return OTHER
+    function = BY_NODE.get(type(node))
+    if function is None:
+        return OTHER
+    if function.gives == SAME:
+        return of(node.this)
+    return function.gives if isinstance(function.gives, Db2Type) else OTHER
 
 
 def _as_number(node: exp.Expr, of: _TypeOf) -> exp.Expr:
@@ -426,19 +414,17 @@ def _duration(node: exp.Expr, of: _TypeOf) -> Typed:
     return node, of(node.this)
 
 
-def _current(node: exp.Expr, _: _TypeOf) -> Typed:
-    kind = _CURRENT[type(node)]
+def _current(node: exp.Expr, of: _TypeOf) -> Typed:
+    kind = _plain_type(node, of)
     return _replace(node, fill(f"CAST({db2_dates.NOW} AS {kind.kind})")), kind
 
 
 def _converted(node: exp.Expr, of: _TypeOf) -> Typed:
-    """A conversion, or a function of dates."""
+    """A conversion."""
     given = of(node.this)
-    if isinstance(node, Db2DateFunction):
-        made, kind = db2_dates.function(node, given)
-    elif isinstance(node, exp.Cast) and node.to.this == exp.DType.VARCHAR:
+    if isinstance(node, exp.Cast) and node.to.this == exp.DType.VARCHAR:
         return node, TEXT  # a column of the view that no source fills
-    elif isinstance(node, exp.Cast):  # DATE '2020-01-31'
+    if isinstance(node, exp.Cast):  # DATE '2020-01-31'
         made, kind = db2_dates.convert(node.this, node.to.this.value, given, None)
     elif node.args["kind"] in ("DATE", "TIME", "TIMESTAMP"):
         clock = node.args.get("precision")
@@ -446,6 +432,21 @@ def _converted(node: exp.Expr, of: _TypeOf) -> Typed:
     else:
         made, kind = db2_templates.convert(cast(Db2Cast, node), given)
     return _replace(node, made), kind
+
+
+def _called(node: exp.Expr, of: _TypeOf) -> Typed:
+    """A function of the table that has a template, or VARCHAR_FORMAT."""
+    function = FUNCTIONS[node.args["name"]]
+    value, given = node.this, of(node.this)
+    if given is TEXT and function.reads == "number":
+        value = number(value)
+    elif given is TEXT and function.reads:
+        value, given = db2_dates.convert(value, function.reads, given, None)
+    if not isinstance(function.gives, Db2Type):
+        made = db2_dates.formatted(value, given, node.expressions[0])
+        return _replace(node, made), TEXT
+    made = fill(f"CAST({function.template} AS {function.gives.kind})", x=value)
+    return _replace(node, made), function.gives
 
 
 def _replaced(node: exp.Expr, _: _TypeOf) -> Typed:
@@ -537,7 +538,8 @@ def _replace(node: exp.Expr, made: exp.Expr) -> exp.Expr:
 
 _REWRITES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, _TypeOf], Typed]], ...] = (
     (tuple(_ARITHMETIC), _arithmetic),
-    ((Db2Cast, exp.Cast, Db2DateFunction), _converted),
+    ((Db2Cast, exp.Cast), _converted),
+    ((Db2Function,), _called),
     ((Db2Duration,), _duration),
     ((exp.Like, exp.Escape), lambda node, _: (_like(node), OTHER)),
     ((exp.Replace,), _replaced),
@@ -545,6 +547,6 @@ _REWRITES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, _TypeOf],
     ((exp.GroupConcat, exp.WithinGroup), _list),
     ((exp.Count, exp.Sum, exp.Avg), _aggregate),
     ((exp.Window,), _window),
-    (tuple(_CURRENT), _current),
+    (_CURRENT, _current),
 )
 """What becomes of an expression whose parts are done."""

@@ -11,7 +11,7 @@ from sqlglot import exp, parse_one
 
 from catalog.errors import SqlError
 from query import db2_types
-from query.db2_dialect import Db2Cast
+from query.db2_calls import Db2Cast
 from query.db2_types import DOUBLE, INTEGER, TEXT, Db2Type
 from query.join_elimination import VIEW_TEXT
 from query.preparation import go_on

@@ -24,7 +24,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from catalog.lake_tables import FILES, FILES_COLUMNS
 from catalog.records import TagColumn
 from catalog.wide_names import EVERY_FILE, TAGGED_FILES
-from query.db2_dialect import Db2Cast
+from query.db2_calls import Db2Cast
 
 VIEW_TEXT = "text of"
 """Key of the meta data of a CAST that stands for a view's text: the type of what it is text of."""

@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from catalog.errors import SqlError, nearest_names
-from query.db2_dialect import Db2, Db2Cast, Db2DateFunction, Db2Duration, join_names
+from query.db2_dialect import Db2, Db2Duration, join_names
+from query.db2_functions import BY_NODE
 from query.preparation import go_on
 
 MAX_STATEMENT_BYTES = 1_000_000
@@ -30,28 +31,18 @@ Schema = Mapping[str, Mapping[str, str]]
 
 _STATEMENTS = ("attach", "copy", "describe", "detach", "drop", "pragma", "set", "use", "export")
 
-_FUNCTIONS: frozenset[type[exp.Expr]] = frozenset((
-    Db2Cast, Db2DateFunction,
-    exp.Abs, exp.And, exp.Or, exp.Avg, exp.Case, exp.If, exp.Cast, exp.Ceil, exp.Coalesce,
-    exp.Concat, exp.Count, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.DenseRank,
-    exp.Exists, exp.Floor, exp.GroupConcat, exp.Left, exp.Length, exp.Lower, exp.Max, exp.Min,
-    exp.Mod, exp.Nullif, exp.Pow, exp.Rank, exp.Replace, exp.Right, exp.Round, exp.RowNumber,
-    exp.Sign, exp.Sqrt, exp.Stddev, exp.StrPosition, exp.Substring, exp.Sum, exp.Trim, exp.Trunc,
-    exp.Upper, exp.Variance,
-))  # fmt: skip
-"""Functions a statement may call; everything else is refused by name."""
-
 _PARTS: frozenset[type[exp.Expr]] = frozenset((
     Db2Duration,
-    exp.Add, exp.Alias, exp.All, exp.Any, exp.Between, exp.Boolean, exp.Column, exp.CTE, exp.DPipe,
-    exp.DataType, exp.DataTypeParam, exp.Distinct, exp.Div, exp.EQ, exp.Escape, exp.Except,
-    exp.Fetch, exp.From, exp.GT, exp.GTE, exp.Group, exp.Having, exp.Identifier, exp.In,
-    exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Like, exp.Limit, exp.LimitOptions,
-    exp.Literal, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.Offset, exp.Order, exp.Ordered,
-    exp.Paren, exp.Select, exp.Star, exp.Sub, exp.Subquery, exp.Table, exp.TableAlias, exp.Tuple,
-    exp.Union, exp.Var, exp.Where, exp.Window, exp.WindowSpec, exp.With, exp.WithinGroup,
+    exp.Add, exp.Alias, exp.All, exp.And, exp.Any, exp.Between, exp.Boolean, exp.Case, exp.Cast,
+    exp.Column, exp.CTE, exp.DPipe, exp.DataType, exp.DataTypeParam, exp.Distinct, exp.Div, exp.EQ,
+    exp.Escape, exp.Except, exp.Exists, exp.Fetch, exp.From, exp.GT, exp.GTE, exp.Group, exp.Having,
+    exp.Identifier, exp.If, exp.In, exp.Intersect, exp.Is, exp.Join, exp.LT, exp.LTE, exp.Like,
+    exp.Limit, exp.LimitOptions, exp.Literal, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null,
+    exp.Offset, exp.Or, exp.Order, exp.Ordered, exp.Paren, exp.Select, exp.Star, exp.Sub,
+    exp.Subquery, exp.Table, exp.TableAlias, exp.Tuple, exp.Union, exp.Var,
+    exp.Where, exp.Window, exp.WindowSpec, exp.With, exp.WithinGroup,
 ))  # fmt: skip
-"""What else a statement may be made of; a node of any other kind is refused."""
+"""What a statement may be made of beside functions; a node of any other kind is refused."""
 
 _TYPES = frozenset((exp.DType.DATE, exp.DType.TIME, exp.DType.TIMESTAMP))
 """Types of a CAST besides the numbers and texts that db2_dialect turns into functions."""
@@ -228,11 +219,9 @@ def check(query: exp.Query, schema: Schema) -> None:
 
 def _check_kind(node: exp.Expr) -> None:
     """The node is of a kind that only reads."""
-    if type(node) in _FUNCTIONS:
-        if isinstance(node, exp.Cast):
-            _check_cast(node)
+    if type(node) in BY_NODE:
         return
-    if isinstance(node, exp.Func):
+    if isinstance(node, exp.Func) and type(node) not in _PARTS:
         name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
         raise SqlError(
             -440,
@@ -242,6 +231,8 @@ def _check_kind(node: exp.Expr) -> None:
         )
     if type(node) not in _PARTS:
         raise _not_allowed(f"{node.key.upper()} inside a query")
+    if isinstance(node, exp.Cast):
+        _check_cast(node)
     if isinstance(node, exp.Literal) and len(node.name.encode()) > MAX_CONSTANT_BYTES:
         raise SqlError(
             -102, "54002", f"A constant is longer than {MAX_CONSTANT_BYTES} bytes: "

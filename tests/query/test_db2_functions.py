@@ -1,0 +1,70 @@
+"""The table of Db2's functions, walked: every example runs, docs/sql.md lists every row.
+
+`python -m tests.query.test_db2_functions` writes the list into the page.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from catalog.store import CatalogStore
+from query.db2_calls import Db2Cast, Db2Function
+from query.db2_functions import BY_NODE, FUNCTIONS, GROUPS, Function
+from query.db2_types import Db2Type
+from query.result_format import encoded
+from query.run_sql import run_sql
+
+PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
+BEGIN, END = "<!-- functions: begin -->\n", "<!-- functions: end -->"
+ROWS = [function for rows in GROUPS.values() for function in rows]
+THREE = " union all ".join(f"select {x} as x from sysibm.sysdummy1" for x in (1, 2, 4))
+
+
+def listed() -> str:
+    """The list of functions as docs/sql.md has it."""
+    lines: list[str] = []
+    for group, rows in GROUPS.items():
+        lines += [f"**{group}**", "", "| | gives | | example |", "|---|---|---|---|"]
+        for row in rows:
+            names = ", ".join(f"`{name}`" for name in (row.call, *row.also))
+            gives = row.gives
+            if isinstance(gives, Db2Type):
+                gives = {"TEXT": "VARCHAR"}.get(gives.kind, gives.kind)
+            lines.append(
+                f"| {names} | {gives} | {row.words} | `{row.example[0]}` → `{row.example[1]}` |"
+            )
+        lines.append("")
+    return "\n".join(lines).replace("||", "\\|\\|")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_example_gives_what_it_says(store: CatalogStore, row: Function) -> None:
+    """Over three rows where x is 1, 2 and 4, by every name of the function."""
+    expression, wanted = row.example
+    for name in row.names:
+        called = re.sub(rf"\b({'|'.join(row.names)})\b", name, expression)
+        rows = run_sql(store, f"select {called} as found from ({THREE}) t").rows
+        text = b"".join(encoded("csv", rows.schema, rows.to_batches())).decode()
+        values = {line.partition(",")[2].strip('"').lower(): None for line in text.splitlines()}
+        assert ", ".join(sorted(values)) == wanted.lower(), called
+
+
+def test_rows_of_one_node_agree() -> None:
+    """Types are looked up by node: functions of one node give one type and read text alike."""
+    for row in ROWS:
+        if row.node not in (Db2Cast, Db2Function):
+            other = BY_NODE[row.node]
+            assert (row.gives, row.reads) == (other.gives, other.reads), row.name
+    assert sum(len(row.names) for row in ROWS) == len(FUNCTIONS)
+
+
+def test_the_page_lists_every_function() -> None:
+    """docs/sql.md has the table as it is."""
+    between = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    assert between == listed(), "run: python -m tests.query.test_db2_functions"
+
+
+if __name__ == "__main__":
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    PAGE.write_text(before + BEGIN + listed() + END + rest.partition(END)[2], encoding="utf-8")
