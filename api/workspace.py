@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from api.machine import memory_mb
+from api.server.machine import memory_mb
 from api.settings import Settings
-from catalog import record_glance
 from catalog.errors import NotMade, StorageError
-from catalog.home_places import HomePlaces
-from catalog.location import CatalogLocation
-from catalog.postgres import Postgres
-from catalog.private_files import tighten
-from catalog.s3_prefix import S3Access, S3Prefix
-from ingest import sealed_keys
-from ingest.sealed_keys import SecretKey
+from catalog.records import glance as record_glance
+from catalog.records.home_places import HomePlaces
+from catalog.storage.location import CatalogLocation
+from catalog.storage.postgres import Postgres
+from catalog.storage.private_files import tighten
+from catalog.storage.s3_prefix import S3Access, S3Prefix
+from ingest.sources import sealed_keys
+from ingest.sources.sealed_keys import SecretKey
 from pipeline.jobs.queue import JobQueue
 
 if TYPE_CHECKING:
     from catalog.limited_store import LimitedStore
-    from catalog.record_store import RecordStore
+    from catalog.records.store import RecordStore
     from catalog.store import CatalogStore
-    from pipeline.seen_datasets import SeenDatasets
+    from pipeline.datasets.seen_datasets import SeenDatasets
 
 
 def database_at(given: SecretStr | None) -> Path | Postgres | None:
@@ -122,8 +122,8 @@ class Workspace:
         Raises:
             NotMade: There is none, and this workspace makes none.
         """
-        from catalog import extensions
-        from catalog.ducklake import is_made
+        from catalog.lake import extensions
+        from catalog.lake.connection import is_made
         from catalog.store import CatalogStore
 
         location, given = self.catalog_location, self.settings.catalog_metadata
@@ -150,10 +150,10 @@ class Workspace:
     def limited_to(self, rules: tuple[str, ...], user: str) -> "Workspace":
         """The same home for a user who sees the rows of collections with these rules, or none."""
         from catalog.limited_store import LimitedStore
-        from pipeline.limited_records import LimitedRecords
+        from pipeline.datasets.limited_records import LimitedRecords
+        from pipeline.datasets.seen_datasets import SeenDatasets
         from pipeline.manifest_store import read_manifest
-        from pipeline.seen_datasets import SeenDatasets
-        from query.collection_rule import rows_of
+        from query.question.collection_rule import rows_of
 
         with self._limiting:
             rows = self._limited.pop(rules, None)
@@ -181,7 +181,7 @@ class Workspace:
         Raises:
             NotMade: There are none, and this workspace makes none.
         """
-        from catalog.record_store import RecordStore, is_made
+        from catalog.records.store import RecordStore, is_made
 
         file = self.home / "records" / "records.sqlite"
         with suppress(OSError):  # the store says what is wrong

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
-from catalog.frames import info
-from catalog.location import CatalogLocation
+from catalog.frames.frames import info
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.palette import Palette
-from query.label_range import LabelRange
-from query.selection import Question
+from ingest.labels.palette import Palette
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
 from query.sets.methods import Cover, Demand, Match, Method, Sample, Uncertain
 from query.sets.select_set import Asked, select_set
 

@@ -21,19 +21,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from catalog.check import check
-from catalog.compaction import compact
-from catalog.frames import class_shares
-from catalog.location import CatalogLocation
-from catalog.snapshot_diff import diff
-from catalog.snapshots import log
+from catalog.care.check import check
+from catalog.care.compaction import compact
+from catalog.care.snapshot_diff import diff
+from catalog.frames.frames import class_shares
+from catalog.lake.snapshots import log
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from catalog.tags import add_class_tags
-from ingest.palette import Palette
-from query.label_range import LabelRange
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question, Selection
+from catalog.tags.tags import add_class_tags
+from ingest.labels.palette import Palette
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question, Selection
+from query.question.label_range import LabelRange
+from query.run.run_sql import run_sql
 
 REPOSITORY = Path(__file__).parent.parent
 SIZES = (41_277, 1_000_000, 10_000_000)

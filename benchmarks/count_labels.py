@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from ingest.palette import Palette
-from ingest.pixel_count import count_pixels
-from ingest.png_chunks import PngChunks, take_apart
+from ingest.labels.palette import Palette
+from ingest.labels.pixel_count import count_pixels
+from ingest.labels.png_chunks import PngChunks, take_apart
 
 ROUNDS = 7
 Way = Callable[[bytes], Any]

@@ -17,15 +17,15 @@ from pathlib import Path
 from distributed import Client, LocalCluster
 
 from benchmarks.scan_labels import REPOSITORY, link_frames
-from ingest.class_list import read_class_list
-from ingest.count_unit import UnitSource
 from ingest.engines.base import CountTask
 from ingest.engines.dask import DaskEngine
-from ingest.pair_frames import FrameFiles, pair_frames
-from ingest.palette import Palette
-from ingest.portions import Portion
-from ingest.source_files import LocalFolder
-from ingest.source_options import NO_OPTIONS
+from ingest.labels.class_list import read_class_list
+from ingest.labels.palette import Palette
+from ingest.scan.count_unit import UnitSource
+from ingest.scan.pair_frames import FrameFiles, pair_frames
+from ingest.scan.portions import Portion
+from ingest.sources.source_files import LocalFolder
+from ingest.sources.source_options import NO_OPTIONS
 
 UNIT_FRAMES = 500
 FILES = 100_000_000

@@ -27,19 +27,19 @@ from pathlib import Path
 
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.compaction import compact
+from catalog.care.compaction import compact
 from catalog.errors import FramesiftError
-from catalog.frames import SourceNames, class_shares, register, remove
-from catalog.lake_tables import POSITION_TAGS
-from catalog.records import File, Frame, Problem
+from catalog.frames.frames import SourceNames, class_shares, register, remove
+from catalog.lake.schema import POSITION_TAGS
+from catalog.records.tables import Scan, Source, now
 from catalog.store import CatalogStore
-from catalog.tables import Scan, Source, now
-from catalog.tags import add_class_tags
-from ingest.tag_import import import_tags
-from query.label_range import LabelRange
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from catalog.tags.tags import add_class_tags
+from catalog.values import File, Frame, Problem
+from ingest.imports.tag_import import import_tags
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
+from query.run.run_sql import run_sql
 
 REPOSITORY = Path(__file__).parent.parent
 CLASSES = tuple(f"class_{number:02d}" for number in range(38))

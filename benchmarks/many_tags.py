@@ -20,16 +20,16 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.many_processes import CLASSES, _frames_of
-from catalog import families
-from catalog.frames import SourceNames, register
-from catalog.lake_tables import CLASS_PIXELS, FILES, FRAME_TAGS, POSITION_TAGS
-from catalog.location import CatalogLocation
+from catalog.frames.frames import SourceNames, register
+from catalog.lake.schema import CLASS_PIXELS, FILES, FRAME_TAGS, POSITION_TAGS
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from catalog.tags import add_class_tags
-from query.label_range import LabelRange
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from catalog.tags import families
+from catalog.tags.tags import add_class_tags
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
+from query.run.run_sql import run_sql
 
 _LARGE = (FILES, CLASS_PIXELS, FRAME_TAGS)
 _NAMES = SourceNames("NFS", "c", "d", "/r")

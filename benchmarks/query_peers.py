@@ -15,7 +15,7 @@ import polars as pl
 import psycopg
 
 from benchmarks.query_statements import SAMPLE, SHARE, SIX_TABLES
-from catalog.extensions import file_of
+from catalog.lake.extensions import file_of
 from tests.postgres_server import PostgresServer
 
 Rows = list[tuple[Any, ...]]

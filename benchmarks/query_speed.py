@@ -27,16 +27,16 @@ import duckdb
 from benchmarks import query_peers
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
 from benchmarks.query_statements import SAMPLE, SHARE, SIX_TABLES, VIEW
-from catalog.discover_views import tag_columns
-from catalog.frames import class_shares
-from catalog.lake_tables import CLASS_PIXELS
-from catalog.location import CatalogLocation
+from catalog.frames.frames import class_shares
+from catalog.lake.schema import CLASS_PIXELS
+from catalog.lake.views import tag_columns
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.palette import Palette
-from query.candidates import columns_of
-from query.frames_relation import frames_relation
-from query.run_sql import run_sql
-from query.selection import Question
+from ingest.labels.palette import Palette
+from query.frames.candidates import columns_of
+from query.frames.frames_relation import frames_relation
+from query.frames.selection import Question
+from query.run.run_sql import run_sql
 from query.sets.draw import Frames, draw_set
 from query.sets.methods import Sample
 from query.sets.select_set import Asked, select_set

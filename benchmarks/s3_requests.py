@@ -18,8 +18,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from ingest.s3_source import S3Folder
-from ingest.source_options import SourceOptions
+from ingest.sources.s3_source import S3Folder
+from ingest.sources.source_options import SourceOptions
 
 _BUCKET = "framesift-requests"
 _ROUNDS = 3

@@ -25,18 +25,18 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from catalog.tables import Source
-from ingest.class_list import read_class_list
 from ingest.engines.choice import EngineChoice, open_engine
-from ingest.pair_frames import pair_frames
-from ingest.palette import Palette
-from ingest.read_frame import keys_of, read_frame
-from ingest.scan import ScanOptions, scan_source
-from ingest.source_files import SourceFiles, open_source
-from ingest.source_options import SourceOptions
+from ingest.labels.class_list import read_class_list
+from ingest.labels.palette import Palette
+from ingest.scan.pair_frames import pair_frames
+from ingest.scan.read_frame import keys_of, read_frame
+from ingest.scan.scan import ScanOptions, scan_source
+from ingest.sources.source_files import SourceFiles, open_source
+from ingest.sources.source_options import SourceOptions
 
 REPOSITORY = Path(__file__).parent.parent
 SAMPLE = REPOSITORY / "sample_data" / "a2d2" / "camera_lidar_semantic"

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from ingest.class_list import read_class_list
-from ingest.pair_frames import FrameFiles, pair_frames
-from ingest.palette import Palette
-from ingest.read_frame import keys_of, read_frame
-from ingest.s3_source import S3Archive
-from ingest.source_options import SourceOptions
-from ingest.tar_source import TarSource
+from ingest.labels.class_list import read_class_list
+from ingest.labels.palette import Palette
+from ingest.scan.pair_frames import FrameFiles, pair_frames
+from ingest.scan.read_frame import keys_of, read_frame
+from ingest.sources.s3_source import S3Archive
+from ingest.sources.source_options import SourceOptions
+from ingest.sources.tar_source import TarSource
 from tests.ingest.s3_server import BreakingProxy, breaking_proxy, ceph
 
 _SAMPLE = Path(__file__).parent.parent / "sample_data" / "a2d2"

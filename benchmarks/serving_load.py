@@ -36,7 +36,7 @@ from benchmarks.catalog_scale import CLASS_LIST, REPOSITORY, load_frames
 from benchmarks.query_peers import Sqlite
 from benchmarks.query_speed import _write_wide
 from benchmarks.snapshot_refresh import new_frames
-from ingest.palette import Palette
+from ingest.labels.palette import Palette
 from tests.api.servers import serving, until_ready
 from tests.pipeline.homes import SAMPLE, add_source, open_home
 

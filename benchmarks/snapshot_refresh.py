@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.catalog_scale import CLASS_LIST, load_frames
-from catalog.frames import register
-from catalog.hot_snapshot import HotSnapshot
+from catalog.frames.frames import register
 from catalog.interruptible import Interruptible
-from catalog.location import CatalogLocation
+from catalog.memory.snapshot import HotSnapshot
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from ingest.palette import Palette
+from ingest.labels.palette import Palette
 from tests.catalog.some_rows import file, frame, source_names
 
 _LIMITS = {"memory_limit": "2GB"}

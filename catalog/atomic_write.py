@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from catalog.errors import StorageError
-from catalog.to_disk import to_disk, tree_to_disk
+from catalog.storage.to_disk import to_disk, tree_to_disk
 
 _HEX = "[0-9a-f]" * 32
 _FILE_MODE, _FOLDER_MODE = 0o666, 0o777

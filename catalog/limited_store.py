@@ -18,8 +18,6 @@ from typing import Any, cast
 import duckdb
 from typing_extensions import override
 
-from catalog import discover_views
-from catalog.ducklake import DISCOVER, LAKE, STORE_FAILS, Lake, close, translated
 from catalog.errors import (
     CatalogDamaged,
     CollectionFails,
@@ -27,8 +25,17 @@ from catalog.errors import (
     SqlError,
     StorageError,
 )
-from catalog.lake_tables import FILES
-from catalog.select_only import SelectOnly, nodes
+from catalog.lake import views as discover_views
+from catalog.lake.connection import (
+    DISCOVER,
+    LAKE,
+    STORE_FAILS,
+    Lake,
+    close,
+    translated,
+)
+from catalog.lake.schema import FILES
+from catalog.lake.sql_guard import SelectOnly, nodes
 from catalog.store import CatalogStore
 
 STORED = "stored"
@@ -80,7 +87,7 @@ class LimitedStore(CatalogStore):
         Args:
             whole: The catalog.
             condition: In DuckDB's SQL, over the columns of ROW; never a user's own text. It fails
-                for no row, as query.collection_rule makes it: its errors would tell of them.
+                for no row (query.question.collection_rule): its errors would tell of them.
             limits: DuckDB's settings of memory and threads.
         """
         self.location, self.lock_wait_s = whole.location, whole.lock_wait_s

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from catalog.errors import StorageError
-from catalog.s3_prefix import S3Prefix
-from catalog.to_disk import below, to_disk
+from catalog.storage.s3_prefix import S3Prefix
+from catalog.storage.to_disk import below, to_disk
 
 
 class NewDataFiles:

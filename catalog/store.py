@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, cast
 
 import duckdb
 
-from catalog import column_statistics, discover_views
-from catalog.ducklake import (
+from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
+from catalog.lake import column_statistics
+from catalog.lake import views as discover_views
+from catalog.lake.connection import (
     DISCOVER,
     LAKE,
     METADATA,
@@ -29,8 +31,8 @@ from catalog.ducklake import (
     snapshot_of,
     translated,
 )
-from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
-from catalog.lake_tables import (
+from catalog.lake.newest import NewestSnapshot
+from catalog.lake.schema import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
     FILES,
@@ -40,16 +42,15 @@ from catalog.lake_tables import (
     FRAME_TAGS_COLUMNS,
     INTERNAL_FILES_COLUMNS,
 )
-from catalog.location import WRITE_LOCK, CatalogLocation
+from catalog.lake.snapshot_engines import SnapshotEngines
+from catalog.lake.sql_guard import SelectOnly
+from catalog.lake.upgrade import OLDEST, make_tables_of_scans, upgrade
 from catalog.new_data_files import NewDataFiles
-from catalog.newest import NewestSnapshot
-from catalog.select_only import SelectOnly
-from catalog.snapshot_engines import SnapshotEngines
-from catalog.to_disk import to_disk
-from catalog.upgrade import OLDEST, make_tables_of_scans, upgrade
+from catalog.storage.location import WRITE_LOCK, CatalogLocation
+from catalog.storage.to_disk import to_disk
 
 if TYPE_CHECKING:
-    from catalog.hot_keeper import HotSnapshots
+    from catalog.memory.keeper import HotSnapshots
 
 __all__ = ["DISCOVER", "LAKE", "METADATA", "CatalogLocation", "CatalogStore", "snapshot_of"]
 
@@ -110,7 +111,7 @@ class CatalogStore:
         self._check_format()
 
     def _kept_in_memory(self, budget_mb: int) -> "HotSnapshots":
-        from catalog.hot_keeper import HotSnapshots  # commands hold nothing, and go without it
+        from catalog.memory.keeper import HotSnapshots  # commands hold nothing, and go without it
 
         metadata = self.location.metadata
         newest = NewestSnapshot(self._newest, metadata if isinstance(metadata, Path) else None)
@@ -120,7 +121,7 @@ class CatalogStore:
     def reading(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """A locked-down cursor inside one read transaction: everything it sees is one snapshot.
 
-        It executes SELECT and nothing else; see catalog.select_only.
+        It executes SELECT and nothing else; see catalog.lake.sql_guard.
 
         Args:
             at: Number of the snapshot, with the tags and views of its time; the newest when None.
@@ -134,7 +135,7 @@ class CatalogStore:
         hot = None if self.hot is None else self.hot.at(at)
         # The casts: DuckDB's own class cannot be derived from.
         if hot is not None:
-            from catalog.hot_snapshot import Moved
+            from catalog.memory.snapshot import Moved
 
             with ExitStack() as stack:
                 try:

@@ -11,16 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from catalog.atomic_write import clear_parts, part_of
-from catalog.belongings import MANIFEST_FILES, manifest_places, own_place
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
-from catalog.home_places import HomePlaces, local_file, put_file
-from catalog.own_folder import own_folder
-from catalog.record_store import RecordStore
-from catalog.s3_prefix import S3Prefix
-from catalog.spill_folder import user_folder
-from catalog.tables import Dataset
+from catalog.records.belongings import MANIFEST_FILES, manifest_places, own_place
+from catalog.records.home_places import HomePlaces, local_file, put_file
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset
+from catalog.storage.own_folder import own_folder
+from catalog.storage.s3_prefix import S3Prefix
+from catalog.storage.spill_folder import user_folder
+from pipeline.datasets.source_places import Places
 from pipeline.manifest import HEADER_FILE, Manifest
-from pipeline.source_places import Places
 
 
 def keep_manifest(records: RecordStore, manifest: Manifest) -> str:

@@ -1,6 +1,6 @@
 """Passwords whose check takes 0.05 ms of CPU and not 180: nobody guesses those of tests."""
 
-from catalog import users
+from catalog.accounts import users
 
 
 def make_passwords_cheap() -> None:

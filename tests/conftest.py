@@ -14,7 +14,7 @@ import httpx2._transports.default
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ingest.palette import Palette
+from ingest.labels.palette import Palette
 from tests.cheap_passwords import make_passwords_cheap
 from tests.profiling import Spent
 

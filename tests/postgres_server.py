@@ -17,7 +17,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from catalog.postgres import Postgres
+from catalog.storage.postgres import Postgres
 from tests.api.servers import wait_until
 from tests.ingest.s3_server import free_port
 

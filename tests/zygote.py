@@ -24,16 +24,16 @@ from typing import Any
 _MOST_BYTES = 1 << 20
 _ROOT = Path(__file__).parent.parent
 _IMPORTED = (
-    "api.app",
-    "api.command_line",
-    "api.worker",
-    "api.supervisor",
-    "catalog.migrate",
-    "ingest.s3_source",
-    "ingest.scan",
-    "ingest.tar_source",
+    "api.http.app",
+    "api.cli.main",
+    "api.server.worker",
+    "api.server.supervisor",
+    "catalog.records.migrate",
+    "ingest.sources.s3_source",
+    "ingest.scan.scan",
+    "ingest.sources.tar_source",
     "numba",
-    "pipeline.run",
+    "pipeline.jobs.run",
     "pyarrow.parquet",
     "sqlalchemy.dialects.sqlite",
     "uvicorn",
@@ -224,7 +224,7 @@ def _run(arguments: Sequence[str]) -> None:
             names = vars(sys.modules["__main__"])
             exec(compile(rest[0], "<string>", "exec"), names)
         return
-    from api.command_line import main
+    from api.cli.main import main
 
     sys.argv = ["framesift", *arguments]
     sys.exit(main())  # type: ignore[func-returns-value]
@@ -239,10 +239,14 @@ if __name__ == "__main__":
 
     for name in _IMPORTED:
         importlib.import_module(name)
-    for folder in ("api.commands", "api.places", "api.places.home"):  # each command imports its own
+    for folder in (
+        "api.cli.commands",
+        "api.places",
+        "api.places.home",
+    ):  # each command imports its own
         for found_module in pkgutil.iter_modules(importlib.import_module(folder).__path__):
             importlib.import_module(f"{folder}.{found_module.name}")
-    from catalog.extensions import Extensions
+    from catalog.lake.extensions import Extensions
     from tests.cheap_passwords import make_passwords_cheap
 
     make_passwords_cheap()

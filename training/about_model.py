@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from catalog.bounded_file import parsed_json
 from catalog.errors import BadFile, InvalidInput, NotFound
-from ingest.palette import Palette
+from catalog.storage.bounded_file import parsed_json
+from ingest.labels.palette import Palette
 from training.checkpoint import CHECKPOINT_FILE
 from training.folder_file import read_folder_file
 from training.run_settings import LONGEST_SIDE_PX, SIZE_STEP_PX

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.atomic_write import atomic_path
-from catalog.bounded_file import parsed_json
 from catalog.errors import BadFile, InvalidInput
+from catalog.storage.bounded_file import parsed_json
 from training.run_identity import RunIdentity
 from training.stored_arrays import stored_arrays
 

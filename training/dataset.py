@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from catalog.errors import InvalidInput
-from ingest.palette import Palette
-from pipeline.chosen_split import chosen_split
+from ingest.labels.palette import Palette
+from pipeline.datasets.chosen_split import chosen_split
 from pipeline.manifest import Manifest
 from training.example_order import examples, own_rows
 from training.frame_reader import FrameReader, UInt8

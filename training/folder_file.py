@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from catalog.beneath import open_beneath
 from catalog.errors import BadFile
+from catalog.storage.beneath import open_beneath
 
 
 def opened_folder_file(folder: Path, name: str) -> BinaryIO:

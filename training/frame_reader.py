@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from catalog.beneath import open_beneath, real_place
 from catalog.errors import BadFile, FramesiftError
-from ingest.label_image import decode_label, open_png
-from ingest.palette import Palette
+from catalog.storage.beneath import open_beneath, real_place
+from ingest.labels.label_image import decode_label, open_png
+from ingest.labels.palette import Palette
 from pipeline.file_version import fits, shown, version_of
 from pipeline.manifest import FrameFile, Manifest
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import h5py
 
-from catalog.bounded_file import parsed_json
+from catalog.storage.bounded_file import parsed_json
 from training.weights_file import weights_bytes
 
 _DESCRIPTION = "config.json"

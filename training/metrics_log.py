@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from catalog.atomic_write import atomic_write
-from catalog.bounded_file import parsed_json
 from catalog.errors import BadFile
+from catalog.storage.bounded_file import parsed_json
 from training.folder_file import read_folder_file
 from training.run_length import RunLength
 from training.strict_json import strict_json

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from catalog.errors import BadFile, NotFound
-from ingest.palette import Palette
+from ingest.labels.palette import Palette
 from training.about_model import ABOUT_FILE, AboutModel, check_same_classes
 from training.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
 from training.model_files import read_model

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from ingest.palette import tag_name
+from ingest.labels.palette import tag_name
 from training.scores import (
     Float64,
     iou,

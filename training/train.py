@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, JobFailed
-from pipeline.chosen_split import UNDIVIDED
+from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.manifest import Manifest
 from training.about_model import AboutModel
 from training.checkpoint import CHECKPOINT_FILE, Checkpoint

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.discover.replies import discover_router, failure, in_json, json_of
 from api.discover.search import body_schema, read_as
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
-from catalog.bounded import Name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
+from catalog.text.bounded import Name
 from ingest.extractors.registry import extractor_named, known_extractors
 from pipeline.policies.actions import ACTION_IDS, ImportTags
 

@@ -5,7 +5,7 @@ from fastapi import Response
 from api.discover.replies import discover_router, in_json
 from api.http.rules import READ
 from catalog.errors import NotFound
-from query.discover_buckets import BUCKETS
+from query.discover.buckets import BUCKETS
 
 router = discover_router("db2whrest")
 

@@ -9,24 +9,31 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 
-from api.callers import Caller
-from api.dependencies import CurrentCaller, CurrentWorkspace
 from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
+from api.http.callers import Caller
+from api.http.dependencies import CurrentCaller, CurrentWorkspace
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
-from api.new_source import allowed_place, check_opens, check_text, fenced, keep_source, options_of
-from api.wanted_source import NewSource
+from api.schemas.wanted_source import NewSource
+from api.services.new_source import (
+    allowed_place,
+    check_opens,
+    check_text,
+    fenced,
+    keep_source,
+    options_of,
+)
 from api.workspace import Workspace
-from catalog.bounded import Text
 from catalog.errors import AlreadyExists, InvalidInput
-from catalog.records import OBJECT_PLATFORMS, PLATFORMS
+from catalog.records.tables import Scan, Source
 from catalog.store import LAKE
-from catalog.tables import Scan, Source
-from ingest.scan_lock import scan_lock
-from ingest.scan_record import SCAN
-from ingest.source_options import SourceOptions
-from ingest.sources import remove_source
+from catalog.text.bounded import Text
+from catalog.values import OBJECT_PLATFORMS, PLATFORMS
+from ingest.scan.scan_lock import scan_lock
+from ingest.scan.scan_record import SCAN
+from ingest.sources.recorded import remove_source
+from ingest.sources.source_options import SourceOptions
 
 router = discover_router("connmgr")
 

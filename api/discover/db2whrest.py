@@ -2,15 +2,15 @@
 
 from fastapi import Request, Response
 
-from api.dependencies import CurrentWorkspace
 from api.discover.replies import STATEMENT_BODY, accepted_format, refusal, statement_of
 from api.discover.tasks import CurrentTasks, Task, Tasks, accepted
+from api.http.dependencies import CurrentWorkspace
 from api.http.routing import Router
 from api.http.rules import READ, Api
-from api.sql_response import CONTENT_TYPES, SqlResponse
+from api.http.sql_response import CONTENT_TYPES, SqlResponse
 from api.workspace import Workspace
-from query.result_format import Format
-from query.statement_watch import Cancellation
+from query.run.result_format import Format
+from query.run.statement_watch import Cancellation
 
 router = Router(api=Api.DISCOVER, prefix="/db2whrest/v1", tags=["Spectrum Discover"])
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BeforeValidator
 
-from api.json_shape import TooMuch, check_shape
+from api.http.middleware.json_shape import TooMuch, check_shape
 
 
 def _held(value: Any) -> Any:

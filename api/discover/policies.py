@@ -7,20 +7,20 @@ from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field, field_validator
 
-from api.commands.policy_actions import check
-from api.dependencies import CurrentCaller
+from api.cli.commands.policy_actions import check
 from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.policy_bodies import of_policy, of_run, of_status
 from api.discover.policy_rights import PolicyRights
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.discover.whole_home import WholeHome
+from api.http.dependencies import CurrentCaller
 from api.http.rules import READ, WRITE
 from api.workspace import Workspace
-from catalog import policy_records
-from catalog.bounded import MOST_FEW, Content, Name, Sql
 from catalog.errors import InvalidInput
-from catalog.policy_tables import Policy, PolicyRun
+from catalog.policies import policies as policy_records
+from catalog.policies.tables import Policy, PolicyRun
+from catalog.text.bounded import MOST_FEW, Content, Name, Sql
 from pipeline.policies import runs
 from pipeline.policies.schedule import NOW, check_schedule
 

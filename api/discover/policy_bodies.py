@@ -4,7 +4,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from catalog.policy_tables import Policy, PolicyRun
+from catalog.policies.tables import Policy, PolicyRun
 
 NEVER = "never run"
 """Status of a policy that has not run yet."""

@@ -11,12 +11,12 @@ files of those and of no others, whoever starts it.
 
 from dataclasses import dataclass
 
-from api.callers import Caller
+from api.http.callers import Caller
 from api.workspace import Workspace
-from catalog import row_collections
+from catalog.accounts import row_collections
 from catalog.errors import NotAllowed
-from catalog.policy_records import none_named
-from catalog.policy_tables import Policy
+from catalog.policies.policies import none_named
+from catalog.policies.tables import Policy
 from pipeline.policies.actions import ImportTags, SetTags, TakeFromField, action_of
 from pipeline.policies.tags import settable
 

@@ -6,14 +6,14 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
+from api.http.dependencies import CurrentWorkspace
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
-from catalog import policy_regexes
-from catalog.bounded import Name, Text
 from catalog.errors import InvalidInput
-from catalog.policy_tables import Regex
+from catalog.policies import regexes as policy_regexes
+from catalog.policies.tables import Regex
+from catalog.text.bounded import Name, Text
 
 router = discover_router("policyengine")
 

@@ -9,13 +9,13 @@ from urllib.parse import unquote_plus
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.errors import status_of
+from api.http.errors import status_of
+from api.http.middleware.json_shape import TooMuch, read_json
 from api.http.routing import Route, Router
 from api.http.rules import Api
-from api.json_shape import TooMuch, read_json
 from catalog.errors import FramesiftError, InvalidInput, SqlError
-from query.read_only import MAX_STATEMENT_BYTES
-from query.result_format import MEDIA_TYPES, Format
+from query.run.read_only import MAX_STATEMENT_BYTES
+from query.run.result_format import MEDIA_TYPES, Format
 
 _ODBC_STATES = {"42703": "42S22", "42704": "42S02", "42601": "42000"}
 """ODBC's own SQLSTATE where the driver that the product uses reports another than Db2."""

@@ -20,8 +20,8 @@ from pydantic import BaseModel, Field, ValidationError
 from api.discover.task_files import is_task
 from catalog.atomic_write import atomic_write
 from catalog.errors import InvalidInput, NotFound, StorageError
-from catalog.private_files import make_private_folder
-from query.discover_search import Search
+from catalog.storage.private_files import make_private_folder
+from query.discover.search import Search
 
 _MOST = 1000
 

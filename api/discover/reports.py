@@ -11,20 +11,20 @@ from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import FileResponse
 
-from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, in_json, json_of
 from api.discover.report_files import Report, ReportBody, ReportFiles, document
 from api.discover.search import body_schema, read_as
 from api.discover.task_files import Output
 from api.discover.tasks import CurrentTasks, Tasks, answered
+from api.http.dependencies import CurrentWorkspace
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
-from catalog.tables import now
-from query.discover_search import to_sql
-from query.prepared import discover_schema
-from query.result_text import plain
-from query.run_sql import stream_on
-from query.statement_watch import Cancellation
+from catalog.records.tables import now
+from query.discover.search import to_sql
+from query.run.prepared import discover_schema
+from query.run.result_text import plain
+from query.run.run_sql import stream_on
+from query.run.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
 

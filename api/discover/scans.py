@@ -9,21 +9,21 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 from sqlalchemy import select
 
-from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, failure, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
+from api.http.dependencies import CurrentWorkspace
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
-from catalog.bounded import Text
 from catalog.errors import CatalogBusy, InvalidInput, NotFound
-from catalog.records import OBJECT_PLATFORMS
-from catalog.tables import Job, Scan, Source
-from ingest.partial import Part
-from ingest.scan_lock import scan_lock
-from ingest.scan_record import SCAN
-from ingest.sources import open_recorded
-from pipeline.command_job import submit_command
-from pipeline.follow import cancel, refresh
+from catalog.records.tables import Job, Scan, Source
+from catalog.text.bounded import Text
+from catalog.values import OBJECT_PLATFORMS
+from ingest.scan.scan_lock import scan_lock
+from ingest.scan.scan_record import SCAN
+from ingest.sources.partial import Part
+from ingest.sources.recorded import open_recorded
+from pipeline.jobs.command_job import submit_command
+from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.state import FINISHED
 
 router = discover_router("connmgr")

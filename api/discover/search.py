@@ -8,18 +8,18 @@ import pyarrow as pa
 from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
 
-from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, json_of
 from api.discover.task_files import Output
 from api.discover.tasks import CurrentTasks, answered
+from api.http.dependencies import CurrentWorkspace
 from api.http.rules import READ
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from query.discover_records import escaped_records
-from query.discover_search import FACETS, Search, to_sql
-from query.prepared import discover_schema
-from query.run_sql import SqlStream, stream_on
-from query.statement_watch import Cancellation
+from query.discover.records import escaped_records
+from query.discover.search import FACETS, Search, to_sql
+from query.run.prepared import discover_schema
+from query.run.run_sql import SqlStream, stream_on
+from query.run.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
 

@@ -14,14 +14,14 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.dependencies import CurrentWorkspace
 from api.discover.replies import discover_router, in_json, json_of
 from api.discover.search import read_as
+from api.http.dependencies import CurrentWorkspace
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog.atomic_write import atomic_write
 from catalog.errors import NotFound, StorageError
-from catalog.lake_functions import commits
+from catalog.lake.metadata import commits
 
 router = discover_router("db2whrest")
 

@@ -10,18 +10,18 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from api.dependencies import CurrentWorkspace
 from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.discover.whole_home import WholeHome
+from api.http.dependencies import CurrentWorkspace
 from api.http.rules import READ, WRITE_ALL_ROWS
 from api.workspace import Workspace
-from catalog import tag_kinds, tags
-from catalog.bounded import MOST_MANY, Name, Text
-from catalog.discover_views import tag_columns
 from catalog.errors import InvalidInput, NotFound
-from catalog.tag_rules import DEFAULT
+from catalog.lake.views import tag_columns
+from catalog.tags import tag_kinds, tags
+from catalog.tags.tag_rules import DEFAULT
+from catalog.text.bounded import MOST_MANY, Name, Text
 
 router = discover_router("policyengine")
 

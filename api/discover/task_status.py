@@ -5,7 +5,6 @@ import time
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.dependencies import CurrentCaller, CurrentWorkspace
 from api.discover.replies import (
     STATEMENT_BODY,
     accepted_format,
@@ -15,13 +14,14 @@ from api.discover.replies import (
 )
 from api.discover.task_files import Output, Result, is_task
 from api.discover.tasks import CurrentTasks, Tasks, scheduled, streamed
+from api.http.dependencies import CurrentCaller, CurrentWorkspace
 from api.http.rules import READ
-from api.metrics import observe_query
-from api.sql_response import CONTENT_TYPES
+from api.http.sql_response import CONTENT_TYPES
+from api.server.metrics import observe_query
 from api.workspace import Workspace
-from query.result_format import Format, encoded
-from query.run_sql import stream_sql
-from query.statement_watch import Cancellation
+from query.run.result_format import Format, encoded
+from query.run.run_sql import stream_sql
+from query.run.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
 

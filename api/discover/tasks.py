@@ -19,11 +19,11 @@ from starlette.responses import StreamingResponse
 
 from api.discover.replies import failure, in_json, reason
 from api.discover.task_files import Limits, Output, Result, TaskFiles
-from api.errors import headers_of, status_of
-from api.metrics import REFUSED
-from api.turns import Turn, Turns, whose
+from api.http.errors import headers_of, status_of
+from api.http.turns import Turn, Turns, whose
+from api.server.metrics import REFUSED
 from catalog.errors import FramesiftError, ServerBusy
-from query.statement_watch import Cancellation
+from query.run.statement_watch import Cancellation
 
 _LOG = logging.getLogger(__name__)
 

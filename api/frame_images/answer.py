@@ -8,8 +8,8 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
-from api.errors import problem
-from api.etags import names
+from api.http.errors import problem
+from api.http.middleware.etags import names
 
 _CHUNK = 4 * 2**20
 """Bytes held of an answer that is longer."""

@@ -9,8 +9,8 @@ import numpy as np
 from PIL import Image
 
 from catalog.errors import BadFile, InvalidInput
-from ingest.label_image import open_png
-from ingest.png_chunks import read_header
+from ingest.labels.label_image import open_png
+from ingest.labels.png_chunks import read_header
 
 Format = Literal["png", "jpeg", "webp"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from catalog.atomic_write import atomic_write, clear_parts
 from catalog.errors import StorageError
-from catalog.private_files import make_private_folder
+from catalog.storage.private_files import make_private_folder
 
 _DIGEST_BYTES = 32
 

@@ -15,7 +15,7 @@ from api.frame_images.answer import Content, bytes_answer, unchanged
 from api.frame_images.drawing import MAX_BYTES, Look
 from api.frame_images.image_cache import ImageCache
 from api.frame_images.source_file import SourceFile
-from api.metrics import IMAGE_CACHE
+from api.server.metrics import IMAGE_CACHE
 from catalog.errors import BadFile
 
 _DRAWERS = ThreadPoolExecutor(4, thread_name_prefix="drawing")

@@ -9,9 +9,9 @@ from api.frame_images.made_image import MadeImage
 from api.frame_images.source_file import SourceFile, open_file, source_of
 from api.workspace import Workspace
 from catalog.errors import NotFound, UnknownName
-from catalog.tables import Source
-from ingest.palette import Palette
-from query.one_frame import FoundFrame, find_frame
+from catalog.records.tables import Source
+from ingest.labels.palette import Palette
+from query.frames.one_frame import FoundFrame, find_frame
 
 _CACHE_BYTES = 2**30
 """Made images kept, of all processes together."""

@@ -19,11 +19,11 @@ from catalog.errors import (
     StorageError,
     UnreadableFile,
 )
-from catalog.records import File
-from catalog.tables import Source
-from ingest.source_files import LocalFolder, SourceFiles
-from ingest.sources import open_recorded
-from ingest.tar_source import TarReader
+from catalog.records.tables import Source
+from catalog.values import File
+from ingest.sources.recorded import open_recorded
+from ingest.sources.source_files import LocalFolder, SourceFiles
+from ingest.sources.tar_source import TarReader
 
 _OPEN_S = 300.0
 """For how long a store stays open: its profile may have other keys by then."""
@@ -127,7 +127,7 @@ class _Opened:
         self._lock = threading.Lock()
 
     def files(self, source: Source, indexes: Path) -> SourceFiles:
-        """The source, opened; see ingest.sources.open_recorded for what it raises."""
+        """The source, opened; see ingest.sources.recorded.open_recorded for what it raises."""
         key = json.dumps([source.uri, source.options], sort_keys=True)
         with self._lock:
             since, files = self._held.get(key, (0.0, None))

@@ -8,7 +8,7 @@ import unicodedata
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.errors import refusal
+from api.http.errors import refusal
 from api.http.routing import find
 from catalog.errors import InvalidInput
 

@@ -17,10 +17,10 @@ from starlette.routing import BaseRoute, Match
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.callers import Permission
+from api.http.callers import Permission
+from api.http.middleware.known_parameters import check_parameters
 from api.http.rules import Api, Rule
-from api.known_parameters import check_parameters
-from catalog.tokens import SCOPES
+from catalog.accounts.tokens import SCOPES
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _FOUND = "framesift.route"

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Literal
 
-from api.callers import Permission
+from api.http.callers import Permission
 
 Work = Literal[
     "health", "ready", "metrics", "sql", "search", "selection", "statistics", "picture",
     "assistant", "other",
 ]  # fmt: skip
-"""Kinds of work: each has slots of its own (api.admission), and its times are counted apart."""
+"""Kinds of work: each has slots (middleware.admission) and times of its own."""
 
 
 class Api(Enum):

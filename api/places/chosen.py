@@ -111,7 +111,7 @@ def home(*, makes: bool = False) -> "Workspace":
 
 def tell(text: str) -> None:
     """Say something beside the answer, on the error output."""
-    from api.terminal import stderr
+    from api.cli.terminal import stderr
 
     stderr.print(text)
 

@@ -9,9 +9,9 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from api.places import chosen
-from api.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
 from catalog.errors import StorageError
-from pipeline.export_formats import ExportFormat
+from pipeline.datasets.export_formats import ExportFormat
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client
@@ -24,7 +24,7 @@ _MOST_FRAMES = 1_000_000
 
 @dataclass(frozen=True)
 class Export:
-    """What of a dataset is written, and how; see pipeline.dataset_export."""
+    """What of a dataset is written, and how; see pipeline.datasets.export."""
 
     name: str
     format: ExportFormat
@@ -48,7 +48,7 @@ class Datasets(Protocol):
         """Make one's manifest again, proven equal by its id."""
 
     def difference(self, before: str, after: str) -> Body:
-        """What changed between two: pipeline.dataset_diff.diff_to_json."""
+        """What changed between two: pipeline.datasets.diff.diff_to_json."""
 
     def listed(self) -> Sequence[Body]:
         """Every version of every dataset."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from catalog.atomic_write import atomic_write
 from catalog.errors import InvalidInput, StorageError
-from catalog.private_files import make_private_folder
+from catalog.storage.private_files import make_private_folder
 
 _FILE = "context.json"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from api.terminal import stderr
+from api.cli.terminal import stderr
 
 _INTERRUPTED = 130
 """As shells have it: 128 and the number of SIGINT."""

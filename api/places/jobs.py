@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from api.places import chosen
 from catalog.errors import InvalidInput
-from pipeline.train_settings import TrainSettings
+from pipeline.jobs.train_settings import TrainSettings
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client

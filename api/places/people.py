@@ -1,4 +1,4 @@
-"""Users, tokens, collections and the audit log, as JSON: see api.people."""
+"""Users, tokens, collections and the audit log, as JSON: see api.schemas.people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class NewToken:
     Attributes:
         name: Tells the user's tokens apart.
         user: Whose.
-        scope: Of catalog.tokens.SCOPES.
+        scope: Of catalog.accounts.tokens.SCOPES.
         days: Until it expires.
     """
 
@@ -34,7 +34,7 @@ class NewToken:
 
 @dataclass(frozen=True)
 class Entries:
-    """Which entries of the audit log; see catalog.audit_log.entries."""
+    """Which entries of the audit log; see catalog.accounts.audit_log.entries."""
 
     who: str | None
     outcome: str | None

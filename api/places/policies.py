@@ -1,4 +1,4 @@
-"""Policies, as JSON: see api.policies."""
+"""Policies, as JSON: see api.services.policies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

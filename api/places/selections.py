@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from api.places import chosen
-from query.selection import Question
+from query.frames.selection import Question
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +36,7 @@ class Answer(Protocol):
 
     @property
     def table(self) -> "pa.Table":
-        """The frames: see query.selection.Selection."""
+        """The frames: see query.frames.selection.Selection."""
 
     @property
     def body(self) -> Mapping[str, Any]:

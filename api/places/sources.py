@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from api.places import chosen
-from api.wanted_source import NewSource, SourceChange
+from api.schemas.wanted_source import NewSource, SourceChange
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client
@@ -27,7 +27,7 @@ class Sources(Protocol):
         """What hangs on one: see answers.SourceContents."""
 
     def change(self, name: str, wanted: SourceChange) -> Body:
-        """Change one: see api.new_source.change_source."""
+        """Change one: see api.services.new_source.change_source."""
 
     def remove(self, name: str) -> Body:
         """Remove one, with its files' rows: ``name`` and ``files_removed``."""

@@ -37,7 +37,7 @@ class Statements(Protocol):
         """Run it, on a snapshot or the newest."""
 
     def explained(self, statement: str, at: int | None) -> Mapping[str, Any]:
-        """How it would be answered: query.explain.Explanation as JSON."""
+        """How it would be answered: query.run.explain.Explanation as JSON."""
 
 
 def statements() -> Statements:

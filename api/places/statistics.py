@@ -7,12 +7,12 @@ from urllib.parse import quote
 
 from api.places import chosen
 from api.places.answers import read_as
-from catalog.records import ClassShare
-from query.class_report import ClassReport, Grouping
-from query.correlations import Correlation
-from query.gap_report import GapReport
-from query.histogram_report import Histogram
-from query.selection import Question
+from catalog.values import ClassShare
+from query.frames.selection import Question
+from query.statistics.class_report import ClassReport, Grouping
+from query.statistics.correlations import Correlation
+from query.statistics.gap_report import GapReport
+from query.statistics.histogram_report import Histogram
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client
@@ -32,7 +32,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Axes:
-    """A histogram's tags and bins, as api.axis_options.axes_of takes them."""
+    """A histogram's tags and bins, as api.cli.axis_options.axes_of takes them."""
 
     tags: Sequence[str]
     bins: int | None

@@ -1,4 +1,4 @@
-"""Tags, as JSON: see api.answers.TagBody and ImportBody, and the routes of families and maps."""
+"""Tags, as JSON: see TagBody and ImportBody in api.schemas.answers, families and maps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from api.places import chosen
 from catalog.errors import InvalidInput, StorageError
-from ingest.import_options import LATITUDE, LONGITUDE, Key
+from ingest.imports.options import LATITUDE, LONGITUDE, Key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ class NewTag:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of values to be imported, as ingest.tag_import.import_tags takes it."""
+    """A table of values to be imported, as ingest.imports.tag_import.import_tags takes it."""
 
     file: Path
     family: str
@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Map:
-    """A map to be joined, as ingest.map_join.import_map takes it."""
+    """A map to be joined, as ingest.imports.map_join.import_map takes it."""
 
     file: Path
     family: str
@@ -145,7 +145,7 @@ class ServerTags:
 
     def import_map(self, wanted: Map) -> Body:
         """Tag frames near a map's features; the file is read here."""
-        from ingest.map_file import read_features
+        from ingest.imports.map_file import read_features
 
         features = read_features(wanted.file)
         return self.server.tags.import_map(

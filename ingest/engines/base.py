@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from ingest.count_unit import UnitSource, files_of, write_unit
-from ingest.palette import Palette
-from ingest.portions import Portion
-from ingest.read_frame import FrameCount, FrameKeys, keys_of
-from ingest.source_files import SourceFiles
+from ingest.labels.palette import Palette
+from ingest.scan.count_unit import UnitSource, files_of, write_unit
+from ingest.scan.portions import Portion
+from ingest.scan.read_frame import FrameCount, FrameKeys, keys_of
+from ingest.sources.source_files import SourceFiles
 
 Counted = tuple[Portion, list[FrameCount]]
 """A portion and what counting its frames gave, in their order."""

@@ -16,9 +16,9 @@ from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from catalog.errors import EngineFailed
-from ingest.count_unit import count_unit, read_counts
 from ingest.engines.base import Counted, CountTask
-from ingest.portions import Portion
+from ingest.scan.count_unit import count_unit, read_counts
+from ingest.scan.portions import Portion
 
 _AHEAD = 2
 """Units for each thread of the workers that are under way at once: one counted, one waiting."""

@@ -7,8 +7,8 @@ from functools import partial
 
 from catalog.errors import InvalidInput
 from ingest.engines.base import Counted, CountTask
-from ingest.portions import Portion
-from ingest.read_frame import FrameCount, read_frame
+from ingest.scan.portions import Portion
+from ingest.scan.read_frame import FrameCount, read_frame
 
 _MOST_PORTIONS = 8
 

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
-from catalog.extractions import CataloguedFrame
-from ingest.source_files import SourceFiles
+from catalog.tags.extractions import CataloguedFrame
+from ingest.sources.source_files import SourceFiles
 
 __all__ = ["CataloguedFrame", "Extractor", "SourceFiles"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
-from ingest.label_image import open_png
+from ingest.labels.label_image import open_png
 
 LONGER_SIDE = 640
 """Images are averaged down by the smallest whole factor that brings their longer side to this or

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from catalog.records import File, Problem
-from ingest.source_files import SourceFiles, Unreadable
+from catalog.values import File, Problem
+from ingest.sources.source_files import SourceFiles, Unreadable
 
 
 class WithPartner:

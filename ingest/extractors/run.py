@@ -8,17 +8,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from catalog import extractions
 from catalog.errors import BadFile, FramesiftError, InvalidInput
-from catalog.extractions import CataloguedFrame, Extracted, Extraction
-from catalog.families import table_of
-from catalog.records import make_fkey
+from catalog.records.tables import Source
 from catalog.store import CatalogStore
-from catalog.tables import Source
+from catalog.tags import extractions
+from catalog.tags.extractions import CataloguedFrame, Extracted, Extraction
+from catalog.tags.families import table_of
+from catalog.values import make_fkey
 from ingest.extractors.base import Extractor
 from ingest.extractors.partner import WithPartner
-from ingest.source_files import SourceFiles
-from ingest.sources import open_recorded
+from ingest.sources.recorded import open_recorded
+from ingest.sources.source_files import SourceFiles
 
 BATCH_FRAMES = 2_000
 """Frames of one commit. A killed run loses at most so much work, or what BATCH_S took."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from math import inf
 
-from ingest.frame_name import parse
+from ingest.scan.frame_name import parse
 
 QUIET_S = 0.5
 """A batch closes when nothing has changed for so long."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from catalog.errors import InvalidInput
-from catalog.tables import Source
-from ingest.source_files import LocalFolder
-from ingest.source_options import SourceOptions
-from ingest.sources import open_recorded
-from ingest.tar_source import is_tar
+from catalog.records.tables import Source
+from ingest.sources.recorded import open_recorded
+from ingest.sources.source_files import LocalFolder
+from ingest.sources.source_options import SourceOptions
+from ingest.sources.tar_source import is_tar
 from ingest.watch.events import Events, NoEvents
 
 _EXPECTED = (
@@ -97,7 +97,7 @@ def _open_queue(
     source: Source, choice: EventChoice, scheme: str, warn: Callable[[str], None]
 ) -> Events:
     # Late: boto3 and librdkafka are in extras, and take a third of a second.
-    from ingest.s3_bucket import S3Address
+    from ingest.sources.s3_bucket import S3Address
     from ingest.watch.object_events import ObjectMessages
 
     address = S3Address.parse(source.uri)

@@ -11,8 +11,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from catalog.errors import StorageError
-from ingest.s3_bucket import session_of
-from ingest.source_options import SourceOptions
+from ingest.sources.s3_bucket import session_of
+from ingest.sources.source_options import SourceOptions
 from ingest.watch.events import Changes
 from ingest.watch.object_events import ObjectMessages
 

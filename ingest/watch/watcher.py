@@ -13,14 +13,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from catalog.errors import CatalogBusy, CatalogDamaged, FramesiftError, InvalidInput, NotFound
-from catalog.record_store import RecordStore
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
 from catalog.store import CatalogStore
-from catalog.tables import Source
-from ingest import scan_record
 from ingest.engines.base import Engine
-from ingest.scan import Scan, ScanOptions
-from ingest.scan_counts import ScanCounts
-from ingest.scan_lock import watch_lock
+from ingest.scan import scan_record
+from ingest.scan.scan import Scan, ScanOptions
+from ingest.scan.scan_counts import ScanCounts
+from ingest.scan.scan_lock import watch_lock
 from ingest.watch.batch import WHOLE, Batch, belongs_to, folders_to_scan
 from ingest.watch.events import Events, NoEvents
 

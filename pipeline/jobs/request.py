@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from catalog.atomic_write import atomic_write
-from catalog.bounded_file import parsed_json, read_bounded
 from catalog.errors import BadFile
+from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.jobs.environment import Need
 
 _MOST_BYTES = 64 << 20
@@ -34,7 +34,7 @@ class JobRequest:
 
     Attributes:
         name: Its unique name.
-        kind: "train", "validate", or the kind of a command (pipeline.command_job).
+        kind: "train", "validate", or the kind of a command (pipeline.jobs.command_job).
         stages: What runs, in order.
         environment: Variables set for every command.
         parallel: Commands of one stage that run at once.
@@ -97,7 +97,7 @@ class JobPaths:
 
     @property
     def result(self) -> Path:
-        """The JSON document that a command ended with (pipeline.command_job)."""
+        """The JSON document that a command ended with (pipeline.jobs.command_job)."""
         return self.folder / "result.json"
 
     @property

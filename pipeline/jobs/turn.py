@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalog.waiting_line import WaitingLine
+from catalog.storage.waiting_line import WaitingLine
 from pipeline.jobs.queue import Slots
 
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from catalog.bounded import MOST_FEW, Name, Text
 from catalog.errors import InvalidInput, UnknownName
+from catalog.text.bounded import MOST_FEW, Name, Text
 
 BATCH_ROWS = 50_000
 """Files of one commit."""

@@ -5,18 +5,18 @@ from contextlib import closing
 import duckdb
 import pyarrow as pa
 
-from catalog import policy_regexes
 from catalog.errors import UnknownName
-from catalog.policy_regexes import check_pattern
-from catalog.policy_tables import Policy
-from catalog.record_store import RecordStore
+from catalog.policies import regexes as policy_regexes
+from catalog.policies.regexes import check_pattern
+from catalog.policies.tables import Policy
+from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
 from pipeline.policies.actions import BATCH_ROWS, Rule, SetTags, TakeFromField
 from pipeline.policies.matching import matching
 from pipeline.policies.report import Report
 from pipeline.policies.tags import check_settable, check_value, make_missing, set_tags, usable
-from query.discover_search import VIEW
-from query.prepared import discover_schema
+from query.discover.search import VIEW
+from query.run.prepared import discover_schema
 
 LONGEST = 256
 """Characters of a value that is taken from a field; the rest is cut."""

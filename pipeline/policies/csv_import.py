@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
-from catalog.policy_tables import Policy
+from catalog.policies.tables import Policy
 from catalog.store import CatalogStore
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.matching import matching

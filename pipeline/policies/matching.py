@@ -7,13 +7,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 from catalog.errors import SqlError
-from catalog.policy_tables import Policy
+from catalog.policies.tables import Policy
 from catalog.store import CatalogStore
-from query import read_only
-from query.db2_dialect import Db2
-from query.discover_search import VIEW
-from query.prepared import discover_schema, prepare
-from query.run_sql import run_sql
+from query.db2.dialect import Db2
+from query.discover.search import VIEW
+from query.run import read_only
+from query.run.prepared import discover_schema, prepare
+from query.run.run_sql import run_sql
 
 _UNKNOWN_COLUMN = -206
 _TIMEOUT_S = 24 * 3_600.0

@@ -3,9 +3,9 @@
 import time
 from dataclasses import dataclass, field
 
-from catalog import policy_runs
-from catalog.policy_runs import RunCounts
-from catalog.record_store import RecordStore
+from catalog.policies import runs as policy_runs
+from catalog.policies.runs import RunCounts
+from catalog.records.store import RecordStore
 
 _LOOK_S = 0.5
 """How often a paused run looks whether it may go on."""

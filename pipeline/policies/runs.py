@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
-from catalog import policy_runs
 from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, NotFound
-from catalog.policy_runs import ACTIVE
-from catalog.policy_tables import Policy, PolicyRun
-from catalog.record_store import RecordStore
+from catalog.policies import runs as policy_runs
+from catalog.policies.runs import ACTIVE
+from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.store import RecordStore
+from catalog.records.tables import now
 from catalog.store import CatalogStore
-from catalog.tables import now
-from pipeline.command_job import submit_command
-from pipeline.follow import refresh
+from pipeline.jobs.command_job import submit_command
+from pipeline.jobs.follow import refresh
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.state import FINISHED
 from pipeline.policies.report import Killed, Report

@@ -6,13 +6,13 @@ from contextlib import closing, suppress
 import duckdb
 import pyarrow as pa
 
-from catalog import tag_kinds, tags
-from catalog.discover_views import tag_columns
 from catalog.errors import AlreadyExists, InvalidInput
-from catalog.families import check_tag_name, put_rows
-from catalog.lake_tables import FRAME_TAGS
+from catalog.lake.schema import FRAME_TAGS
+from catalog.lake.views import tag_columns
 from catalog.store import CatalogStore
-from catalog.tag_rules import DEFAULT, LONGEST, TagKind
+from catalog.tags import tag_kinds, tags
+from catalog.tags.families import check_tag_name, put_rows
+from catalog.tags.tag_rules import DEFAULT, LONGEST, TagKind
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.report import Report
 

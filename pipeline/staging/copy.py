@@ -8,8 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import count, islice
 from pathlib import Path
 
-from catalog.beneath import open_beneath
 from catalog.errors import StorageError
+from catalog.storage.beneath import open_beneath
 from pipeline.file_version import fits, shown, version_of
 from pipeline.staging.parts import part_folder
 from pipeline.staging.plan import CopyItem, StagingPlan

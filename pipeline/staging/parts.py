@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from catalog.errors import StorageError
-from catalog.own_folder import own_folder
+from catalog.storage.own_folder import own_folder
 
 FOLDER = ".parts"
 

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from catalog.beneath import real_place, status_beneath
 from catalog.errors import BadFile, InvalidInput, StorageError
+from catalog.storage.beneath import real_place, status_beneath
 from pipeline.file_version import kept_key, version_of
 from pipeline.manifest import FrameFile, Manifest
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from query.sampling import Hashes
+from query.frames.sampling import Hashes
 from query.sets.strata import Codes
 
 Seconds = npt.NDArray[np.float64]
@@ -106,7 +106,7 @@ class KeepAway:
         drives: Their drives.
         times: When they were taken [s].
         min_gap_s: Nothing nearer in time than this.
-        marks: The marks of those that are there more than once: see catalog.duplicates.
+        marks: The marks of those that are there more than once: see catalog.frames.duplicates.
     """
 
     hashes: Hashes

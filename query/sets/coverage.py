@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from query.sampling import Hashes, places
+from query.frames.sampling import Hashes, places
 
 Words = npt.NDArray[np.uint64]
 """A row per 64 demands, a column per frame: bit i of row w says that demand 64 w + i is in it."""

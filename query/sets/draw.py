@@ -11,10 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput
-from query.candidates import DUPLICATE, candidates, columns_of, holds, mark_column, once
-from query.frames_relation import FKEY_HASH, FramesRelation
-from query.sampling import Hashes
-from query.selection import Question
+from query.frames.candidates import (
+    DUPLICATE,
+    candidates,
+    columns_of,
+    holds,
+    mark_column,
+    once,
+)
+from query.frames.frames_relation import FKEY_HASH, FramesRelation
+from query.frames.sampling import Hashes
+from query.frames.selection import Question
 from query.sets import matched
 from query.sets.apart import DRIVE, KeepAway, frame_times
 from query.sets.coverage import Covered, cover, packed

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from query.sampling import Hashes, places
+from query.frames.sampling import Hashes, places
 from query.sets.distances import Distance, distance
 from query.sets.rounding import Counts, systematic
 from query.sets.strata import Codes

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from catalog.bounded import MOST_FEW, MOST_MANY, Few, Name
 from catalog.errors import InvalidInput
-from query.label_range import LabelRange
-from query.selection import Question
+from catalog.text.bounded import MOST_FEW, MOST_MANY, Few, Name
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
 from query.sets.stratifier import Stratifier
 
 _Frames = Annotated[int, Field(ge=1, lt=2**31)]

@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from query.sampling import places
+from query.frames.sampling import places
 
 Counts = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]

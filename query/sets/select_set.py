@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput
 from catalog.store import CatalogStore, snapshot_of
-from query.candidates import DUPLICATE, columns_of
-from query.frames_relation import FKEY_HASH, frames_relation, relation_for
-from query.sampling import hashes_of
-from query.select_frames import frames_of, select_frames
-from query.selection import Question, Selection
+from query.frames.candidates import DUPLICATE, columns_of
+from query.frames.frames_relation import FKEY_HASH, frames_relation, relation_for
+from query.frames.sampling import hashes_of
+from query.frames.select_frames import frames_of, select_frames
+from query.frames.selection import Question, Selection
 from query.sets.apart import DRIVE, KeepAway
 from query.sets.draw import Frames, draw_set, near_rows, shares_of
 from query.sets.methods import Method, Sample

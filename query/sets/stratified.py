@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.errors import InvalidInput
-from query.sampling import Hashes, places
+from query.frames.sampling import Hashes, places
 from query.sets.rounding import Counts, largest_remainder, systematic
 from query.sets.strata import Codes, Strata
 

@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from query.sampling import Hashes, places
+from query.frames.sampling import Hashes, places
 from query.sets.strata import Codes
 
 Reals = npt.NDArray[np.float64]

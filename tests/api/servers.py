@@ -117,7 +117,7 @@ def _url(process: "subprocess.Popen[str]") -> str:
 
 _SEVERAL = """
 import contextlib, io, json, sys
-from api.command_line import main
+from api.cli.main import main
 ended = []
 for arguments in json.loads(sys.argv[1]):
     out, err, status = io.StringIO(), io.StringIO(), 0

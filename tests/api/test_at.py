@@ -7,15 +7,15 @@ import httpx
 import pytest
 
 import framesift
-from api.answering import ask
-from api.new_dataset import save_selection
-from api.wanted_dataset import NewDataset
+from api.schemas.wanted_dataset import NewDataset
+from api.services.answering import ask
+from api.services.new_dataset import save_selection
 from catalog.errors import NotFound
-from catalog.frames import SourceNames, remove
-from catalog.lake_functions import expire
-from catalog.records import key_of
+from catalog.frames.frames import SourceNames, remove
+from catalog.lake.metadata import expire
+from catalog.values import key_of
 from pipeline.manifest import Manifest
-from query.selection import Question
+from query.frames.selection import Question
 from tests.api.servers import serving, several
 from tests.pipeline.homes import FRAMES, open_home
 

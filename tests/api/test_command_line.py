@@ -49,7 +49,7 @@ def one_error(run: "subprocess.CompletedProcess[str]", *parts: str) -> None:
 def test_every_command_has_help() -> None:
     """--help of every command, each with a sentence and its options, exit code 0."""
     code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom api.command_line import app\n"
+        "import sys\nfrom typer.testing import CliRunner\nfrom api.cli.main import app\n"
         "for name in sys.argv[1:]:\n"
         "    run = CliRunner().invoke(app, [*name.split(), '--help'])\n"
         "    assert run.exit_code == 0 and 'Usage: ' in run.output, (name, run.output)\n"

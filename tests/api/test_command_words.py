@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.exit_codes import MEANINGS
+from api.cli.exit_codes import MEANINGS
 from api.places import chosen
 from api.places.chosen import Given
 from api.places.default_server import default_server, keep_default_server

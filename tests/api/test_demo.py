@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.commands.demo import NEXT, demo
+from api.cli.commands.demo import NEXT, demo
 from catalog.errors import InvalidInput
 from tests.api.servers import serving
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
-from catalog.location import WRITE_LOCK
-from ingest import scan_record
-from ingest.scan_lock import scan_lock
+from catalog.storage.location import WRITE_LOCK
+from ingest.scan import scan_record
+from ingest.scan.scan_lock import scan_lock
 from tests.api.servers import framesift
 from tests.ingest.s3_server import moto
 from tests.ingest.scene_folders import make_tree
@@ -282,7 +282,7 @@ def test_keys_of_a_scan_that_a_job_array_counts(
     units = tmp_path / "units"
     written = framesift(mine, "ingest", "cos", "--write-units", units)
     assert written.returncode == 0, written.stderr
-    done = run_python("-m", "ingest.unit_files", units, "1")
+    done = run_python("-m", "ingest.scan.unit_files", units, "1")
     assert done.stdout == "unit 1: 2 frames counted\n", done.stderr
     collected = framesift(mine, "ingest", "cos", "--collect-units", units, "--json")
     assert json.loads(collected.stdout)["frames"] == 2, collected.stderr

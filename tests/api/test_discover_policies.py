@@ -12,10 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
-from catalog.policy_tables import Policy, PolicyRun
-from catalog.tables import now
+from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.tables import now
 from tests.api.servers import framesift
 from tests.pipeline.homes import copy_home, open_home
 

@@ -10,11 +10,12 @@ import httpx2 as httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
-from catalog import row_collections, tags, tokens, users
-from catalog.record_store import RecordStore
-from query.run_sql import run_sql
+from catalog.accounts import row_collections, tokens, users
+from catalog.records.store import RecordStore
+from catalog.tags import tags
+from query.run.run_sql import run_sql
 from tests.pipeline.homes import open_home
 
 pytestmark = pytest.mark.wide

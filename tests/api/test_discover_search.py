@@ -14,11 +14,11 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from catalog import users
-from catalog.lake_tables import VIEW_COLUMNS
-from catalog.tags import add_tag
-from query.discover_records import escaped_records
-from query.discover_search import FACETS
+from catalog.accounts import users
+from catalog.lake.schema import VIEW_COLUMNS
+from catalog.tags.tags import add_tag
+from query.discover.records import escaped_records
+from query.discover.search import FACETS
 from tests.api.servers import serving
 from tests.api.test_sql_stream import processor_s, wait_for
 from tests.pipeline.homes import SAMPLE, add_source, copy_home, open_home

@@ -19,9 +19,9 @@ import pytest
 
 from api.discover.task_files import Limits, Output, TaskFiles, is_task
 from api.discover.tasks import Task, Tasks
-from api.turns import Turns
+from api.http.turns import Turns
 from catalog.errors import InvalidInput, ServerBusy
-from query.statement_watch import Cancellation
+from query.run.statement_watch import Cancellation
 from tests.api.servers import serving, wait_until
 from tests.pipeline.homes import copy_home
 

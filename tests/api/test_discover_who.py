@@ -10,10 +10,10 @@ import httpx2 as httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
-from catalog import row_collections, tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import row_collections, tokens, users
+from catalog.records.store import RecordStore
 from tests.pipeline.homes import copy_home
 
 PASSWORD = "a sentence is a good one"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.tables import Source
-from ingest.scan import scan_source
+from catalog.records.tables import Source
+from ingest.scan.scan import scan_source
 from tests.api.servers import framesift
 from tests.ingest.scene_folders import SCENE, make_tree
 from tests.ingest.test_duplicates import OTHER, deliver_again

@@ -8,8 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import catalog.errors as errors
-from api.app import create_app
-from api.errors import STATUSES, status_of
+from api.http.app import create_app
+from api.http.errors import STATUSES, status_of
 from api.settings import Settings
 
 EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {

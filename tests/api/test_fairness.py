@@ -13,8 +13,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from catalog import tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import tokens, users
+from catalog.records.store import RecordStore
 from tests.api.servers import serving, until_ready, wait_until
 from tests.api.test_abuse import ENDLESS, connected, head
 from tests.api.test_workers import SECONDS

@@ -19,14 +19,14 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from api.app import create_app
 from api.frame_images import made_image
 from api.frame_images.image_cache import ImageCache
+from api.http.app import create_app
 from api.settings import Settings
-from catalog import row_collections, tokens, users
-from catalog.record_store import RecordStore
-from catalog.tables import Source
-from ingest.scan import scan_source
+from catalog.accounts import row_collections, tokens, users
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from ingest.scan.scan import scan_source
 from tests.api.servers import serving
 from tests.ingest.s3_server import free_port, moto
 from tests.pipeline.homes import FRAMES, SAMPLE, add_source, copy_home, open_home

@@ -17,13 +17,13 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 from starlette.websockets import WebSocketDisconnect
 
-from api import gate
-from api.app import create_app
+from api.http.app import create_app
+from api.http.middleware import gate
 from api.settings import Settings
-from catalog import audit_log, row_collections, tokens, users
-from catalog.record_store import RecordStore
-from catalog.tables import now
-from catalog.user_tables import LoginFailure, Token
+from catalog.accounts import audit_log, row_collections, tokens, users
+from catalog.accounts.user_tables import LoginFailure, Token
+from catalog.records.store import RecordStore
+from catalog.records.tables import now
 from tests.api.route_rules import OPEN, need_of
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.location import WRITE_LOCK
+from catalog.storage.location import WRITE_LOCK
 from tests.api.servers import serving
 from tests.pipeline.homes import copy_home, open_home
 

@@ -10,19 +10,19 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter, ValidationError
 
-from api.app import ROUTERS, create_app
 from api.discover.connections import ConnectionBody
 from api.discover.policies import PolicyChange
 from api.discover.report_files import ReportBody
 from api.discover.scans import Partial
 from api.discover.summary_tables import Configuration
 from api.discover.tags import TagBody
+from api.http.app import ROUTERS, create_app
 from api.settings import Settings
-from catalog.bounded import MOST_MANY
 from catalog.errors import InvalidInput
-from pipeline.split import parse_split
-from query.discover_search import Search
-from query.selection import Question
+from catalog.text.bounded import MOST_MANY
+from pipeline.datasets.split import parse_split
+from query.discover.search import Search
+from query.frames.selection import Question
 
 _READ_RAW = (
     Search, ReportBody, PolicyChange, TagBody, Partial, ConnectionBody, Configuration,
@@ -181,7 +181,7 @@ def test_names_of_splits() -> None:
 
 def test_arguments_of_assistants() -> None:
     """Each has a limit, too."""
-    tools = pytest.importorskip("api.assistants.tools")
+    tools = pytest.importorskip("api.mcp.tools")
 
     async def nobody(_: Any) -> Any:
         raise InvalidInput("nobody asks")

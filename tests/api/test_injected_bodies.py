@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
 from tests.api.servers import serving
 from tests.api.test_abuse import INJECTIONS

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from api.places.going_on import going_on
-from catalog.tables import Job
+from catalog.records.tables import Job
+from pipeline.jobs.run import submit_validation
 from pipeline.jobs.turn import locked
-from pipeline.run import submit_validation
 from tests.api.servers import FRAMESIFT, environment, framesift, wait_until
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make

@@ -22,13 +22,13 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
-from catalog import row_collections, tokens, users
+from catalog.accounts import row_collections, tokens, users
 from catalog.errors import AlreadyExists, InvalidInput
-from catalog.record_store import RecordStore
-from catalog.tables import Dataset, Job
-from pipeline.command_job import submit_command
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset, Job
+from pipeline.jobs.command_job import submit_command
 from pipeline.manifest import Manifest
 from tests.pipeline.homes import FRAMES, copy_home, open_home
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
-from catalog import row_collections, tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import row_collections, tokens, users
+from catalog.records.store import RecordStore
 from tests.pipeline.homes import SAMPLE, copy_home, make_home
 
 SCENES = ("20260311_130314", "20260507_155109")

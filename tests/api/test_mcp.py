@@ -20,14 +20,14 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver.exceptions import ToolError
 from PIL import Image
 
-from api.assistants.endpoint import _desk_of
-from api.assistants.tools import Tools
-from api.callers import Caller
-from api.gate import Gate
+from api.http.callers import Caller
+from api.http.middleware.gate import Gate
+from api.http.middleware.passage import Passage
 from api.http.rules import READ_ALL_ROWS
-from api.passage import Passage
-from api.shared import Changes
-from catalog import audit_log
+from api.mcp.endpoint import _desk_of
+from api.mcp.tools import Tools
+from api.server.shared import Changes
+from catalog.accounts import audit_log
 from tests.api.servers import FRAMESIFT, environment, framesift, serving
 from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home
 
@@ -276,7 +276,7 @@ def test_it_can_be_switched_off(home: Path) -> None:
     """Then there is nothing; elsewhere the SDK is not imported before somebody asks."""
     with serving(home, variables={"FRAMESIFT_MCP": "false"}) as (url, _):
         assert httpx.post(f"{url}/mcp", json={}).status_code == 404
-    code = "import sys, api.app; print('mcp' in sys.modules, 'mcp_types' in sys.modules)"
+    code = "import sys, api.http.app; print('mcp' in sys.modules, 'mcp_types' in sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )

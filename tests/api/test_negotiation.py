@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 from PIL import Image
 
-from api.negotiation import ROW_TYPES, wanted
+from api.http.negotiation import ROW_TYPES, wanted
 from tests.api.servers import serving
 from tests.pipeline.homes import FRAMES, copy_home
 

@@ -9,10 +9,10 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from api.app import create_app
-from api.callers import LOGIN
+from api.http.app import create_app
+from api.http.callers import LOGIN
 from api.settings import Settings
-from query.selection import Question
+from query.frames.selection import Question
 from tests.api.route_rules import DISCOVER, below
 from tests.api.servers import until_ready
 

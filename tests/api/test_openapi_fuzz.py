@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
 from tests.api.servers import serving
 from tests.pipeline.homes import copy_home, open_home

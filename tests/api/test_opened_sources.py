@@ -7,7 +7,7 @@ import pytest
 
 from api.frame_images import source_file
 from api.frame_images.source_file import _Opened
-from catalog.tables import Source
+from catalog.records.tables import Source
 from tests.ingest.s3_server import moto
 
 

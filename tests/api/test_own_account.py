@@ -10,8 +10,8 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from catalog import audit_log, tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import audit_log, tokens, users
+from catalog.records.store import RecordStore
 from tests.api.servers import framesift, serving
 from tests.pipeline.homes import copy_home
 

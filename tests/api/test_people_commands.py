@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from catalog import tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import tokens, users
+from catalog.records.store import RecordStore
 from tests.api.servers import framesift, several
 from tests.api.test_command_line import one_error
 

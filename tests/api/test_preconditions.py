@@ -29,7 +29,7 @@ from pathlib import Path
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 from fastapi.testclient import TestClient
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
 
 app = create_app(Settings(home=Path(sys.argv[1])), authenticates=False)

@@ -7,11 +7,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
-from catalog import record_store, tokens, users
-from catalog.record_store import RecordStore
-from catalog.tables import Source
+from catalog.accounts import tokens, users
+from catalog.records import store as record_store
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
 from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import make
 

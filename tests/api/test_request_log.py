@@ -14,11 +14,11 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
-from api.log_setup import JsonLines, TextLines, _BoundedHandler
+from api.http.app import create_app
+from api.server.log_setup import JsonLines, TextLines, _BoundedHandler
 from api.settings import Settings
-from catalog import users
-from catalog.record_store import RecordStore
+from catalog.accounts import users
+from catalog.records.store import RecordStore
 from tests.api.servers import serving, wait_until
 
 PASSWORD = "a sentence is a good one"

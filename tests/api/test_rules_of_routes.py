@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from api.callers import Permission
+from api.http.callers import Permission
 from api.http.routing import Router, add_routers
 from api.http.rules import READ, Rule
 from tests.api.route_rules import application, rules

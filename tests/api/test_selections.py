@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from api.answering import ask
-from query.operators import OPERATORS
-from query.selection import Question
+from api.services.answering import ask
+from query.frames.selection import Question
+from query.question.operators import OPERATORS
 from tests.api.servers import framesift, several
 from tests.pipeline.homes import FRAMES, open_home
 

@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from query.condition import MAX_DEPTH, MAX_LEAVES, SHARE_DIGITS, Group, Leaf
-from query.operators import OPERATORS, SHAPES
-from query.selection import Question
+from query.frames.selection import Question
+from query.question.condition import (
+    MAX_DEPTH,
+    MAX_LEAVES,
+    SHARE_DIGITS,
+    Group,
+    Leaf,
+)
+from query.question.operators import OPERATORS, SHAPES
 from tests.api.servers import several
 from tests.pipeline.homes import REPOSITORY
 

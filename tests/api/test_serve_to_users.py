@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 
 import framesift as client_package
-from api.self_signed import self_signed
+from api.server.self_signed import self_signed
 from tests.api.servers import framesift, serving
 from tests.pipeline.homes import FRAMES
 
@@ -140,11 +140,11 @@ def test_one_s_own_certificate(home: Path, tmp_path: Path) -> None:
 def test_logging_in_is_what_loads_argon2(tmp_path: Path) -> None:
     """A command that needs no password starts without it; one that does pays its full costs."""
     code = """
-import sys, api.command_line
+import sys, api.cli.main
 print({'argon2', 'cryptography'} & {*sys.modules})
 from pathlib import Path
 from catalog import users
-from catalog.record_store import RecordStore
+from catalog.records.store import RecordStore
 records = RecordStore(Path(sys.argv[1]))
 print(users.add(records, 'anna', ['admin'], 'a sentence is a good one').password)
 print(users.with_password(records, 'anna', 'a sentence is a good one').name)

@@ -18,10 +18,10 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
-from api.commands.server import _listen
+from api.cli.commands.server import _listen
+from api.http.app import create_app
 from api.settings import Settings
-from catalog.hot_snapshot import HotSnapshot
+from catalog.memory.snapshot import HotSnapshot
 from tests.api.servers import framesift, serving, until_ready, wait_until
 from tests.api.test_abuse import counted
 from tests.pipeline.homes import FRAMES

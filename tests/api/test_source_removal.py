@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog import families
-from catalog.records import make_fkey
-from catalog.tables import Source
-from ingest.scan import scan_source
+from catalog.records.tables import Source
+from catalog.tags import families
+from catalog.values import make_fkey
+from ingest.scan.scan import scan_source
 from tests.api.servers import framesift
 from tests.ingest.scene_folders import frame_key, make_tree
 

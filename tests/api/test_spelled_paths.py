@@ -11,11 +11,11 @@ from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 from starlette.middleware import Middleware
 
-from api.app import create_app
+from api.http.app import create_app
 from api.http.routing import rule_of
 from api.settings import Settings
-from catalog import audit_log, tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import audit_log, tokens, users
+from catalog.records.store import RecordStore
 from tests.api.raw_http import exchange
 from tests.api.route_rules import OPEN
 from tests.api.servers import serving

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from api.exit_codes import ExitCode
+from api.cli.exit_codes import ExitCode
 from tests.api.servers import environment, serving
 from tests.api.test_command_line import COMMANDS
 from tests.pipeline.homes import REPOSITORY
@@ -28,13 +28,13 @@ OTHERS = {
     "pyarrow.compute",
     "pyarrow.dataset",
     "pyarrow.parquet",
-    "catalog.hot_keeper",
-    "catalog.wide_tables",
+    "catalog.memory.keeper",
+    "catalog.memory.wide_tables",
 }
 
 IMPORTED = """
 import contextlib, io, json, sys
-from api.command_line import main
+from api.cli.main import main
 seen = []
 for arguments in json.loads(sys.argv[1]):
     sys.argv, status, out, err = ["framesift", *arguments], 0, io.StringIO(), io.StringIO()
@@ -75,7 +75,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
 def test_version_imports_no_settings(tmp_path: Path) -> None:
     """Nor any command: it says one line."""
     code = (
-        "import contextlib, sys\nfrom api.command_line import main\n"
+        "import contextlib, sys\nfrom api.cli.main import main\n"
         "sys.argv = ['framesift', '--version']\n"
         "with contextlib.suppress(SystemExit):\n    main()\n"
         "print(*sys.modules)"
@@ -85,9 +85,9 @@ def test_version_imports_no_settings(tmp_path: Path) -> None:
         cwd=REPOSITORY, env=environment(tmp_path), capture_output=True, text=True, check=True,
     )  # fmt: skip
     names = run.stdout.split()
-    assert "api.command_line" in names
+    assert "api.cli.main" in names
     assert "pydantic" not in names
-    assert [name for name in names if name.startswith("api.commands.")] == []
+    assert [name for name in names if name.startswith("api.cli.commands.")] == []
 
 
 def test_asking_a_server_imports_no_database(home: Path, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_the_program_ends_with_its_command(catalogued: Path) -> None:
     """With its status, and what it wrote is there; so with an error and a reader that left."""
 
     def run(*arguments: str, out: int = subprocess.PIPE) -> tuple[int, str, str]:
-        code = "import sys; from api.program import run; sys.argv[0] = 'framesift'; run()"
+        code = "import sys; from api.cli.program import run; sys.argv[0] = 'framesift'; run()"
         ended = subprocess.run(
             [sys.executable, "-P", "-c", code, *arguments], cwd=REPOSITORY,
             env=environment(catalogued), stdout=out, stderr=subprocess.PIPE, text=True, check=False,

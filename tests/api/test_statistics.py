@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
-from api.negotiation import ROW_TYPES
+from api.http.app import create_app
+from api.http.negotiation import ROW_TYPES
 from api.settings import Settings
-from catalog.tables import Job
+from catalog.records.tables import Job
 from pipeline.manifest import Manifest
-from query.run_sql import run_sql
+from query.run.run_sql import run_sql
 from tests.api.servers import framesift, several
 from tests.api.test_negotiation import table_of
 from tests.pipeline.homes import FRAMES, SAMPLE, copy_home, open_home

@@ -12,9 +12,9 @@ from typing import cast
 import pytest
 from h11._receivebuffer import ReceiveBuffer
 
-from api.h11_protocol import HeadBuffer
-from catalog import tokens, users
-from catalog.record_store import RecordStore
+from api.server.h11_protocol import HeadBuffer
+from catalog.accounts import tokens, users
+from catalog.records.store import RecordStore
 from tests.api.raw_http import Answers, exchange
 from tests.api.servers import serving
 from tests.pipeline.homes import copy_home

@@ -7,12 +7,12 @@ import httpx2 as httpx
 import pytest
 from fastapi.routing import iter_route_contexts
 
-from api.app import create_app
-from api.routes.sources import Platform
-from api.routes.tags import Kind
+from api.http.app import create_app
+from api.http.routes.sources import Platform
+from api.http.routes.tags import Kind
 from api.settings import Settings
-from catalog.records import PLATFORMS
-from catalog.tag_rules import LONGEST
+from catalog.tags.tag_rules import LONGEST
+from catalog.values import PLATFORMS
 
 
 def paths(method: str, below: str = "/v1") -> list[str]:

@@ -8,14 +8,14 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from api.new_dataset import divide_dataset
-from api.wanted_dataset import NewSplit
+from api.schemas.wanted_dataset import NewSplit
+from api.services.new_dataset import divide_dataset
 from catalog.errors import BadFile, StorageError
-from catalog.tables import Source
-from ingest.palette import Palette
-from ingest.sources import remove_source
+from catalog.records.tables import Source
+from ingest.labels.palette import Palette
+from ingest.sources.recorded import remove_source
 from pipeline.manifest import Manifest
-from pipeline.stage import stage_dataset
+from pipeline.staging.stage import stage_dataset
 from tests.api.servers import framesift, serving
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make

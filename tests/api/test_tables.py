@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from api import terminal
-from api.rows_output import SHOWN
+from api.cli import terminal
+from api.cli.rows_output import SHOWN
 from tests.api.servers import FRAMESIFT, environment
 
 NAME = "camera_lidar_semantic/20180807_145028/camera/cam_front_center/" + "x" * 60 + ".png"

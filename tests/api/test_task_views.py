@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
 from api.discover.task_files import Limits, TaskFiles
+from api.http.app import create_app
 from api.settings import Settings
-from catalog import tokens, users
+from catalog.accounts import tokens, users
 from tests.pipeline.homes import copy_home
 
 ASYNC = "/db2whrest/v1/sql_query_async"

@@ -12,10 +12,10 @@ import pytest
 from fastapi import FastAPI
 from starlette.responses import Response
 
-from api.passage import Passage
+from api.http.middleware.passage import Passage
+from api.http.sql_response import SqlResponse
+from api.http.turns import Turn, Turns
 from api.settings import Settings
-from api.sql_response import SqlResponse
-from api.turns import Turn, Turns
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, ServerBusy
 from tests.pipeline.homes import copy_home, open_home

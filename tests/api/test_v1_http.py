@@ -18,14 +18,15 @@ from fastapi.responses import StreamingResponse
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
-from api.app import create_app
-from api.callers import Caller
-from api.compression import Compression
+from api.http.app import create_app
+from api.http.callers import Caller
+from api.http.middleware.compression import Compression
 from api.settings import Settings
-from catalog import kept_answers, tokens, users
-from catalog.kept_answers import Keyed
-from catalog.record_store import RecordStore
-from catalog.tables import KeptAnswer, now
+from catalog.accounts import tokens, users
+from catalog.records import kept_answers
+from catalog.records.kept_answers import Keyed
+from catalog.records.store import RecordStore
+from catalog.records.tables import KeptAnswer, now
 from tests.pipeline.homes import copy_home
 
 ANNA, BOB = "anna", "bob"

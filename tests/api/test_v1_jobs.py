@@ -11,10 +11,10 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.tables import Job, now
+from catalog.records.tables import Job, now
 from pipeline.jobs.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
 from tests.api.servers import framesift, serving

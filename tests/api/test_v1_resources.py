@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
-from api.callers import Caller
-from api.new_source import allowed_place
+from api.http.app import create_app
+from api.http.callers import Caller
+from api.services.new_source import allowed_place
 from api.settings import Settings
-from catalog import row_collections, tokens, users
+from catalog.accounts import row_collections, tokens, users
 from catalog.errors import InvalidInput, NotAllowed
-from catalog.record_store import RecordStore
-from ingest.source_options import SourceOptions
+from catalog.records.store import RecordStore
+from ingest.sources.source_options import SourceOptions
 from tests.pipeline.homes import SAMPLE, copy_home
 
 ADMIN = Caller("root", frozenset({"admin"}), "admin", logged_in=False)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from api.app import create_app
+from api.http.app import create_app
 from api.settings import Settings
-from catalog import audit_log, tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import audit_log, tokens, users
+from catalog.records.store import RecordStore
 from tests.pipeline.homes import FRAMES, SAMPLE, copy_home
 
 IMAGES = sorted(path.name for path in SAMPLE.rglob("*_camera_*.png"))

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from tests.api.servers import framesift, serving, until_ready
 from tests.catalog.replacing import FRAMES, fill

@@ -18,8 +18,8 @@ import pytest
 
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog import tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import tokens, users
+from catalog.records.store import RecordStore
 from tests.api.servers import serving, until_ready, wait_until
 from tests.api.test_abuse import counted
 from tests.pipeline.homes import copy_home

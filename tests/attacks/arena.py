@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from catalog import row_collections, tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import row_collections, tokens, users
+from catalog.records.store import RecordStore
 from tests.api.servers import serving, until_ready
 from tests.attacks.memory_limit import memory_limited
 

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from api.new_source import allowed_place, fenced
+from api.services.new_source import allowed_place, fenced
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed
-from catalog.tables import Dataset, Source
-from ingest.source_options import NO_OPTIONS
-from ingest.sources import remove_source
+from catalog.records.tables import Dataset, Source
+from ingest.sources.recorded import remove_source
+from ingest.sources.source_options import NO_OPTIONS
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import manifest_folder
-from pipeline.stage import stage_dataset
+from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from catalog.backup import back_up, restore
-from pipeline.stage import stage_dataset
+from catalog.care.backup import back_up, restore
+from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import SAMPLE, make_home, open_home
 from tests.pipeline.test_datasets import make
 from tests.pipeline.test_datasets_survive import trained

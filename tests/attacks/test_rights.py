@@ -3,9 +3,10 @@
 from datetime import timedelta
 from pathlib import Path
 
-from catalog import policy_records, tokens
-from catalog.policy_tables import Policy
-from catalog.record_store import RecordStore
+from catalog.accounts import tokens
+from catalog.policies import policies as policy_records
+from catalog.policies.tables import Policy
+from catalog.records.store import RecordStore
 from tests.attacks.arena import Server
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from catalog.record_store import RecordStore
-from catalog.tables import Job
+from catalog.records.store import RecordStore
+from catalog.records.tables import Job
 from tests.attacks.arena import Server, arena
 from tests.attacks.conftest import Watched
 

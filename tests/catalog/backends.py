@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from catalog.location import CatalogLocation
-from catalog.postgres import Postgres
-from catalog.s3_prefix import S3Access, S3Prefix
+from catalog.storage.location import CatalogLocation
+from catalog.storage.postgres import Postgres
+from catalog.storage.s3_prefix import S3Access, S3Prefix
 from catalog.store import CatalogStore
 from tests.ingest.s3_server import S3Server, moto
 from tests.postgres_server import postgres

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from catalog import families
-from catalog.frames import register, remove
-from catalog.lake_tables import VIEW_COLUMNS
+from catalog.frames.frames import register, remove
+from catalog.lake.schema import VIEW_COLUMNS
 from catalog.store import CatalogStore
-from catalog.tags import add_class_tags
+from catalog.tags import families
+from catalog.tags.tags import add_class_tags
 from tests.catalog.some_rows import file, frame, source_names
 
 KEYS = [f"k{number}" for number in range(12)]

@@ -20,10 +20,10 @@ import pyarrow as pa
 
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog import families
-from catalog.frames import register
-from catalog.records import make_fkey
+from catalog.frames.frames import register
 from catalog.store import CatalogStore
+from catalog.tags import families
+from catalog.values import make_fkey
 from tests.catalog.some_rows import SHARED_KEY, source_names, two_frames
 
 KILLED_OPENING = 6

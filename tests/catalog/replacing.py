@@ -13,10 +13,10 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from catalog.compaction import compact
-from catalog.frames import register
+from catalog.care.compaction import compact
+from catalog.frames.frames import register
 from catalog.store import CatalogStore
-from catalog.tags import add_class_tags
+from catalog.tags.tags import add_class_tags
 from tests.catalog.some_rows import file, frame, open_store, source_names
 
 FRAMES = 120

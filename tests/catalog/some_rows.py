@@ -3,11 +3,11 @@
 from datetime import datetime
 from pathlib import Path
 
-from catalog.frames import SourceNames
-from catalog.lake_tables import POSITION_TAGS
-from catalog.location import CatalogLocation
-from catalog.records import File, Frame
+from catalog.frames.frames import SourceNames
+from catalog.lake.schema import POSITION_TAGS
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
+from catalog.values import File, Frame
 
 SHARED_KEY = "shared"
 FILES_OF_A_COMMIT = 2

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from catalog.backup import Backup, back_up, restore
-from catalog.check import check
-from catalog.compaction import compact
+from catalog.care.backup import Backup, back_up, restore
+from catalog.care.check import check
+from catalog.care.compaction import compact
 from catalog.errors import AlreadyExists, BadFile, FramesiftError, StorageError
-from catalog.frames import register
-from catalog.record_store import RecordStore
-from catalog.records import Problem
-from catalog.snapshots import log
+from catalog.frames.frames import register
+from catalog.lake.snapshots import log
+from catalog.records.store import RecordStore
+from catalog.records.tables import Base, Dataset, Scan, Source
 from catalog.store import CatalogStore
-from catalog.tables import Base, Dataset, Scan, Source
+from catalog.values import Problem
 from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import file, local_places, open_store, source_names
 from tests.zygote import Forked

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from catalog.backup import back_up, restore
-from catalog.check import check
-from catalog.compaction import compact
+from catalog.care.backup import back_up, restore
+from catalog.care.check import check
+from catalog.care.compaction import compact
+from catalog.care.export import export_parquet
+from catalog.care.snapshot_diff import diff
 from catalog.errors import CatalogBusy, NotFound
-from catalog.export import export_parquet
-from catalog.frames import register
-from catalog.record_store import RecordStore
-from catalog.snapshot_diff import diff
-from catalog.snapshots import log
+from catalog.frames.frames import register
+from catalog.lake.snapshots import log
+from catalog.records.store import RecordStore
 from tests.catalog.backends import EACH, new_location, open_at
 from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import file, open_store, source_names

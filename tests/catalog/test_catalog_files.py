@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import CatalogBusy, CatalogDamaged, FramesiftError, InvalidInput, StorageError
-from catalog.frames import info, register
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
+from catalog.frames.frames import info, register
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from catalog.storage.location import CatalogLocation
+from catalog.storage.write_lock import write_lock
 from catalog.store import CatalogStore
-from catalog.tables import Source
-from catalog.write_lock import write_lock
 from tests import disks
 from tests.catalog.some_rows import file, frame, local_places, open_store, source_names
 

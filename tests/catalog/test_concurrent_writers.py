@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.record_store import RecordStore
+from catalog.records.store import RecordStore
 from catalog.store import CatalogStore, snapshot_of
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, open_store
 from tests.zygote import Forked

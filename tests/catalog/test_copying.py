@@ -6,19 +6,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog import families
-from catalog.copying import copy_catalog
-from catalog.ducklake import is_made
+from catalog.care.copying import copy_catalog
 from catalog.errors import AlreadyExists, CatalogBusy, CatalogDamaged, InvalidInput, StorageError
-from catalog.frames import info, register, remove
-from catalog.location import WRITE_LOCK, CatalogLocation
-from catalog.postgres import Postgres
-from catalog.record_store import RecordStore
-from catalog.records import Problem, make_fkey
-from catalog.s3_prefix import S3Prefix
+from catalog.frames.frames import info, register, remove
+from catalog.lake.connection import is_made
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset, Scan, Source
+from catalog.storage.location import WRITE_LOCK, CatalogLocation
+from catalog.storage.postgres import Postgres
+from catalog.storage.s3_prefix import S3Prefix
 from catalog.store import CatalogStore
-from catalog.tables import Dataset, Scan, Source
-from catalog.tags import add_class_tags
+from catalog.tags import families
+from catalog.tags.tags import add_class_tags
+from catalog.values import Problem, make_fkey
 from tests.api.servers import framesift
 from tests.catalog.backends import new_location, open_at, variables
 from tests.catalog.some_rows import file, frame, local_places, open_store, source_names

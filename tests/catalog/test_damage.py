@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from catalog import families
-from catalog.check import check
-from catalog.damage import damage, damage_of_records
+from catalog.care.check import check
+from catalog.care.damage import damage, damage_of_records
+from catalog.care.go_back import go_back
 from catalog.errors import CatalogDamaged, InvalidInput, NotFound
-from catalog.frames import register
-from catalog.go_back import go_back
-from catalog.lake_functions import snapshots_that_need
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
+from catalog.frames.frames import register
+from catalog.lake.metadata import snapshots_that_need
+from catalog.records.store import RecordStore
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
+from catalog.tags import families
 from tests.api.servers import framesift
 from tests.catalog.histories import held
 from tests.catalog.some_rows import file, frame, local_places, open_store, source_names

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import StorageError
-from catalog.frames import register
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
-from catalog.s3_prefix import S3Access, S3Prefix
+from catalog.frames.frames import register
+from catalog.records.store import RecordStore
+from catalog.storage.location import CatalogLocation
+from catalog.storage.s3_prefix import S3Access, S3Prefix
 from catalog.store import CatalogStore
 from tests.catalog.backends import new_location
 from tests.catalog.some_rows import file, source_names
@@ -104,7 +104,7 @@ _LIMITED = """
 import resource, sys
 from pathlib import Path
 from catalog.errors import StorageError
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 resource.setrlimit(resource.RLIMIT_AS, (1000 << 20, 1000 << 20))
 try:

@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from catalog import export as export_module
-from catalog import families
+from catalog.care import export as export_module
+from catalog.care.export import Export, export_iceberg, export_parquet
 from catalog.errors import AlreadyExists, NotFound, StorageError
-from catalog.export import Export, export_iceberg, export_parquet
-from catalog.extensions import file_of
-from catalog.frames import register
-from catalog.lake_tables import FILES_COLUMNS
+from catalog.frames.frames import register
+from catalog.lake.extensions import file_of
+from catalog.lake.schema import FILES_COLUMNS
 from catalog.store import CatalogStore
+from catalog.tags import families
 from tests.catalog.histories import History
 from tests.catalog.some_rows import WHEN, file, frame, source_names
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from catalog import extensions
 from catalog.errors import InvalidInput, StorageError
-from catalog.extensions import Extensions, file_of
+from catalog.lake import extensions
+from catalog.lake.extensions import Extensions, file_of
 
 NAMES = ("sqlite_scanner", "ducklake")
 CHECKED, UNCHECKED = {"allow_unsigned_extensions": False}, {"allow_unsigned_extensions": True}

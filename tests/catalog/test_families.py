@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog import families
 from catalog.errors import InvalidInput, NotFound
-from catalog.lake_tables import CLASS_PIXELS, FILES, FRAME_TAGS
-from catalog.records import make_fkey
+from catalog.lake.schema import CLASS_PIXELS, FILES, FRAME_TAGS
+from catalog.tags import families
+from catalog.values import make_fkey
 from tests.ingest.scene_folders import Home, frame_key, make_tree
 
 

@@ -10,18 +10,20 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from catalog import families, hot_snapshot, tag_kinds, wide_refresh
-from catalog.class_matrix import ClassMatrix
-from catalog.compaction import compact
-from catalog.frames import register, remove
-from catalog.hot_keeper import HotSnapshots
-from catalog.hot_snapshot import HotSnapshot, Moved
+from catalog.care.compaction import compact
+from catalog.frames.frames import register, remove
 from catalog.interruptible import Interruptible
-from catalog.location import CatalogLocation
+from catalog.memory import refresh as wide_refresh
+from catalog.memory import snapshot as hot_snapshot
+from catalog.memory.class_matrix import ClassMatrix
+from catalog.memory.keeper import HotSnapshots
+from catalog.memory.refresh import MustLoad
+from catalog.memory.snapshot import HotSnapshot, Moved
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore, snapshot_of
-from catalog.tag_rules import TagKind
-from catalog.tags import add_class_tags
-from catalog.wide_refresh import MustLoad
+from catalog.tags import families, tag_kinds
+from catalog.tags.tag_rules import TagKind
+from catalog.tags.tags import add_class_tags
 from tests.catalog.backends import EACH, new_location, open_at
 from tests.catalog.some_rows import file, frame, source_names
 from tests.ingest.s3_server import moto

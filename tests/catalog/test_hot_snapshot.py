@@ -13,15 +13,16 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from catalog import hot_keeper, wide_tables
-from catalog import newest as newest_snapshot
 from catalog.errors import NotFound, SqlError
-from catalog.frames import class_shares, info, known_files, register
-from catalog.location import CatalogLocation
-from catalog.newest import NewestSnapshot
-from catalog.select_only import class_matrix
+from catalog.frames.frames import class_shares, info, known_files, register
+from catalog.lake import newest as newest_snapshot
+from catalog.lake.newest import NewestSnapshot
+from catalog.lake.sql_guard import class_matrix
+from catalog.memory import keeper as hot_keeper
+from catalog.memory import wide_tables
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from catalog.tags import add_class_tags
+from catalog.tags.tags import add_class_tags
 from tests.catalog.some_rows import file, frame, source_names
 from tests.zygote import run_python
 
@@ -265,7 +266,7 @@ _ENDS_WHILE_LOADING = """
 import sys, threading
 from pathlib import Path
 from catalog import wide_tables
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 
 began, load = threading.Event(), wide_tables.load

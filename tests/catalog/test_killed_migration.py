@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.record_store import NEWEST, RecordStore
+from catalog.records.store import NEWEST, RecordStore
 from tests.catalog.test_previous_release import FIXTURE
 
 KILLS = 20

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from catalog.errors import CollectionFails, NotAllowed, NotFound, SqlError
-from catalog.frames import register, remove
+from catalog.frames.frames import register, remove
 from catalog.limited_store import LimitedStore
 from catalog.store import CatalogStore
 from tests.catalog.backends import new_location, open_at

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from catalog.backup import back_up, restore
-from catalog.check import check
-from catalog.compaction import compact
-from catalog.copying import copy_catalog
-from catalog.frames import register
-from catalog.lake_functions import data_files
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
+from catalog.care.backup import back_up, restore
+from catalog.care.check import check
+from catalog.care.compaction import compact
+from catalog.care.copying import copy_catalog
+from catalog.frames.frames import register
+from catalog.lake.metadata import data_files
+from catalog.records.store import RecordStore
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from tests.catalog.histories import AT_ONCE
 from tests.catalog.some_rows import file, frame, local_places, open_store, source_names

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from catalog.check import check
+from catalog.care.check import check
 from catalog.errors import StorageError
-from catalog.frames import info
-from catalog.location import CatalogLocation
-from catalog.record_store import NEWEST, RecordStore
+from catalog.frames.frames import info
+from catalog.records.store import NEWEST, RecordStore
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FORMAT

@@ -8,9 +8,9 @@ import pytest
 
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.private_files import tighten
-from catalog.record_store import RecordStore
-from catalog.tables import Source
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from catalog.storage.private_files import tighten
 
 
 def mode(path: Path) -> int:

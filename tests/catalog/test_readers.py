@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from catalog.errors import SqlError
-from catalog.frames import register
+from catalog.frames.frames import register
 from catalog.store import CatalogStore, snapshot_of
 from tests.catalog.some_rows import file, source_names
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from catalog import record_glance
-from catalog.postgres import Postgres
-from catalog.record_store import RecordStore
-from catalog.tables import Source
+from catalog.records import glance as record_glance
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from catalog.storage.postgres import Postgres
 
 
 def test_the_same_as_the_store(tmp_path: Path) -> None:

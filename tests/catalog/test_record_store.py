@@ -21,12 +21,20 @@ from catalog.errors import (
     NotFound,
     StorageError,
 )
-from catalog.migrate import MIGRATIONS
-from catalog.postgres import Postgres
-from catalog.record_store import NEWEST, RecordStore
-from catalog.records import Problem
-from catalog.tables import Base, Dataset, Job, Scan, ScanProblem, Source, Staging
-from catalog.write_lock import write_lock
+from catalog.records.migrate import MIGRATIONS
+from catalog.records.store import NEWEST, RecordStore
+from catalog.records.tables import (
+    Base,
+    Dataset,
+    Job,
+    Scan,
+    ScanProblem,
+    Source,
+    Staging,
+)
+from catalog.storage.postgres import Postgres
+from catalog.storage.write_lock import write_lock
+from catalog.values import Problem
 from tests.postgres_server import postgres
 
 

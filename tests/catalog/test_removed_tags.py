@@ -5,13 +5,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog import families, tags
-from catalog.check import check
+from catalog.care.check import check
+from catalog.care.snapshot_diff import diff
 from catalog.errors import InUse, NotFound
-from catalog.location import CatalogLocation
-from catalog.records import make_fkey
-from catalog.snapshot_diff import diff
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
+from catalog.tags import families, tags
+from catalog.values import make_fkey
 from tests.ingest.scene_folders import Home, frame_key, make_tree
 
 WIDE = "SELECT * FROM metaocean_view ORDER BY fkey"

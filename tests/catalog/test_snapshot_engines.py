@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from catalog import snapshot_engines
-from catalog.caller import asked_by
+from catalog.accounts.caller import asked_by
 from catalog.errors import CatalogBusy, NotFound
-from catalog.frames import register
+from catalog.frames.frames import register
+from catalog.lake import snapshot_engines
 from catalog.limited_store import LimitedStore
 from catalog.store import CatalogStore
 from tests.catalog.some_rows import file, open_store, source_names

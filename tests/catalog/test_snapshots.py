@@ -7,16 +7,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog import families, snapshot_diff
-from catalog.compaction import compact
+from catalog.care import snapshot_diff
+from catalog.care.compaction import compact
+from catalog.care.snapshot_diff import TagChange, changes, diff
 from catalog.errors import NotFound
-from catalog.frames import class_shares, register
-from catalog.lake_functions import expire
-from catalog.snapshot_diff import TagChange, changes, diff
-from catalog.snapshot_engines import KEPT_OPEN
-from catalog.snapshots import log
+from catalog.frames.frames import class_shares, register
+from catalog.lake.metadata import expire
+from catalog.lake.snapshot_engines import KEPT_OPEN
+from catalog.lake.snapshots import log
 from catalog.store import CatalogStore, snapshot_of
-from catalog.tags import add_class_tags
+from catalog.tags import families
+from catalog.tags.tags import add_class_tags
 from tests.catalog.histories import AT_ONCE, History, State, held
 from tests.catalog.some_rows import file, frame, open_store, source_names
 

@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 PROGRAM = """
 import sys
 from pathlib import Path
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 store = CatalogStore(CatalogLocation.in_folder(Path(sys.argv[1])), memory_limit="60MB", threads=1)
 with store.reading() as cursor:
@@ -49,7 +49,7 @@ def test_two_processes_spill_at_once(tmp_path: Path, folder: Path) -> None:
 
 def test_a_name_that_somebody_took(tmp_path: Path) -> None:
     """A link, a file or an open folder of the user's name is not used."""
-    program = "from catalog.spill_folder import new_spill_folder; print(new_spill_folder())"
+    program = "from catalog.storage.spill_folder import new_spill_folder; print(new_spill_folder())"
     for how in ("link", "file", "open"):
         place = tmp_path / how
         place.mkdir()
@@ -75,7 +75,7 @@ def test_a_name_that_somebody_took(tmp_path: Path) -> None:
 _HOLDS = """
 import sys
 from pathlib import Path
-from catalog.spill_folder import new_spill_folder
+from catalog.storage.spill_folder import new_spill_folder
 folder = Path(new_spill_folder())
 folder.mkdir()
 (folder / "spilled").touch()
@@ -112,7 +112,7 @@ def test_what_a_killed_process_spilled_is_cleared_by_the_next(tmp_path: Path) ->
 _TOO_LITTLE = """
 import sys
 from pathlib import Path
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 store = CatalogStore(
     CatalogLocation.in_folder(Path(sys.argv[1])), memory_limit="60MB", spill_limit="1MB", threads=1

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog import select_only
 from catalog.errors import SqlError
-from catalog.statement_shape import Shape, shape_of
-from query.run_sql import run_sql
+from catalog.lake import sql_guard as select_only
+from catalog.lake.statement_shape import Shape, shape_of
+from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import ingested
 

@@ -11,9 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from catalog import families
-from catalog.compaction import compact
-from catalog.ducklake import Lake
+from catalog.care.compaction import compact
 from catalog.errors import (
     CatalogBusy,
     CatalogDamaged,
@@ -22,14 +20,22 @@ from catalog.errors import (
     SqlError,
     StorageError,
 )
-from catalog.frames import class_shares, info, register, remove, remove_source_files
-from catalog.location import WRITE_LOCK, CatalogLocation
-from catalog.postgres import Postgres
-from catalog.record_store import RecordStore
-from catalog.records import key_of, make_fkey
-from catalog.s3_prefix import S3Prefix
+from catalog.frames.frames import (
+    class_shares,
+    info,
+    register,
+    remove,
+    remove_source_files,
+)
+from catalog.lake.connection import Lake
+from catalog.records.store import RecordStore
+from catalog.storage.location import WRITE_LOCK, CatalogLocation
+from catalog.storage.postgres import Postgres
+from catalog.storage.s3_prefix import S3Prefix
 from catalog.store import CatalogStore, snapshot_of
-from catalog.tags import add_class_tags
+from catalog.tags import families
+from catalog.tags.tags import add_class_tags
+from catalog.values import key_of, make_fkey
 from tests.catalog.backends import EACH, clone, new_location, open_at, variables
 from tests.catalog.replacing import FRAMES, fill, replace
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, file, frame, source_names

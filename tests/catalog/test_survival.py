@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import CatalogBusy, FramesiftError, StorageError
-from catalog.frames import info, register
-from catalog.location import CatalogLocation
-from catalog.postgres import Postgres
-from catalog.record_store import RecordStore
+from catalog.frames.frames import info, register
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from catalog.storage.location import CatalogLocation
+from catalog.storage.postgres import Postgres
 from catalog.store import CatalogStore
-from catalog.tables import Source
 from tests.api.servers import wait_until
 from tests.catalog.backends import new_location, new_prefix, open_at, variables
 from tests.catalog.killed_writers import check

@@ -3,14 +3,14 @@
 import pyarrow as pa
 import pytest
 
-from catalog import families
-from catalog.check import check
+from catalog.care.check import check
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
-from catalog.frames import register
+from catalog.frames.frames import register
 from catalog.store import CatalogStore
-from catalog.tag_kinds import kinds
-from catalog.tag_rules import TYPES, TagKind
-from catalog.tags import add_class_tags, add_tag, set_kind
+from catalog.tags import families
+from catalog.tags.tag_kinds import kinds
+from catalog.tags.tag_rules import TYPES, TagKind
+from catalog.tags.tags import add_class_tags, add_tag, set_kind
 from tests.catalog.some_rows import file, frame, source_names
 
 

@@ -14,13 +14,13 @@ from pydantic import SecretStr
 
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.ducklake import translated
 from catalog.errors import CatalogBusy, CatalogDamaged, InvalidInput, StorageError
-from catalog.frames import info
-from catalog.location import CatalogLocation
-from catalog.postgres import Postgres
-from catalog.record_store import RecordStore
-from catalog.s3_prefix import S3Access, S3Prefix
+from catalog.frames.frames import info
+from catalog.lake.connection import translated
+from catalog.records.store import RecordStore
+from catalog.storage.location import CatalogLocation
+from catalog.storage.postgres import Postgres
+from catalog.storage.s3_prefix import S3Access, S3Prefix
 from catalog.store import CatalogStore
 from tests.api.servers import framesift
 from tests.catalog.backends import new_prefix, open_at
@@ -251,7 +251,7 @@ def test_busy_across_servers_and_processes(tmp_path: Path) -> None:
     """A process that dies frees PostgreSQL's lock, and while it lives it is named."""
     place = postgres().new()
     code = (
-        "import sys\nfrom catalog.postgres import Postgres\n"
+        "import sys\nfrom catalog.storage.postgres import Postgres\n"
         "with Postgres.parse(sys.argv[1]).lock('x', 0, 'held'):\n"
         "    print('held', flush=True)\n    sys.stdin.readline()\n"
     )

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select, text, update
 
-from catalog import audit_log, first_admin, login_throttle, row_collections, tokens, users
+from catalog.accounts import (
+    audit_log,
+    first_admin,
+    login_throttle,
+    row_collections,
+    tokens,
+    users,
+)
+from catalog.accounts.user_tables import AuditEntry, LoginFailure, Token, User
 from catalog.errors import (
     AlreadyExists,
     FramesiftError,
@@ -19,11 +27,10 @@ from catalog.errors import (
     NotFound,
     UnknownName,
 )
-from catalog.policy_tables import Policy
-from catalog.postgres import Postgres
-from catalog.record_store import RecordStore
-from catalog.tables import Base, Dataset, Job, now
-from catalog.user_tables import AuditEntry, LoginFailure, Token, User
+from catalog.policies.tables import Policy
+from catalog.records.store import RecordStore
+from catalog.records.tables import Base, Dataset, Job, now
+from catalog.storage.postgres import Postgres
 from tests.pipeline.homes import REPOSITORY
 from tests.postgres_server import postgres
 
@@ -419,7 +426,7 @@ def test_reading_waits_for_no_writer(records: RecordStore) -> None:
 def test_backups_and_copies_know_the_tables_of_users() -> None:
     """Whoever opens records knows all their tables, as backups and copies go by that list."""
     code = (
-        "import catalog.record_store\nfrom catalog.tables import Base\n"
+        "import catalog.records.store\nfrom catalog.records.tables import Base\n"
         "print(*sorted(Base.metadata.tables))"
     )
     run = subprocess.run(

@@ -1,9 +1,9 @@
 """The views have Spectrum Discover's shape."""
 
-from catalog.frames import register
-from catalog.lake_tables import POSITION_TAGS
+from catalog.frames.frames import register
+from catalog.lake.schema import POSITION_TAGS
 from catalog.store import CatalogStore
-from catalog.tags import add_class_tags
+from catalog.tags.tags import add_class_tags
 from tests.catalog.some_rows import file, frame, source_names
 
 METAOCEAN = """

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from api.log_setup import JsonLines, TextLines
-from catalog.visible_text import visible, visible_lines
+from api.server.log_setup import JsonLines, TextLines
+from catalog.text.visible_text import visible, visible_lines
 
 ACTING = [
     *(chr(code) for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"),
@@ -45,7 +45,7 @@ def test_lines_of_the_log() -> None:
 
 _PROGRAM = """
 import json, sys
-from api.terminal import emit_json, emit_table, emit_text, heading, progress_bar, stderr, stdout
+from api.cli.terminal import emit_json, emit_table, emit_text, heading, progress_bar, stderr, stdout
 said = json.loads(sys.argv[1])
 emit_table(["name", "n"], [[said, 1], ["b", 2]])
 stdout.print(f"removed {said}"); stderr.print(f"error: {said}")

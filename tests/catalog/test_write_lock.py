@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import CatalogBusy, StorageError
-from catalog.write_lock import write_lock
+from catalog.storage.write_lock import write_lock
 from tests.api.servers import wait_until
 from tests.zygote import Forked
 
@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 _HOLDER = """
 import sys
 from pathlib import Path
-from catalog.write_lock import write_lock
+from catalog.storage.write_lock import write_lock
 with write_lock(Path(sys.argv[1]), 0):
     print("held", flush=True)
     sys.stdin.readline()

@@ -5,12 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from catalog import discover_views
 from catalog.errors import InvalidInput
-from catalog.frames import class_shares, info, register, remove, remove_source_files
-from catalog.records import ClassShare, key_of, make_fkey
+from catalog.frames.frames import (
+    class_shares,
+    info,
+    register,
+    remove,
+    remove_source_files,
+)
+from catalog.lake import views as discover_views
 from catalog.store import CatalogStore
-from catalog.tags import add_class_tags
+from catalog.tags.tags import add_class_tags
+from catalog.values import ClassShare, key_of, make_fkey
 from tests.catalog.some_rows import file, frame, open_store, source_names
 
 

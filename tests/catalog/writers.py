@@ -13,8 +13,8 @@ from pathlib import Path
 
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.frames import register
-from catalog.tables import Source
+from catalog.frames.frames import register
+from catalog.records.tables import Source
 from tests.catalog.some_rows import SHARED_KEY, source_names, two_frames
 
 

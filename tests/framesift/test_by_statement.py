@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import framesift
-from catalog import row_collections, tokens, users
-from catalog.record_store import RecordStore
+from catalog.accounts import row_collections, tokens, users
+from catalog.records.store import RecordStore
 from framesift import InvalidQuestion, SqlError
 from tests.api.servers import framesift as command
 from tests.api.servers import serving

@@ -12,9 +12,9 @@ import signal
 import sys
 from pathlib import Path
 
-from ingest import scan_commits
 from ingest.engines.threads import ThreadEngine
-from ingest.scan_counts import ScanCounts
+from ingest.scan import scan_commits
+from ingest.scan.scan_counts import ScanCounts
 from tests.ingest.scene_folders import Home
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from catalog.tables import Source
 from ingest.engines.base import Engine
-from ingest.scan import ScanOptions, ScanResult, scan_source
-from ingest.scan_counts import Progress
+from ingest.scan.scan import ScanOptions, ScanResult, scan_source
+from ingest.scan.scan_counts import Progress
 from tests.ingest.png_writer import Picture, Pixel, encode
 
 SCENE = "20180807_145028"

@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from catalog.errors import BadFile
-from ingest.label_image import decode_image, decode_label
-from ingest.palette import Palette
-from ingest.pixel_count import count_pixels
-from ingest.png_chunks import MAX_PIXELS, read_header
+from ingest.labels.label_image import decode_image, decode_label
+from ingest.labels.palette import Palette
+from ingest.labels.pixel_count import count_pixels
+from ingest.labels.png_chunks import MAX_PIXELS, read_header
 from tests.ingest.png_writer import (
     SIGNATURE,
     Picture,

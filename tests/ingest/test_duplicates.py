@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalog.duplicates import Alike
-from ingest.find_duplicates import _digests, _Sources
-from ingest.source_files import LocalFolder
-from ingest.sources import remove_source
-from pipeline.division import Division, divide
-from pipeline.keep_away import keep_away_from_rows
-from query.candidates import DUPLICATE
-from query.sampling import hashes_of
-from query.select_frames import select_frames
-from query.selection import Question
+from catalog.frames.duplicates import Alike
+from ingest.scan.find_duplicates import _digests, _Sources
+from ingest.sources.recorded import remove_source
+from ingest.sources.source_files import LocalFolder
+from pipeline.datasets.division import Division, divide
+from pipeline.datasets.leakage_guard import keep_away_from_rows
+from query.frames.candidates import DUPLICATE
+from query.frames.sampling import hashes_of
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
 from query.sets.apart import DRIVE
 from query.sets.methods import Sample
 from query.sets.select_set import Asked, select_set, with_columns

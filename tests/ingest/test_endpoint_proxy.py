@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from catalog.errors import StorageError
-from ingest import endpoint_proxy
-from ingest.endpoint_proxy import ENDPOINT, PUBLIC, way_to
-from ingest.s3_bucket import S3Bucket
-from ingest.s3_source import S3Folder
-from ingest.source_options import SourceOptions
+from ingest.sources import endpoint_proxy
+from ingest.sources.endpoint_proxy import ENDPOINT, PUBLIC, way_to
+from ingest.sources.s3_bucket import S3Bucket
+from ingest.sources.s3_source import S3Folder
+from ingest.sources.source_options import SourceOptions
 from tests.ingest.redirecting_server import SECRET, redirecting
 from tests.ingest.s3_server import moto
 from tests.ingest.test_s3_source import make_certificates

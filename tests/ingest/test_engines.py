@@ -20,15 +20,15 @@ from dask_jobqueue import LSFCluster
 from distributed import Client, LocalCluster
 
 from catalog.errors import AlreadyExists, EngineFailed, InvalidInput
-from catalog.tables import Source
-from ingest.array_scan import collect_units, write_units
+from catalog.records.tables import Source
 from ingest.engines.base import Engine
 from ingest.engines.choice import EngineChoice, open_engine
 from ingest.engines.dask import DaskEngine
 from ingest.engines.threads import ThreadEngine
-from ingest.scan import ScanOptions
-from ingest.scan_counts import ScanCounts
-from ingest.unit_files import UnitFolder
+from ingest.scan.array_scan import collect_units, write_units
+from ingest.scan.scan import ScanOptions
+from ingest.scan.scan_counts import ScanCounts
+from ingest.scan.unit_files import UnitFolder
 from tests.ingest.scene_folders import Home, add_frame, frame_key, make_tree, put
 from tests.ingest.test_killed_scan import state
 from tests.zygote import run_python
@@ -330,7 +330,7 @@ def test_a_job_array_without_an_engine(
         assert home.rows("SELECT count(*) FROM t_car") == [(number * (FRAMES - 1),)]
         elements = [*range(1, units + 1), 1]
         for element in elements:
-            done = run_python("-m", "ingest.unit_files", folder, str(element), check=True)
+            done = run_python("-m", "ingest.scan.unit_files", folder, str(element), check=True)
             assert done.stdout.startswith(f"unit {element}: ")
         collect(home, source, folder)
         assert _without_times(everything(home)) == _without_times(wanted)
@@ -389,7 +389,7 @@ def test_an_element_says_what_is_wrong(home: Home, tmp_path: Path) -> None:
     units_of(home, home.add(root), folder)
     root.rename(tmp_path / "away")
     for message in ("no such folder; is the source mounted?", "is damaged"):
-        done = run_python("-m", "ingest.unit_files", folder, "1")
+        done = run_python("-m", "ingest.scan.unit_files", folder, "1")
         assert done.returncode == 1
         assert message in done.stderr
         assert done.stderr.count("\n") == 1

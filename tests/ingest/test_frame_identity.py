@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.frames import class_shares, info
+from catalog.frames.frames import class_shares, info
 from catalog.store import CatalogStore
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
@@ -124,8 +124,8 @@ def test_a_home_that_counted_both_trees_is_mended_by_its_next_scan(
     """The previous release wrote a row for each tree; nothing is read again."""
     source = home.add(trees)
     with monkeypatch.context() as patched:
-        patched.setattr("catalog.frame_trees.merge", lambda *_: 0)
-        patched.setattr("catalog.frame_trees.not_merged", lambda *_: [])
+        patched.setattr("catalog.frames.frame_trees.merge", lambda *_: 0)
+        patched.setattr("catalog.frames.frame_trees.not_merged", lambda *_: [])
         home.scan(source)
     assert len(cars(home)) == 5
     assert home.scan(source).counts.bytes_read == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.frame_name import CAMERAS, FrameId, looks_like_label, parse
+from ingest.scan.frame_name import CAMERAS, FrameId, looks_like_label, parse
 
 SCENE = "20180807_145028"
 STAMP = "20180807145028"

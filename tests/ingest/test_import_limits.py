@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog import families
 from catalog.errors import InvalidInput
-from ingest.tag_file import MOST_COLUMNS, _read_parquet
-from ingest.tag_import import import_tags
+from catalog.tags import families
+from ingest.imports.tag_file import MOST_COLUMNS, _read_parquet
+from ingest.imports.tag_import import import_tags
 from tests.ingest.scene_folders import Home, frame_key, make_tree
 
 ROWS = 1_000_000

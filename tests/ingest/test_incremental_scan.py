@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.beneath import open_beneath
 from catalog.errors import StorageError
-from catalog.records import File, KnownFile
-from catalog.tables import Source, now
-from ingest import source_files
+from catalog.records.tables import Source, now
+from catalog.storage.beneath import open_beneath
+from catalog.values import File, KnownFile
 from ingest.engines.threads import ThreadEngine
-from ingest.listing_diff import compare
-from ingest.scan_counts import ScanCounts
-from ingest.source_files import LocalFolder
+from ingest.scan.listing_diff import compare
+from ingest.scan.scan_counts import ScanCounts
+from ingest.sources import source_files
+from ingest.sources.source_files import LocalFolder
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
     BICYCLE,
@@ -230,7 +230,7 @@ def test_broken_off_after_its_first_commit(
     home.scan(source)
     (root / frame_key("label", 3)).unlink()
     put(root, frame_key("camera", 1, "json"), b"{}")
-    monkeypatch.setattr("ingest.scan_commits.BATCH_FILES", 1)
+    monkeypatch.setattr("ingest.scan.scan_commits.BATCH_FILES", 1)
     before = home.store.snapshot()
 
     def stop(_counts: ScanCounts) -> None:
@@ -251,8 +251,8 @@ def test_any_history_ends_as_one_scan_would(
     home: Home, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Random changes, scans between them, some broken off: all ends as one first scan would."""
-    monkeypatch.setattr("ingest.scan_commits.BATCH_FRAMES", 1)
-    monkeypatch.setattr("ingest.scan_commits.BATCH_FILES", 2)
+    monkeypatch.setattr("ingest.scan.scan_commits.BATCH_FRAMES", 1)
+    monkeypatch.setattr("ingest.scan.scan_commits.BATCH_FILES", 2)
     rng = random.Random(seed)
     root = make_tree(tmp_path / "tree", frames=6)
     source = home.add(root)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from catalog.tables import Scan
+from catalog.records.tables import Scan
 from tests.ingest.scene_folders import Home, frame_key, make_tree
 
 pytestmark = pytest.mark.wide

@@ -14,11 +14,11 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog import families
 from catalog.errors import InvalidInput, StorageError, UnknownName
-from catalog.records import make_fkey
-from ingest.map_file import read_features
-from ingest.map_join import import_map, nearest_distances
+from catalog.tags import families
+from catalog.values import make_fkey
+from ingest.imports.map_file import read_features
+from ingest.imports.map_join import import_map, nearest_distances
 from tests.ingest.scene_folders import Home, frame_key, make_tree
 
 

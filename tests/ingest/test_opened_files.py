@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from catalog.beneath import open_beneath
 from catalog.errors import BadFile, StorageError, UnreadableFile
-from ingest.scan import ScanResult
-from ingest.source_files import LocalFolder, open_source
-from ingest.source_options import SourceOptions
+from catalog.storage.beneath import open_beneath
+from ingest.scan.scan import ScanResult
+from ingest.sources.source_files import LocalFolder, open_source
+from ingest.sources.source_options import SourceOptions
 from tests.ingest.scene_folders import Home, frame_key, make_tree
 
 SECRET = b"SECRET-of-another-folder"

@@ -5,8 +5,8 @@ from datetime import datetime
 
 import pytest
 
-from catalog.records import File, Problem
-from ingest.pair_frames import LOOSE_FILES, SceneFiles, pair_frames
+from catalog.values import File, Problem
+from ingest.scan.pair_frames import LOOSE_FILES, SceneFiles, pair_frames
 
 CENTER = "20180807_145028/{0}/cam_front_center/20180807145028_{0}_frontcenter_000000{1:03d}.{2}"
 

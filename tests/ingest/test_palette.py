@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from catalog.errors import InvalidInput
-from ingest.palette import UNKNOWN_CLASS, Palette, tag_name
+from ingest.labels.palette import UNKNOWN_CLASS, Palette, tag_name
 
 A2D2_TAGS = """
     car bicycle pedestrian truck small_vehicles traffic_signal traffic_sign utility_vehicle

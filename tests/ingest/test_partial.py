@@ -3,7 +3,7 @@
 import pytest
 
 from catalog.errors import InvalidInput
-from ingest.partial import Part
+from ingest.sources.partial import Part
 
 SCENE = "a2d2/20180807_145028/"
 

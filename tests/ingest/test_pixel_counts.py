@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.label_image import decode_image, decode_label
-from ingest.palette import UNKNOWN_CLASS, Palette
-from ingest.pixel_count import PixelCounts, count_pixels
+from ingest.labels.label_image import decode_image, decode_label
+from ingest.labels.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.pixel_count import PixelCounts, count_pixels
 from tests.ingest.png_writer import FORMATS, SAMPLES, Picture, Pixel, chunk, encode
 
 # Two colours of one class, greys that grey images can hit, and no black: it is "unknown".

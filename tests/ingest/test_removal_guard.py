@@ -7,15 +7,15 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import select
 
-from catalog import families, tags
-from catalog.check import check
+from catalog.care.check import check
 from catalog.errors import InvalidInput, RemovalRefused
-from catalog.records import make_fkey
-from catalog.tables import Scan, Source
-from ingest.array_scan import write_units
+from catalog.records.tables import Scan, Source
+from catalog.tags import families, tags
+from catalog.values import make_fkey
 from ingest.engines.threads import ThreadEngine
-from ingest.removal_guard import RemovalGuard
-from ingest.scan import ScanOptions
+from ingest.scan.array_scan import write_units
+from ingest.scan.removal_guard import RemovalGuard
+from ingest.scan.scan import ScanOptions
 from tests.ingest.scene_folders import SCENE, SKY, Home, add_frame, frame_key, make_tree, put
 
 FRAMES = 15

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.palette import UNKNOWN_CLASS, Palette
-from ingest.pixel_count import count_pixels
-from ingest.run_kernel import unfilter
+from ingest.labels.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.pixel_count import count_pixels
+from ingest.labels.run_kernel import unfilter
 from tests.ingest.png_writer import Picture, encode, raw_rows
 
 COLOURS = (0xFF0000, 0x87CEFF, 0xFF00FF, 0x123456)

@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 
 from catalog.errors import BadFile, InvalidInput, StorageError
-from catalog.records import File
-from ingest import s3_listing
-from ingest.object_file import number_of
-from ingest.pair_frames import pair_frames
-from ingest.palette import Palette
-from ingest.read_frame import frame_record, keys_of, read_frame
-from ingest.s3_bucket import S3Address, S3Bucket
-from ingest.s3_source import S3Folder
-from ingest.source_files import LocalFolder, SourceFiles
-from ingest.source_options import SourceOptions
+from catalog.values import File
+from ingest.labels.palette import Palette
+from ingest.scan.pair_frames import pair_frames
+from ingest.scan.read_frame import frame_record, keys_of, read_frame
+from ingest.sources import s3_listing
+from ingest.sources.object_file import number_of
+from ingest.sources.s3_bucket import S3Address, S3Bucket
+from ingest.sources.s3_source import S3Folder
+from ingest.sources.source_files import LocalFolder, SourceFiles
+from ingest.sources.source_options import SourceOptions
 from tests.ingest.s3_server import S3Server, breaking_proxy, ceph, moto
 
 pytestmark = pytest.mark.wide
@@ -194,7 +194,7 @@ def test_rows_of_a_listing(server: S3Server) -> None:
 
 
 def _now() -> Any:
-    from catalog.tables import now
+    from catalog.records.tables import now
 
     return now()
 
@@ -219,7 +219,7 @@ def test_too_large_an_object_is_not_read(server: S3Server, monkeypatch: pytest.M
     """The limit on sizes holds before the bytes are moved."""
     bucket = server.new_bucket("large")
     put(server, bucket, ["0123456789"])
-    monkeypatch.setattr("ingest.s3_source.MAX_FILE_BYTES", 9)
+    monkeypatch.setattr("ingest.sources.s3_source.MAX_FILE_BYTES", 9)
     with pytest.raises(BadFile, match="has 10 bytes; at most 9 are read"):
         open_folder(server, bucket).read("0123456789")
 
@@ -266,7 +266,7 @@ def test_keys_revoked_during_a_scan_stop_it(
     """Refused credentials are no fault of a file: read raises StorageError, not BadFile."""
     bucket = ceph_server.new_bucket("revoked")
     put(ceph_server, bucket, ["a"])
-    monkeypatch.setattr("ingest.s3_source.S3Bucket.page", lambda *a, **k: ([], [], False))
+    monkeypatch.setattr("ingest.sources.s3_source.S3Bucket.page", lambda *a, **k: ([], [], False))
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")
     folder = open_folder(ceph_server, bucket)
     with pytest.raises(StorageError, match="secret key is wrong"):

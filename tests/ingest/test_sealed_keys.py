@@ -9,11 +9,11 @@ import pytest
 from cryptography.fernet import Fernet
 
 from catalog.errors import InvalidInput, StorageError
-from ingest import sealed_keys
-from ingest.s3_bucket import session_of
-from ingest.sealed_keys import AccessKeys, SecretKey, seal, unseal
-from ingest.source_files import open_source
-from ingest.source_options import SourceOptions
+from ingest.sources import sealed_keys
+from ingest.sources.s3_bucket import session_of
+from ingest.sources.sealed_keys import AccessKeys, SecretKey, seal, unseal
+from ingest.sources.source_files import open_source
+from ingest.sources.source_options import SourceOptions
 from tests.ingest.s3_server import ceph
 
 KEYS = AccessKeys("AKIAEXAMPLE", "very/secret+key")

@@ -12,13 +12,13 @@ from cryptography.fernet import Fernet
 from distributed import Client, LocalCluster
 
 from catalog.errors import InvalidInput
-from catalog.tables import Source
-from ingest import sealed_keys
-from ingest.array_scan import collect_units, write_units
+from catalog.records.tables import Source
 from ingest.engines.dask import DaskEngine
-from ingest.scan import ScanOptions
-from ingest.sealed_keys import AccessKeys, SecretKey, seal
-from ingest.source_options import SourceOptions
+from ingest.scan.array_scan import collect_units, write_units
+from ingest.scan.scan import ScanOptions
+from ingest.sources import sealed_keys
+from ingest.sources.sealed_keys import AccessKeys, SecretKey, seal
+from ingest.sources.source_options import SourceOptions
 from tests.ingest.s3_server import moto
 from tests.ingest.scene_folders import Home, make_tree
 from tests.zygote import run_python
@@ -76,7 +76,7 @@ def bucket(
 
 def element(folder: Path, number: int, **more: str) -> "subprocess.CompletedProcess[str]":
     """An element of a job array, a process that knows nothing but its unit."""
-    return run_python("-m", "ingest.unit_files", folder, str(number), env=os.environ | more)
+    return run_python("-m", "ingest.scan.unit_files", folder, str(number), env=os.environ | more)
 
 
 def test_a_job_array(bucket: Bucket, tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import dask
 import pytest
 
-from ingest.array_scan import collect_units, write_units
 from ingest.engines.choice import EngineChoice, open_engine
-from ingest.scan import ScanOptions
-from ingest.scan_counts import ScanCounts
+from ingest.scan.array_scan import collect_units, write_units
+from ingest.scan.scan import ScanOptions
+from ingest.scan.scan_counts import ScanCounts
 from tests.ingest.scene_folders import Home, make_tree
 from tests.ingest.test_killed_scan import state
 from tests.slurm_cluster import slurm_cluster
@@ -87,7 +87,7 @@ def test_a_job_array(slurm: None, home: Home, tmp_path: Path, reference: list[ob
     units = write_units(
         home.store, home.records, source, ScanOptions(), folder, unit_frames=FRAMES // 4
     )
-    command = f"{sys.executable} -m ingest.unit_files {folder} $SLURM_ARRAY_TASK_ID"
+    command = f"{sys.executable} -m ingest.scan.unit_files {folder} $SLURM_ARRAY_TASK_ID"
     subprocess.run(
         ["sbatch", "--wait", f"--array=1-{units}", f"--chdir={REPOSITORY}",
          f"--output={tmp_path}/element-%a.log", "--wrap", command],

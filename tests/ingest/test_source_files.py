@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from catalog.errors import BadFile, InvalidInput, StorageError
-from ingest import source_files
-from ingest.source_files import LocalFolder, open_source
+from ingest.sources import source_files
+from ingest.sources.source_files import LocalFolder, open_source
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -172,7 +172,7 @@ def test_too_large_files_are_refused_unread(tmp_path: Path) -> None:
 _AS_NOBODY = """
 import sys
 from catalog.errors import BadFile, StorageError
-from ingest.source_files import LocalFolder
+from ingest.sources.source_files import LocalFolder
 from pathlib import Path
 root = Path(sys.argv[1])
 for work in (

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.s3_page import read_page
-from ingest.s3_source import S3Folder
-from ingest.source_files import open_source
-from ingest.source_options import SourceOptions
+from ingest.sources.s3_page import read_page
+from ingest.sources.s3_source import S3Folder
+from ingest.sources.source_files import open_source
+from ingest.sources.source_options import SourceOptions
 from tests.ingest.png_writer import Picture, chunk, encode
 from tests.ingest.s3_server import moto
 from tests.ingest.scene_folders import CAR, Home, frame_key, make_tree, put

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog import families
 from catalog.errors import InvalidInput, StorageError
-from catalog.records import make_fkey
-from ingest.tag_import import TagImport, import_tags, parse_types
-from query.result_format import encoded
-from query.run_sql import run_sql
+from catalog.tags import families
+from catalog.values import make_fkey
+from ingest.imports.tag_import import TagImport, import_tags, parse_types
+from query.run.result_format import encoded
+from query.run.run_sql import run_sql
 from tests.ingest.scene_folders import SCENE, Home, frame_key, make_tree
 
 

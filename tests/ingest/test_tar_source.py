@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 # Until boto3 is among the dependencies; then these two lines go.
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
-from catalog.tables import Source
-from ingest import tar_index
-from ingest.palette import Palette
-from ingest.source_files import LocalFolder
-from ingest.source_options import SourceOptions
-from ingest.tar_source import LocalArchive, TarSource, is_tar, open_tar
+from catalog.records.tables import Source
+from ingest.labels.palette import Palette
+from ingest.sources import tar_index
+from ingest.sources.source_files import LocalFolder
+from ingest.sources.source_options import SourceOptions
+from ingest.sources.tar_source import LocalArchive, TarSource, is_tar, open_tar
 from tests.ingest.s3_server import S3Server, breaking_proxy, ceph, moto
 from tests.ingest.scene_folders import Home
 from tests.ingest.test_s3_source import class_pixels
@@ -330,7 +330,7 @@ def test_ranges_stay_within_their_member(tmp_path: Path) -> None:
 def test_too_large_a_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit on sizes holds for members too."""
     source = open_tar(str(write_tar(tmp_path / "a.tar", [("x", b"0123456789")])))
-    monkeypatch.setattr("ingest.tar_source.MAX_FILE_BYTES", 9)
+    monkeypatch.setattr("ingest.sources.tar_source.MAX_FILE_BYTES", 9)
     with pytest.raises(BadFile, match="has 10 bytes; at most 9 are read"):
         source.read("x")
 

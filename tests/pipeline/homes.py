@@ -7,8 +7,8 @@ from sqlalchemy import select
 
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.tables import Source
-from ingest.scan import scan_source
+from catalog.records.tables import Source
+from ingest.scan.scan import scan_source
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLE = REPOSITORY / "sample_data" / "a2d2"

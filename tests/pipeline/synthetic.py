@@ -4,7 +4,7 @@ from pathlib import Path
 
 from api.workspace import Workspace
 from benchmarks.catalog_scale import load_frames
-from catalog.tables import Source
+from catalog.records.tables import Source
 from tests.pipeline.homes import open_home
 from tests.query.catalogs import class_names
 

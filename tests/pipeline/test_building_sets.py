@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from api.new_dataset import divide_dataset, grow_dataset, make_dataset
-from api.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.services.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, UnknownName
-from catalog.tables import Dataset
+from catalog.records.tables import Dataset
 from pipeline.manifest import Manifest
-from query.sampling import hashes_of
-from query.selection import Question
+from query.frames.sampling import hashes_of
+from query.frames.selection import Question
 from query.sets.methods import Cover, Demand, Match, Method, Sample, Uncertain
 from tests.api.servers import framesift
 from tests.pipeline.homes import FRAMES

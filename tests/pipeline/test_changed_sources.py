@@ -8,13 +8,13 @@ import pytest
 
 import framesift
 from api.places.home.sources import HomeSources
-from api.wanted_source import SourceChange
+from api.schemas.wanted_source import SourceChange
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from catalog.tables import Source
-from ingest.scan import scan_source
-from ingest.scan_counts import ScanCounts
-from ingest.sources import others_of_data_set
+from catalog.records.tables import Source
+from ingest.scan.scan import scan_source
+from ingest.scan.scan_counts import ScanCounts
+from ingest.sources.recorded import others_of_data_set
 from tests.api.servers import framesift as command
 from tests.api.servers import serving
 from tests.ingest.scene_folders import SCENE, make_tree, put

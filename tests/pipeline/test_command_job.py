@@ -9,9 +9,9 @@ from pydantic import SecretStr
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists
-from catalog.tables import Job
-from pipeline.command_job import submit_command
-from pipeline.follow import cancel, command_metrics, refresh
+from catalog.records.tables import Job
+from pipeline.jobs.command_job import submit_command
+from pipeline.jobs.follow import cancel, command_metrics, refresh
 from pipeline.jobs.request import JobPaths
 from pipeline.jobs.state import FINISHED
 from tests.pipeline.test_local_jobs import eventually

@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from api.new_dataset import class_tags, divide_dataset, make_dataset
-from api.wanted_dataset import NewDataset, NewSplit
+from api.schemas.wanted_dataset import NewDataset, NewSplit
+from api.services.new_dataset import class_tags, divide_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, StorageError
-from catalog.tables import Dataset
-from pipeline.dataset_diff import diff_datasets, diff_to_json, diff_to_rows
-from pipeline.dataset_export import export_text, write_export
+from catalog.records.tables import Dataset
+from pipeline.datasets.diff import diff_datasets, diff_to_json, diff_to_rows
+from pipeline.datasets.export import export_text, write_export
 from pipeline.manifest import Manifest
-from query.selection import Question
+from query.frames.selection import Question
 from tests.pipeline.homes import FRAMES, SAMPLE
 
 

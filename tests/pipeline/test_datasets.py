@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from api.answering import ask
-from api.new_dataset import make_dataset
-from api.wanted_dataset import NewDataset
+from api.schemas.wanted_dataset import NewDataset
+from api.services.answering import ask
+from api.services.new_dataset import make_dataset
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError, UnknownName
-from catalog.tables import Dataset
-from ingest.scan import scan_source
-from ingest.sources import remove_source
-from pipeline.datasets import create_dataset
+from catalog.records.tables import Dataset
+from ingest.scan.scan import scan_source
+from ingest.sources.recorded import remove_source
+from pipeline.datasets.datasets import create_dataset
 from pipeline.manifest import Manifest
-from query.label_range import LabelRange
-from query.selection import Question
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
 from tests.pipeline.homes import FRAMES, SAMPLE, add_source, make_home, open_home
 from tests.zygote import run_python
 
@@ -252,16 +252,16 @@ def test_a_folder_that_cannot_be_written_leaves_no_record(workspace: Workspace) 
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-import pipeline.datasets
+import pipeline.datasets.datasets
 from tests.pipeline.homes import open_home
 from tests.pipeline.test_datasets import make
 
-write = pipeline.datasets.Manifest.write
+write = pipeline.datasets.datasets.Manifest.write
 def write_and_die(self, folder):
     write(self, folder)
     os.kill(os.getpid(), signal.SIGKILL)
 
-pipeline.datasets.Manifest.write = write_and_die
+pipeline.datasets.datasets.Manifest.write = write_and_die
 make(open_home(Path(sys.argv[1])))
 """
 

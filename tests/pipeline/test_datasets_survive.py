@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from api.new_dataset import divide_dataset, grow_dataset, make_dataset
-from api.rebuild_dataset import rebuild_dataset
+from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.services.new_dataset import divide_dataset, grow_dataset, make_dataset
+from api.services.rebuild_dataset import rebuild_dataset
 from api.settings import Settings
-from api.wanted_dataset import NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
-from catalog.backup import back_up, restore
-from catalog.copying import copy_catalog
+from catalog.care.backup import back_up, restore
+from catalog.care.copying import copy_catalog
 from catalog.errors import BadFile, InvalidInput
-from catalog.home_places import HomePlaces
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
-from catalog.s3_prefix import S3Prefix
-from catalog.spill_folder import user_folder
-from catalog.tables import Dataset, Job
-from ingest.sources import remove_source
-from pipeline.check_belongings import check_belongings
+from catalog.records.home_places import HomePlaces
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset, Job
+from catalog.storage.location import CatalogLocation
+from catalog.storage.s3_prefix import S3Prefix
+from catalog.storage.spill_folder import user_folder
+from ingest.sources.recorded import remove_source
+from pipeline.datasets.check_belongings import check_belongings
 from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest
-from pipeline.stage import newest_manifest, stage_dataset
-from query.selection import Question
+from pipeline.staging.stage import newest_manifest, stage_dataset
+from query.frames.selection import Question
 from query.sets.methods import Demand, Match, Sample
 from tests.catalog.backends import new_location
 from tests.ingest.s3_server import moto

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipeline.division import Division, divide
-from query.sampling import hashes_of
+from pipeline.datasets.division import Division, divide
+from query.frames.sampling import hashes_of
 
 HALVES = {"train": Fraction(1, 2), "validation": Fraction(1, 2)}
 

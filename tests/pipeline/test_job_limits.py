@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from api.new_dataset import make_dataset
-from api.wanted_dataset import NewDataset
+from api.schemas.wanted_dataset import NewDataset
+from api.services.new_dataset import make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, TooManyJobs
-from catalog.tables import Dataset
-from pipeline.follow import cancel, refresh
+from catalog.records.tables import Dataset
+from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import Stage
 from pipeline.jobs.state import FINISHED
-from pipeline.submit import Plan, Wanted, resume, submit
+from pipeline.jobs.submit import Plan, Wanted, resume, submit
 from tests.pipeline.test_local_jobs import eventually, shell
 
 SLEEP = Plan((Stage("train", (shell("sleep 600"),)),))

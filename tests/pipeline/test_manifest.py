@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
-from pipeline.datasets import class_matrix
+from pipeline.datasets.datasets import class_matrix
 from pipeline.manifest import (
     FRAMES_FILE,
     HEADER_FILE,

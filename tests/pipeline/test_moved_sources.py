@@ -8,13 +8,13 @@ import pytest
 
 import framesift
 from api.places.home.sources import HomeSources
-from api.wanted_source import SourceChange
+from api.schemas.wanted_source import SourceChange
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
-from catalog.tables import Source
-from ingest.scan import scan_source
+from catalog.records.tables import Source
+from ingest.scan.scan import scan_source
 from pipeline.manifest_store import manifest_folder, read_manifest
-from pipeline.stage import stage_dataset
+from pipeline.staging.stage import stage_dataset
 from tests.api.servers import serving
 from tests.pipeline.homes import SAMPLE, open_home
 from tests.pipeline.test_datasets import make

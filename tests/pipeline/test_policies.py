@@ -12,17 +12,27 @@ from typing import Any
 
 import pytest
 
-from api.commands.policy_actions import check, work_of
+from api.cli.commands.policy_actions import check, work_of
 from api.workspace import Workspace
-from catalog import families, policy_records, policy_regexes, policy_runs, row_collections, tags
+from catalog.accounts import row_collections
 from catalog.errors import FramesiftError, InvalidInput, NotFound, SqlError, UnknownName
-from catalog.policy_tables import Policy, PolicyRun
+from catalog.policies import (
+    policies as policy_records,
+)
+from catalog.policies import (
+    regexes as policy_regexes,
+)
+from catalog.policies import (
+    runs as policy_runs,
+)
+from catalog.policies.tables import Policy, PolicyRun
+from catalog.tags import families, tags
 from ingest.extractors.image import Image
 from ingest.extractors.run import run_extractor
 from pipeline.policies import csv_import, runs
 from pipeline.policies.report import Report
 from pipeline.policies.schedule import check_schedule, is_due, next_time
-from query.run_sql import run_sql
+from query.run.run_sql import run_sql
 from tests.api.servers import environment, framesift
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_local_jobs import eventually
@@ -92,7 +102,7 @@ def test_the_same_values_for_what_is_found(workspace: Workspace) -> None:
     assert done(workspace, changed).completed == len(fkeys)
     assert set(values(workspace, "weather", "rank", where=wanted)) == {("rain", "8")}
     with workspace.catalog.reading() as cursor:
-        from catalog.tag_kinds import kinds
+        from catalog.tags.tag_kinds import kinds
 
         assert kinds(cursor)["project"].kind == "Open"
         assert kinds(cursor)["weather"].kind == "Restricted"
@@ -411,7 +421,7 @@ def test_a_run_pauses_goes_on_and_is_killed_between_batches(
 
 _SLOW = """
 import sys, time
-from api.command_line import main
+from api.cli.main import main
 from pipeline.policies.report import Report
 heed = Report.heed
 Report.heed = lambda report: (heed(report), time.sleep(0.2))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from api.bodies import of_job
+from api.schemas.bodies import of_job
 from api.workspace import Workspace
 from catalog.errors import (
     AlreadyExists,
@@ -25,17 +25,17 @@ from catalog.errors import (
     StorageError,
     UnknownName,
 )
-from catalog.tables import Dataset, Job, now
-from pipeline import installed
-from pipeline.follow import cancel, refresh, wait
+from catalog.records.tables import Dataset, Job, now
+from pipeline.jobs import installed
 from pipeline.jobs.backend import JobStatus
+from pipeline.jobs.follow import cancel, refresh, wait
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, JobRequest, read_json, write_json
-from pipeline.run import submit_training, submit_validation
-from pipeline.stage import stage_dataset
-from pipeline.submit import resume
-from pipeline.train_settings import TrainSettings
+from pipeline.jobs.run import submit_training, submit_validation
+from pipeline.jobs.submit import resume
+from pipeline.jobs.train_settings import TrainSettings
+from pipeline.staging.stage import stage_dataset
 from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput
-from pipeline.split import assign_splits, parse_split
-from query.sampling import Hashes
+from pipeline.datasets.split import assign_splits, parse_split
+from query.frames.sampling import Hashes
 from query.sets.strata import Codes
 
 SPLIT_NAMES = ("train", "validation", "test", "held_out")

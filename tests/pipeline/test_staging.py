@@ -15,11 +15,11 @@ import pytest
 
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, StorageError
-from catalog.tables import Dataset
-from ingest.scan import scan_source
+from catalog.records.tables import Dataset
+from ingest.scan.scan import scan_source
 from pipeline.manifest import Manifest
-from pipeline.stage import newest_manifest, stage_dataset
 from pipeline.staging.plan import check_space, plan_staging
+from pipeline.staging.stage import newest_manifest, stage_dataset
 from tests import disks
 from tests.api.servers import wait_until
 from tests.pipeline.homes import FRAMES, REPOSITORY
@@ -283,7 +283,7 @@ _SLOW = """
 import shutil, sys, time
 from pathlib import Path
 import pipeline.staging.copy
-from pipeline.stage import stage_dataset
+from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import open_home
 
 def slow(source, part, chunk):

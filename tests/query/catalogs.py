@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from catalog.tables import Source
-from ingest.palette import tag_name
-from ingest.scan import scan_source
-from query.result_format import encoded
-from query.run_sql import run_sql
+from ingest.labels.palette import tag_name
+from ingest.scan.scan import scan_source
+from query.run.result_format import encoded
+from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_COUNTS, COMMITTED_SET
 
 POSITIONS = ("front", "side", "rear", "center", "left_", "right_")

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.families import write
-from catalog.frames import SourceNames, register
-from catalog.lake_tables import POSITION_TAGS
-from catalog.location import CatalogLocation
-from catalog.records import File, Frame, make_fkey
+from catalog.frames.frames import SourceNames, register
+from catalog.lake.schema import POSITION_TAGS
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from catalog.tags import add_class_tags
+from catalog.tags.families import write
+from catalog.tags.tags import add_class_tags
+from catalog.values import File, Frame, make_fkey
 
 CLASSES = {"car": "Car", "bicycle": "Bicycle", "animals": "Animals", "sky": "Sky", "ego": "Ego car"}
 """Class name of each class tag. No frame has an ego car; each source lacks one class."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.families import write
 from catalog.store import CatalogStore
-from query.condition import (
+from catalog.tags.families import write
+from query.question.condition import (
     CameraIn,
     Group,
     Has,

@@ -16,9 +16,9 @@ import pytest
 
 from catalog.errors import SqlError
 from catalog.store import CatalogStore
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.run.run_sql import run_sql
 from tests.query.catalogs import class_names, listed_files, rows
 
 CANARY = "canary-7f3a9c"
@@ -295,9 +295,9 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 from catalog.errors import SqlError
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.run_sql import run_sql
+from query.run.run_sql import run_sql
 store = CatalogStore(CatalogLocation.in_folder(Path(sys.argv[1])), threads=2, memory_limit="300MB")
 try:
     found = run_sql(store, sys.argv[2], max_rows=1000, timeout_s=4).rows.num_rows

@@ -7,15 +7,15 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import NotFound, SqlError, UnknownName
-from catalog.frames import class_shares
-from catalog.location import CatalogLocation
+from catalog.frames.frames import class_shares
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.class_report import ClassStatistics, Grouping
-from query.class_statistics import class_report
-from query.label_range import LabelRange
-from query.population import Frames
-from query.select_frames import select_frames
-from query.selection import Question
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
+from query.statistics.class_report import ClassStatistics, Grouping
+from query.statistics.class_statistics import class_report
+from query.statistics.population import Frames
 from tests.postgres_server import postgres
 from tests.query.catalogs import DrawnFrame, class_names
 from tests.query.spread import (

@@ -4,8 +4,8 @@ import duckdb
 import pytest
 
 from catalog.errors import CollectionFails, InvalidInput
-from catalog.lake_tables import FILES_COLUMNS
-from query.collection_rule import check_rule, rows_of
+from catalog.lake.schema import FILES_COLUMNS
+from query.question.collection_rule import check_rule, rows_of
 
 
 @pytest.mark.parametrize(

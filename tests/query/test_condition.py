@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from catalog.errors import InvalidInput
-from query.condition import (
+from query.frames.selection import Question
+from query.question.condition import (
     MAX_DEPTH,
     MAX_LEAVES,
     Group,
@@ -18,8 +19,7 @@ from query.condition import (
     earliest,
     latest,
 )
-from query.condition_text import parse_share, parse_tag, parse_time
-from query.selection import Question
+from query.question.condition_text import parse_share, parse_tag, parse_time
 
 HAS_CAR: dict[str, Any] = {"kind": "has", "tag": "car"}
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from catalog.store import CatalogStore
-from query.condition import (
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.condition import (
     CameraIn,
     Group,
     Has,
@@ -23,12 +25,10 @@ from query.condition import (
     TimeRange,
     Without,
 )
-from query.describe import describe
-from query.label_range import LabelRange
-from query.operators import OPERATORS, Operator, TagType, type_of
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from query.question.describe import describe
+from query.question.label_range import LabelRange
+from query.question.operators import OPERATORS, Operator, TagType, type_of
+from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import class_names
 from tests.query.tagged_frames import PIXELS, TYPES, TaggedFrame, holds, tagged_frames, tagged_store

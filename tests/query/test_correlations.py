@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from query.class_report import ClassStatistics
-from query.correlations import average_ranks, correlate, pearson
+from query.statistics.class_report import ClassStatistics
+from query.statistics.correlations import average_ranks, correlate, pearson
 
 VALUES = st.lists(st.integers(0, 6).map(lambda n: n / 4), min_size=1, max_size=12)
 

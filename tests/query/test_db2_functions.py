@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from catalog.store import CatalogStore
+from query.db2.functions import BY_NODE, FUNCTIONS, GROUPS, Function
+from query.db2.types import Db2Type
 from query.db2_calls import Db2Cast, Db2Function
-from query.db2_functions import BY_NODE, FUNCTIONS, GROUPS, Function
-from query.db2_types import Db2Type
-from query.result_format import encoded
-from query.run_sql import run_sql
+from query.run.result_format import encoded
+from query.run.run_sql import run_sql
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 BEGIN, END = "<!-- functions: begin -->\n", "<!-- functions: end -->"

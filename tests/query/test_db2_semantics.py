@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from catalog.errors import SqlError
 from catalog.store import CatalogStore
-from query.run_sql import run_sql
+from query.run.run_sql import run_sql
 from tests.query.catalogs import DrawnFrame, listed_files, one, rows
 
 SAME_FRAME = "b.fkey = t_car.fkey"

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalog import families
 from catalog.errors import SqlError
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.db2_dialect import Db2
-from query.read_only import balance, parse
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from catalog.tags import families
+from query.db2.dialect import Db2
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.run.read_only import balance, parse
+from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import DrawnFrame, class_names, ingested, one, rows
 

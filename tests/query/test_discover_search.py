@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from catalog.errors import FramesiftError
 from catalog.store import CatalogStore
-from query.discover_buckets import BUCKETS
-from query.discover_search import FACETS, Filter, Search, to_sql
-from query.prepared import discover_schema
-from query.run_sql import run_sql, stream_on
+from query.discover.buckets import BUCKETS
+from query.discover.search import FACETS, Filter, Search, to_sql
+from query.run.prepared import discover_schema
+from query.run.run_sql import run_sql, stream_on
 from tests.query.catalogs import rows
 
 ONE = "(select {value} as {name} from metaocean fetch first 1 rows only) x"

@@ -4,7 +4,7 @@ import pytest
 
 from catalog.errors import NotFound, SqlError
 from catalog.store import CatalogStore
-from query.explain import explain
+from query.run.explain import explain
 from tests.query.catalogs import drawn_frames, listed_files
 from tests.query.test_golden import FIVE_TAGS, SHARE, STATEMENTS
 

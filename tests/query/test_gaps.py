@@ -8,14 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.gap_report import Gap, GapKind
-from query.gaps import Content, find_gaps
-from query.label_range import LabelRange
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
+from query.run.run_sql import run_sql
+from query.statistics.gap_report import Gap, GapKind
+from query.statistics.gaps import Content, find_gaps
 from tests.query.spread import CLASSES, SpreadFrame, put, spread, spread_store, with_pixels
 
 FRAMES = spread(120, seed=5)

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.store import CatalogStore
-from query.label_range import LabelRange
-from query.select_frames import select_frames
-from query.selection import Question
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
 from tests.query.catalogs import DrawnFrame, class_names, drawn_frames, listed_files, rows
 
 MANY = settings(

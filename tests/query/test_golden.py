@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from catalog.store import CatalogStore
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.run.run_sql import run_sql
 from tests.query.catalogs import DrawnFrame, class_names, lines, listed_files, rows
 
 REAL: list[dict[str, str]] = json.loads(

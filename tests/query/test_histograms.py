@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput, UnknownName
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.histogram_report import Axis, AxisRequest, Bin, Histogram
-from query.histograms import histogram
-from query.population import Frames
-from query.selection import Question
+from query.frames.selection import Question
+from query.statistics.histogram_report import Axis, AxisRequest, Bin, Histogram
+from query.statistics.histograms import histogram
+from query.statistics.population import Frames
 from tests.query.spread import CLASSES, SpreadFrame, put, spread, spread_store
 
 FRAMES = spread(150, seed=8)

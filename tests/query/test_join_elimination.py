@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
-from catalog import families
-from catalog.discover_views import tag_columns
-from catalog.select_only import is_wide
+from catalog.lake.sql_guard import is_wide
+from catalog.lake.views import tag_columns
 from catalog.store import CatalogStore
-from query import read_only
-from query.db2_semantics import to_duckdb
-from query.join_elimination import Tables
-from query.prepared import discover_schema
+from catalog.tags import families
+from query.db2.semantics import to_duckdb
+from query.run import read_only
+from query.run.join_elimination import Tables
+from query.run.prepared import discover_schema
 from tests.query.catalogs import ingested
 
 NUMBERS = ("car", "sky", "front", "bicycle")

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from catalog.errors import InvalidInput
-from query.label_range import LabelRange
-from query.selection import Question
-from query.wrong_value import validation_message
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
+from query.question.wrong_value import validation_message
 
 TAGS = st.text(min_size=1, max_size=20).map(str.strip).filter(bool)
 PIXELS = st.none() | st.integers(0, 10**17)

@@ -3,13 +3,13 @@
 import pyarrow as pa
 import pytest
 
-from catalog import families, tags
 from catalog.errors import SqlError
 from catalog.limited_store import LimitedStore
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from catalog.tag_rules import OWN_FAMILY
-from query.run_sql import run_sql
+from catalog.tags import families, tags
+from catalog.tags.tag_rules import OWN_FAMILY
+from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import ingested
 

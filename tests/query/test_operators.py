@@ -7,13 +7,20 @@ import pytest
 
 from catalog.errors import InvalidInput, UnknownName
 from catalog.store import CatalogStore
-from query.condition import TagIs
-from query.describe import describe
-from query.frames_relation import frames_relation
-from query.operators import OPERATORS, SHAPES, TYPES, TagType, operators_of, type_of
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from query.frames.frames_relation import frames_relation
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.condition import TagIs
+from query.question.describe import describe
+from query.question.operators import (
+    OPERATORS,
+    SHAPES,
+    TYPES,
+    TagType,
+    operators_of,
+    type_of,
+)
+from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query import tagged_frames
 from tests.query.catalogs import class_names
@@ -210,7 +217,7 @@ def test_only_the_families_that_are_asked_are_read(store: CatalogStore) -> None:
 
 def test_every_engine_type_of_a_tag_has_a_type() -> None:
     """Each type that a tag may have is in the table, once."""
-    from catalog.families import TYPES as OF_TAGS
+    from catalog.tags.families import TYPES as OF_TAGS
 
     listed = [kind for kinds in TYPES.values() for kind in kinds]
     assert len(listed) == len(set(listed))

@@ -5,10 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog import families
 from catalog.errors import SqlError
-from query import read_only
-from query.run_sql import run_sql
+from catalog.tags import families
+from query.run import read_only
+from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import ingested
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from query.result_format import MEDIA_TYPES, Format, encoded, to_records
-from query.result_text import csv_lines, json_objects, plain
+from query.run.result_format import MEDIA_TYPES, Format, encoded, to_records
+from query.run.result_text import csv_lines, json_objects, plain
 
 TABLE = pa.table(
     {

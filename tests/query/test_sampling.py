@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from query.sampling import first, places
+from query.frames.sampling import first, places
 
 HASHES = np.random.default_rng(5).integers(0, 2**64, 200_000, dtype=np.uint64)
 

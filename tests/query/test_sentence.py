@@ -6,10 +6,10 @@ import pytest
 
 from catalog.errors import InvalidInput, NotFound, SqlError, UnknownName
 from catalog.store import CatalogStore
-from query.describe import describe
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.describe import describe
+from query.run.run_sql import run_sql
 from tests.query.catalogs import class_names
 
 

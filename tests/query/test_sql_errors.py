@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput, SqlError
 from catalog.store import CatalogStore
-from query.run_sql import run_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.run.run_sql import run_sql
 from tests.query.catalogs import class_names
 
 FUZZ = settings(

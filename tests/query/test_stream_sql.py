@@ -13,8 +13,8 @@ import pytest
 
 from catalog.errors import CatalogBusy, CatalogDamaged, SqlError, StorageError
 from catalog.store import CatalogStore
-from query.run_sql import run_sql, stream_sql
-from query.statement_watch import Cancellation
+from query.run.run_sql import run_sql, stream_sql
+from query.run.statement_watch import Cancellation
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import ingested, rows
 
@@ -27,10 +27,10 @@ ENDLESS = "select count(*) from " + ",".join(f"metaocean m{n}" for n in range(9)
 PEAK = """
 import resource, sys
 from pathlib import Path
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.result_format import encoded
-from query.run_sql import stream_sql
+from query.run.result_format import encoded
+from query.run.run_sql import stream_sql
 folder, format_, rows = sys.argv[1:]
 store = CatalogStore(CatalogLocation.in_folder(Path(folder)), threads=2, memory_limit="1GB")
 text = "select v.* from metaocean a, metaocean b, metaocean c, metaocean_view v"

@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import InvalidInput
-from catalog.location import CatalogLocation
-from catalog.record_store import RecordStore
+from catalog.records.store import RecordStore
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.class_statistics import class_report
-from query.condition import Group, Has, TagIs
-from query.conditions import vocabulary_of
-from query.frame_page import page_of
-from query.frames_relation import relation_for
-from query.label_range import LabelRange
-from query.one_frame import find_frame
-from query.population import Frames
-from query.question_sql import to_sql
-from query.select_frames import select_frames
-from query.selection import Question
+from query.frames.frame_page import page_of
+from query.frames.frames_relation import relation_for
+from query.frames.one_frame import find_frame
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.condition import Group, Has, TagIs
+from query.question.conditions import vocabulary_of
+from query.question.label_range import LabelRange
+from query.question.question_sql import to_sql
+from query.statistics.class_statistics import class_report
+from query.statistics.population import Frames
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import SKY, Home, frame_key, make_tree, put
 

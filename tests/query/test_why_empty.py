@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from catalog.location import CatalogLocation
+from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
-from query.select_frames import select_frames
-from query.selection import Question
-from query.why_empty import why_empty
+from query.frames.select_frames import select_frames
+from query.frames.selection import Question
+from query.question.why_empty import why_empty
 from tests.query.catalogs import DrawnFrame, class_names
 
 

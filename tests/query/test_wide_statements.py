@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from catalog.caller import asked_by
-from query import wide_statements
-from query.wide_statements import PLACES, wide_place
+from catalog.accounts.caller import asked_by
+from query.run import wide_statements
+from query.run.wide_statements import PLACES, wide_place
 
 
 def wait_forever() -> None:

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from query.selection import Question
-from query.wrong_value import validation_message
+from query.frames.selection import Question
+from query.question.wrong_value import validation_message
 
 PYDANTIC = ("Input should", "Value error", "valid", "permitted", "greater than or", "less than or")
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from ingest.label_image import decode_label
-from ingest.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.label_image import decode_label
+from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest, ManifestHeader
 from pipeline.manifest_rows import FRAMES_SCHEMA
 

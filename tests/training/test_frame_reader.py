@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from catalog.errors import BadFile
-from ingest.label_image import decode_label
-from ingest.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.label_image import decode_label
+from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.file_version import version_of
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA

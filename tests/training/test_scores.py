@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ingest.palette import UNKNOWN_CLASS
+from ingest.labels.palette import UNKNOWN_CLASS
 from training.scores import (
     UInt8,
     confusion_matrix,

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.label_image import decode_label
-from ingest.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.label_image import decode_label
+from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest
 from tests.training.commands import TINY, run_several
 from tests.training.drawn_frames import (

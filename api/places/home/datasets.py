@@ -4,14 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from api import bodies
-from api.new_dataset import class_tags, divide_dataset, grow_dataset, make_dataset
 from api.places.datasets import Body, Export
-from api.rebuild_dataset import rebuild_dataset
-from api.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.schemas import bodies
+from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.services.new_dataset import (
+    class_tags,
+    divide_dataset,
+    grow_dataset,
+    make_dataset,
+)
+from api.services.rebuild_dataset import rebuild_dataset
 from api.workspace import Workspace
-from pipeline.dataset_diff import diff_datasets, diff_to_json
-from pipeline.dataset_export import export_text, write_export
+from pipeline.datasets.diff import diff_datasets, diff_to_json
+from pipeline.datasets.export import export_text, write_export
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 

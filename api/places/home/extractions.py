@@ -6,10 +6,10 @@ from functools import partial
 
 from api.places.extractions import Body, Show, Wanted, need_some
 from api.workspace import Workspace
-from catalog.extractions import problems
+from catalog.tags.extractions import problems
 from ingest.extractors.registry import extractor_in_file, extractor_named
 from ingest.extractors.run import extraction_of, run_extractor
-from ingest.sources import open_recorded, others_of_data_set
+from ingest.sources.recorded import open_recorded, others_of_data_set
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from api import bodies
 from api.places.jobs import Body, ValidateSettings
+from api.schemas import bodies
 from api.workspace import Workspace
-from catalog.tables import Job
-from pipeline.follow import cancel, refresh, wait
-from pipeline.run import submit_training, submit_validation
-from pipeline.submit import resume
-from pipeline.train_settings import TrainSettings
+from catalog.records.tables import Job
+from pipeline.jobs.follow import cancel, refresh, wait
+from pipeline.jobs.run import submit_training, submit_validation
+from pipeline.jobs.submit import resume
+from pipeline.jobs.train_settings import TrainSettings
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class HomeJobs:
 
     def logs(self, name: str) -> Iterator[bytes]:
         """What its commands printed."""
-        from api.job_files import joined_logs  # it imports fastapi
+        from api.services.job_files import joined_logs  # it imports fastapi
 
         _, chunks = joined_logs(Path(self._job(name).paths["logs"]), None, 0)
         return chunks

@@ -6,12 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from api.people import AuditBody, CollectionBody, NewTokenBody, TokenBody, UserBody
 from api.places.people import Body, Entries, NewToken
+from api.schemas.people import (
+    AuditBody,
+    CollectionBody,
+    NewTokenBody,
+    TokenBody,
+    UserBody,
+)
 from api.workspace import Workspace
-from catalog import audit_log, login_throttle, row_collections, tokens, users
+from catalog.accounts import (
+    audit_log,
+    login_throttle,
+    row_collections,
+    tokens,
+    users,
+)
 from catalog.errors import InvalidInput
-from catalog.record_store import RecordStore
+from catalog.records.store import RecordStore
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,7 @@ class HomePeople:
     def add_collection(self, name: str, rule: str) -> Body:
         """Add a collection."""
         # It imports the catalog's database, which users and tokens do without.
-        from query.collection_rule import try_rule
+        from query.question.collection_rule import try_rule
 
         try_rule(rule, lambda: self.home.catalog, self.home.settings.query_timeout_s)
         body = CollectionBody.of(row_collections.add(self.records, name, rule), ())

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from api.commands.policy_actions import work_of
+from api.cli.commands.policy_actions import work_of
 from api.places.policies import Body
-from api.policies import RunBody, listed, start_due
+from api.services.policies import RunBody, listed, start_due
 from api.workspace import Workspace
-from catalog import policy_records, policy_runs
 from catalog.errors import InvalidInput, NotFound
-from catalog.policy_runs import ACTIVE
-from catalog.policy_tables import Policy, PolicyRun
+from catalog.policies import policies as policy_records
+from catalog.policies import runs as policy_runs
+from catalog.policies.runs import ACTIVE
+from catalog.policies.tables import Policy, PolicyRun
 from pipeline.policies import runs
 
 

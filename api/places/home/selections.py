@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from api import bodies
-from api.answering import ask, described, reason_for_none
-from api.wanted_dataset import NewDataset
+from api.schemas import bodies
+from api.schemas.wanted_dataset import NewDataset
+from api.services.answering import ask, described, reason_for_none
 from api.workspace import Workspace
-from query.selection import Question, Selection
+from query.frames.selection import Question, Selection
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class HomeAnswer:
 
     def save(self, name: str) -> Mapping[str, Any]:
         """Save it as a dataset."""
-        from api.new_dataset import save_selection  # with the records' database
+        from api.services.new_dataset import save_selection  # with the records' database
 
         question = self.selection.question.model_copy(update={"snapshot": None})
         wanted = NewDataset(name=name, question=question, seed=question.seed)

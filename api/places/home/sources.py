@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from api import bodies
-from api.catalog_info import info_of
 from api.places.sources import Body
-from api.wanted_source import NewSource, SourceChange
+from api.schemas import bodies
+from api.schemas.wanted_source import NewSource, SourceChange
+from api.services.catalog_info import info_of
 from api.workspace import Workspace
-from ingest.source_options import SourceOptions
+from ingest.sources.source_options import SourceOptions
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class HomeSources:
 
     def add(self, wanted: NewSource) -> Body:
         """Add one; a path may be relative."""
-        from api.new_source import keep_source, options_of  # with the records' database
+        from api.services.new_source import keep_source, options_of  # with the records' database
 
         source = keep_source(self.workspace, wanted, _absolute(wanted.uri), options_of(wanted))
         _ = self.workspace.catalog  # a home is made whole
@@ -32,13 +32,13 @@ class HomeSources:
 
     def contents(self, name: str) -> Body:
         """What hangs on one."""
-        from api.source_contents import contents_of
+        from api.services.source_contents import contents_of
 
         return contents_of(self.workspace, name)
 
     def change(self, name: str, wanted: SourceChange) -> Body:
         """Change one; a path may be relative."""
-        from api.new_source import keep_change
+        from api.services.new_source import keep_change
 
         place = None
         if wanted.uri is not None:
@@ -48,7 +48,7 @@ class HomeSources:
 
     def remove(self, name: str) -> Body:
         """Remove one."""
-        from ingest.sources import remove_source
+        from ingest.sources.recorded import remove_source
 
         removed = remove_source(self.workspace.catalog, self.workspace.records, name)
         return {"name": name, "files_removed": removed}

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from api.cli.terminal import size
 from api.places.stagings import Show
-from api.terminal import size
 from api.workspace import Workspace
-from pipeline.stage import stage_dataset
+from pipeline.staging.stage import stage_dataset
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 from api.places.statements import Rows
 from api.workspace import Workspace
-from query.explain import explain
-from query.run_sql import stream_sql
+from query.run.explain import explain
+from query.run.run_sql import stream_sql
 
 
 @dataclass(frozen=True)

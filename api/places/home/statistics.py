@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from api.places.statistics import Asked, Axes
 from api.workspace import Workspace
-from catalog.frames import class_shares
-from catalog.records import ClassShare
-from query.class_report import ClassReport, Grouping
-from query.correlations import Correlation
-from query.gap_report import GapReport
-from query.histogram_report import Histogram
+from catalog.frames.frames import class_shares
+from catalog.values import ClassShare
+from query.statistics.class_report import ClassReport, Grouping
+from query.statistics.correlations import Correlation
+from query.statistics.gap_report import GapReport
+from query.statistics.histogram_report import Histogram
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class HomeStatistics:
 
     def classes(self, asked: Asked, by: Grouping | None, quantiles: bool) -> ClassReport:
         """The classes in some frames."""
-        from api.statistics import frames_of
-        from query.class_statistics import class_report
+        from api.services.statistics import frames_of
+        from query.statistics.class_statistics import class_report
 
         return class_report(
             self.workspace.catalog,
@@ -42,9 +42,9 @@ class HomeStatistics:
 
     def histogram(self, asked: Asked, axes: Axes) -> Histogram:
         """Frames by values."""
-        from api.axis_options import axes_of
-        from api.statistics import frames_of
-        from query.histograms import histogram
+        from api.cli.axis_options import axes_of
+        from api.services.statistics import frames_of
+        from query.statistics.histograms import histogram
 
         return histogram(
             self.workspace.catalog,
@@ -56,7 +56,7 @@ class HomeStatistics:
 
     def correlation(self, validation: str, asked: Asked) -> Correlation:
         """Shares against IoU; a validation may be a file."""
-        from api.statistics import share_and_iou
+        from api.services.statistics import share_and_iou
 
         return share_and_iou(
             self.workspace, validation, asked.dataset, asked.split, asked.at, files=True
@@ -64,7 +64,7 @@ class HomeStatistics:
 
     def gaps(self, asked: Asked, at_least: int, scenes: bool) -> GapReport:
         """What a dataset lacks."""
-        from api.statistics import dataset_gaps
+        from api.services.statistics import dataset_gaps
 
         assert asked.dataset is not None
         return dataset_gaps(self.workspace, asked.dataset, asked.split, at_least, scenes, asked.at)

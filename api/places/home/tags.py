@@ -5,16 +5,16 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
-from api import bodies
 from api.places.tags import Body, Map, NewTag, Table
+from api.schemas import bodies
 from api.workspace import Workspace
-from catalog import families
-from catalog import tags as catalog_tags
-from catalog.discover_views import tag_columns
-from catalog.tag_kinds import kinds
-from catalog.tag_rules import DEFAULT
-from ingest.map_join import import_map
-from ingest.tag_import import import_tags, parse_types
+from catalog.lake.views import tag_columns
+from catalog.tags import families
+from catalog.tags import tags as catalog_tags
+from catalog.tags.tag_kinds import kinds
+from catalog.tags.tag_rules import DEFAULT
+from ingest.imports.map_join import import_map
+from ingest.imports.tag_import import import_tags, parse_types
 
 
 @dataclass(frozen=True)

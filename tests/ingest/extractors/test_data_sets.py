@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import ClassListMissing
-from catalog.extractions import problems
-from catalog.tables import Source
+from catalog.records.tables import Source
+from catalog.tags.extractions import problems
 from ingest.extractors.boxes import Boxes
 from ingest.extractors.bus import Bus
 from ingest.extractors.lidar import Lidar
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
-from ingest.source_options import SourceOptions
-from ingest.sources import others_of_data_set
+from ingest.sources.recorded import others_of_data_set
+from ingest.sources.source_options import SourceOptions
 from tests.ingest.extractors.frames import box, npz, put_bus, put_camera_json, tags_of, time_us
 from tests.ingest.scene_folders import Home, frame_key, make_tree, put
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from catalog.errors import BadFile, CatalogBusy, InvalidInput
-from catalog.extractions import coverage, pending_frames, problems
+from catalog.tags.extractions import coverage, pending_frames, problems
 from ingest.extractors import run as runs
 from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
 from ingest.extractors.run import extraction_of, run_extractor

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from ingest.engines.threads import ThreadEngine
-from ingest.scan import ScanOptions
+from ingest.scan.scan import ScanOptions
 from ingest.watch.choice import EventChoice, open_events
 from ingest.watch.watcher import Batched, Watcher, WatchOptions
 from tests.ingest.scene_folders import BICYCLE, CAR, SCENE, SKY, Home, add_frame, frame_key

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from catalog.tables import Scan
+from catalog.records.tables import Scan
 from tests.ingest.scene_folders import Home, make_tree
 from tests.ingest.test_killed_scan import REPOSITORY
 from tests.ingest.watch.killed_watchers import change

@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from catalog.errors import InvalidInput, StorageError
-from ingest.source_options import SourceOptions
+from ingest.sources.source_options import SourceOptions
 from ingest.watch.object_events import ObjectMessages
 from ingest.watch.sqs_events import SqsEvents
 from tests.api.servers import wait_until
@@ -184,7 +184,7 @@ def test_what_cannot_be_reached(server: S3Server) -> None:
 
 def test_the_extra_is_imported_late() -> None:
     """Watching a folder needs neither boto3 nor librdkafka."""
-    code = "import sys, api.command_line, ingest.watch.choice; print(*sys.modules)"
+    code = "import sys, api.cli.main, ingest.watch.choice; print(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True, text=True, check=True,

@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import select
 
 from catalog.errors import InvalidInput, NotFound
-from catalog.tables import Scan
-from ingest.scan_lock import scan_lock
-from ingest.sources import remove_source
+from catalog.records.tables import Scan
+from ingest.scan.scan_lock import scan_lock
+from ingest.sources.recorded import remove_source
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
     BICYCLE,

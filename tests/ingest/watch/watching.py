@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.engines.threads import ThreadEngine
-from ingest.scan import ScanOptions
+from ingest.scan.scan import ScanOptions
 from ingest.watch.choice import EventChoice, open_events
 from ingest.watch.watcher import Batched, Watcher, WatchOptions
 from tests.api.servers import FRAMESIFT, environment

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput
-from query.sampling import Hashes, places
+from query.frames.sampling import Hashes, places
 from query.sets.rounding import largest_remainder
 from query.sets.strata import MISSING, Strata, strata_of
 from query.sets.stratified import allocate, draw

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.store import CatalogStore
-from query.frames_relation import frames_relation
-from query.sampling import hashes_of
-from query.selection import Question
+from query.frames.frames_relation import frames_relation
+from query.frames.sampling import hashes_of
+from query.frames.selection import Question
 from query.sets.draw import Frames, draw_set
 from query.sets.methods import Uncertain
 from query.sets.uncertain import most_uncertain, spread_out, standardised

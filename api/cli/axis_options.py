@@ -1,0 +1,66 @@
+"""A histogram's axes as routes and commands are told of them: options that name their tag."""
+
+from collections.abc import Sequence
+
+from catalog.errors import InvalidInput, UnknownName
+from query.question.wrong_value import validation_message
+from query.statistics.histogram_report import AxisRequest
+
+_BINS = {1: 20, 2: 8}
+"""Bins of a number, and texts with a bin of their own, by the number of tags."""
+
+
+def axes_of(
+    tags: Sequence[str],
+    bins: int | None = None,
+    top: int | None = None,
+    edges: Sequence[str] = (),
+    log: Sequence[str] = (),
+    zero: Sequence[str] = (),
+) -> list[AxisRequest]:
+    """The axes of a histogram of one or two tags.
+
+    Args:
+        tags: The tags.
+        bins: Bins of a number.
+        top: Texts with a bin of their own.
+        edges: "TAG=EDGE,EDGE,..."; each names one of the tags.
+        log: Those of the tags that have a logarithmic scale.
+        zero: Those of the tags that have a bin for 0.
+
+    Raises:
+        InvalidInput: Edges that are no rising numbers, or edges and scale together.
+        UnknownName: An option names another tag.
+    """
+    by_tag = dict(_edges_of(text) for text in edges)
+    for named in (*by_tag, *log, *zero):
+        if named not in tags:
+            raise UnknownName("tag", named, tags, "It is given in an option.")
+    default = _BINS[len(tags)]
+    axes = []
+    for tag in tags:
+        try:
+            axes.append(
+                AxisRequest(
+                    tag=tag,
+                    bins=bins or default,
+                    top=top or default,
+                    edges=by_tag.get(tag),
+                    log=tag in log,
+                    zero=tag in zero,
+                )
+            )
+        except ValueError as error:
+            raise InvalidInput(validation_message(error)) from error
+    return axes
+
+
+def _edges_of(text: str) -> tuple[str, tuple[float, ...]]:
+    tag, _, listed = text.rpartition("=")
+    try:
+        edges = tuple(float(edge) for edge in listed.split(","))
+    except ValueError:
+        edges = ()
+    if not tag.strip() or not edges:
+        raise InvalidInput(f"edges '{text}': expected TAG=EDGE,EDGE,... such as car=0,1000,100000")
+    return tag.strip(), edges

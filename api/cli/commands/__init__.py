@@ -1,0 +1,1 @@
+"""The commands, a file per subject; api.cli.main names them."""

@@ -1,0 +1,289 @@
+"""framesift compact; framesift catalog log, diff, check, export, backup, restore."""
+
+from dataclasses import asdict
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from api.cli.commands.catalog import catalog_app
+from api.cli.commands.common import AtOption, open_workspace
+from api.cli.terminal import (
+    JsonFlag,
+    emit_json,
+    emit_table,
+    progress_bar,
+    size,
+    stdout,
+)
+from catalog.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from api.workspace import Workspace
+    from catalog.care.findings import Finding
+
+# What works on the catalog imports the databases: each command imports its own.
+
+
+def _named(workspace: "Workspace") -> dict[str, int]:
+    """The snapshots that datasets name."""
+    datasets = workspace.records.datasets()
+    return {f"dataset {d.name}@{d.version}": d.snapshot for d in datasets}
+
+
+def compact(
+    keep_days: Annotated[
+        float,
+        typer.Option(min=0, help="Days whose states can be asked afterwards, datasets' apart."),
+    ] = 7.0,
+    now: Annotated[
+        bool,
+        typer.Option(
+            "--now", help="Delete at once what a query under way may need: it must ask again."
+        ),
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Merge small files, expire old snapshots, delete files that nothing needs.
+
+    Others may read and write meanwhile. Snapshots that datasets name stay.
+    """
+    from catalog.care import compaction
+
+    workspace = open_workspace()
+    with progress_bar("compact", quiet=as_json) as bar:
+        done = compaction.compact(
+            workspace.catalog,
+            lambda: set(_named(workspace).values()),
+            keep=timedelta(days=keep_days),
+            in_use=timedelta(0) if now else compaction.IN_USE,
+            progress=lambda step: bar.show(0, None, step),
+        )
+    if as_json:
+        emit_json(asdict(done))
+        return
+    stdout.print(
+        f"{len(done.expired):,} snapshots expired, {done.rewritten + done.merged:,} files written "
+        f"anew as fewer ones, {done.deleted:,} old files and {done.orphans:,} orphans deleted"
+    )
+
+
+@catalog_app.command("log")
+def log(
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 20,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the catalog's snapshots: when, by whom, what for, and how much there was."""
+    from api.schemas import bodies
+    from catalog.lake import snapshots
+
+    found = [bodies.of_snapshot(one) for one in snapshots.log(open_workspace().catalog, limit)]
+    if as_json:
+        emit_json(found)
+        return
+    columns = ("snapshot", "time", "author", "reason", "changed", "files", "frames")
+    rows = [[*list(one.values())[:4], ", ".join(one["changed"]), one["files"], one["frames"]]
+            for one in found]  # fmt: skip
+    emit_table(columns, rows)
+
+
+@catalog_app.command("diff")
+def diff(
+    before: Annotated[int, typer.Argument(help="Number of a snapshot.")],
+    after: Annotated[int, typer.Argument(help="Number of another.")],
+    rows: Annotated[
+        int, typer.Option(min=0, help="Also list so many of the tags that differ, by file.")
+    ] = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what differs between two snapshots: files, frames and tags."""
+    from api.schemas import bodies
+    from catalog.care import snapshot_diff
+
+    catalog = open_workspace().catalog
+    found = snapshot_diff.diff(catalog, before, after)
+    listed = list(islice(snapshot_diff.changes(catalog, before, after), rows)) if rows else []
+    if as_json:
+        shown = asdict(found) | {"changes": [bodies.of_tag_change(one) for one in listed]}
+        emit_json(shown)
+        return
+    emit_table(
+        ("", "added", "removed", "changed"),
+        [
+            ("files", found.files_added, found.files_removed, found.files_changed),
+            ("frames", found.frames_added, found.frames_removed, found.frames_changed),
+            ("tags", len(found.tags_added), len(found.tags_removed), len(found.tags)),
+        ],
+    )
+    for word, tags in (("new", found.tags_added), ("gone", found.tags_removed)):
+        if tags:
+            stdout.print(f"{word} tags: {', '.join(tags)}")
+    if found.tags:
+        emit_table(
+            ("tag", "set", "cleared", "changed"),
+            [(tag, one.set, one.cleared, one.changed) for tag, one in found.tags.items()],
+        )
+    if listed:
+        emit_table(
+            ("file", "tag", "before", "after"),
+            [(one.fkey, one.tag, one.before, one.after) for one in listed],
+        )
+
+
+@catalog_app.command("check")
+def check(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Put right what can be; nothing lost is made up.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Verify counts, views, snapshots, files, datasets and models; exit code 1 when one is wrong.
+
+    With --repair it is 0 when everything that was wrong has been put right.
+    """
+    found = _checked(open_workspace(), repair)
+    if as_json:
+        emit_json([asdict(finding) for finding in found])
+    else:
+        for finding in found:
+            end = "repaired" if finding.repaired else finding.remedy
+            stdout.print(f"{finding.kind}: {finding.what}: {end}")
+        if not found:
+            stdout.print("nothing is wrong")
+    if any(not finding.repaired for finding in found):
+        raise typer.Exit(1)
+
+
+def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
+    """What is wrong with the records and the catalog, also where one cannot be opened."""
+    from catalog.care.check import check as check_catalog
+    from catalog.care.damage import damage, damage_of_records
+    from catalog.errors import CatalogDamaged
+    from catalog.lake.connection import is_made
+    from pipeline.datasets.check_belongings import check_belongings
+
+    found: list[Finding] = []
+    if is_made(workspace.catalog_location):  # else there is nothing, and nothing wrong
+        found += damage_of_records(workspace.records_place)
+    named, sources = dict[str, int](), None
+    if not found:
+        named = _named(workspace)
+        sources = {(one.cluster, one.datasource) for one in workspace.records.sources()}
+        found += check_belongings(workspace.records, repair=repair)
+    try:
+        catalog = workspace.catalog
+    except CatalogDamaged:
+        damaged = damage(workspace.catalog_location, workspace.settings.lock_wait_s).findings
+        if not damaged:
+            raise
+        return [*found, *damaged]
+    return [*found, *check_catalog(catalog, named, sources=sources, repair=repair)]
+
+
+@catalog_app.command("export")
+def export(
+    folder: Annotated[Path, typer.Argument(help="Folder to make.")],
+    format_: Annotated[
+        Literal["parquet", "iceberg"],
+        typer.Option("--format", help="Plain Parquet files, or an Apache Iceberg table."),
+    ] = "parquet",
+    at: AtOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Write the catalog as one wide table: a row per file, metaocean's columns and every tag."""
+    from catalog.care.export import export_iceberg, export_parquet
+
+    write = export_iceberg if format_ == "iceberg" else export_parquet
+    done = write(open_workspace().catalog, folder.absolute(), at)
+    if as_json:
+        emit_json(asdict(done))
+    else:
+        stdout.print(
+            f"exported snapshot {done.snapshot}: {done.rows:,} rows, {done.columns} columns; "
+            f"open {done.opened_by}"
+        )
+
+
+@catalog_app.command("backup")
+def backup(
+    target: Annotated[Path, typer.Argument(help="Folder to make, or a file NAME.tar.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Write catalog, records, datasets and models into a backup while others read and write."""
+    from catalog.care.backup import back_up
+
+    workspace = open_workspace()
+    with progress_bar(f"backup {target.name}", quiet=as_json) as bar:
+        done = back_up(
+            workspace.catalog,
+            workspace.records,
+            target.absolute(),
+            lambda files, total: bar.show(files, total, f"{files:,} of {total:,} files"),
+        )
+    _emit_backup(f"backup {target}", asdict(done), as_json)
+
+
+@catalog_app.command("restore")
+def restore(
+    source: Annotated[
+        Path | None, typer.Argument(help="What framesift catalog backup made.")
+    ] = None,
+    to_snapshot: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Go back to this snapshot of the catalog that is there, as a new one."
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Put a backup's catalog, records, datasets and models into this home, which must have none.
+
+    With --to-snapshot, go back to an older snapshot of the catalog that is there, where files of
+    the newest are lost: framesift catalog check says which is whole.
+    """
+    workspace = open_workspace()
+    if (source is None) == (to_snapshot is None):
+        raise InvalidInput("give a backup, or --to-snapshot with the number of a snapshot")
+    if to_snapshot is not None:
+        _go_back(workspace, to_snapshot, as_json)
+        return
+    assert source is not None
+    from catalog.care.backup import restore as restore_backup
+
+    settings = workspace.settings
+    if settings.catalog_metadata or settings.catalog_data or settings.records:
+        raise InvalidInput(
+            "FRAMESIFT_CATALOG_METADATA, FRAMESIFT_CATALOG_DATA or FRAMESIFT_RECORDS is set: a "
+            "backup is restored into a home of its own; unset them, and copy it from there with "
+            "framesift catalog copy"
+        )
+    if not source.exists():
+        raise InvalidInput(f"{source}: no such file or folder; expected a backup")
+    done = restore_backup(source.absolute(), workspace.home)
+    _emit_backup(f"restored {source} into {workspace.home}", asdict(done), as_json)
+
+
+def _go_back(workspace: "Workspace", number: int, as_json: bool) -> None:
+    from catalog.care.go_back import go_back
+
+    made = go_back(workspace.catalog_location, number, workspace.settings.lock_wait_s)
+    if as_json:
+        emit_json({"snapshot": made, "restored": number})
+    else:
+        stdout.print(f"snapshot {made} is as snapshot {number} was")
+
+
+def _emit_backup(what: str, done: dict[str, Any], as_json: bool) -> None:
+    done["made"] = f"{done['made'].isoformat()}Z"
+    if as_json:
+        emit_json(done)
+    else:
+        stdout.print(
+            f"{what}: snapshot {done['snapshot']}, made {done['made']}, {done['datasets']:,} "
+            f"datasets, {done['models']:,} models, {done['files']:,} files, {size(done['bytes'])}"
+        )
+        if done["missing"]:
+            missing = ", ".join(done["missing"])
+            stdout.print(f"without a manifest, see framesift catalog check: {missing}")

@@ -1,0 +1,132 @@
+"""A dataset, and the difference of two, for a person."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.cli.terminal import duration, emit_table, stdout
+from catalog.text.visible_text import visible
+
+_MOST_ROWS = 40
+_MOST_FRAMES = 10
+
+
+def show_dataset(dataset: Mapping[str, Any]) -> None:
+    """Print what it is, what was achieved of what was wanted, and what it lacks."""
+    stdout.print(
+        f"dataset {dataset['name']} version {dataset['version']}: {dataset['frames']:,} frames "
+        f"({splits_text(dataset)}), snapshot {dataset['snapshot']}"
+    )
+    stdout.print(f"id {dataset['id']}")
+    for parent in dataset["parents"]:
+        stdout.print(f"made from {parent['name']}")
+    stdout.print(f"manifest {dataset['manifest']}")
+    absent = [tag for tag, pixels in dataset["class_pixels"].items() if not pixels]
+    if absent:
+        stdout.print(f"classes without a pixel in it: {', '.join(absent)}")
+    _show_report(dataset["report"])
+
+
+def splits_text(dataset: Mapping[str, Any]) -> str:
+    """The splits and their frames."""
+    return ", ".join(f"{name} {count:,}" for name, count in dataset["splits"].items())
+
+
+def _show_report(report: Mapping[str, Any]) -> None:
+    if "marginals" in report:
+        met = "met" if report["tolerance_met"] else "not met"
+        stdout.print(f"tolerance {report['tolerance']:g} {met}")
+        for marginal in report["marginals"]:
+            _show_marginal(marginal)
+    for rows in (report.get("largest_strata"), report.get("split_strata")):
+        if rows:
+            emit_table(tuple(rows[0]), [tuple(row.values()) for row in rows[:_MOST_ROWS]])
+    if "demands" in report:
+        columns = tuple(report["demands"][0])
+        emit_table(columns, [tuple(row.values()) for row in report["demands"][:_MOST_ROWS]])
+        stdout.print(f"no set that achieves this is smaller than {report['lower_bound']:,} frames")
+    if "pool" in report:
+        stdout.print(
+            f"{report['achieved']:,} of the {report['pool']:,} most uncertain of "
+            f"{report['candidates']:,} frames, of {report['scenes']:,} scenes; mean score "
+            f"{report['scores'].get('mean', 0):.4g}, of all frames "
+            f"{report['scores_of_all'].get('mean', 0):.4g}"
+        )
+    for one in report.get("unmet", ()):
+        name = one.get("demand") or f"{one['marginal']} {one['value']}"
+        missing = one.get("short_by")
+        reason = one.get("reason") or f"short by {missing:,} of {one['wanted']:,} frames"
+        stdout.print(f"not met: {name}: {reason}")
+    if "leakage" in report:
+        _show_leakage(report["leakage"])
+
+
+def _show_marginal(marginal: Mapping[str, Any]) -> None:
+    keys = ("value", "wanted", "achieved", "frames", "available")
+    emit_table(
+        keys,
+        [
+            tuple(row[key] for key in keys)
+            for row in marginal["values"][:_MOST_ROWS]
+            if row["wanted"] or row["frames"]
+        ],
+        title=f"{marginal['marginal']}: largest difference "
+        f"{marginal['largest_difference']:.4f}, total variation "
+        f"{marginal['total_variation']:.4f}, Jensen-Shannon {marginal['jensen_shannon']:.4f}",
+    )
+
+
+def _show_leakage(found: Mapping[str, Any]) -> None:
+    gap = found["smallest_gap_s"]
+    nearest = (
+        "times are not known" if gap is None else f"their nearest frames are {duration(gap)} apart"
+    )
+    shared = f"{found['shared_scenes']:,} scenes"
+    if "shared_drives" in found:
+        shared += f", {found['shared_drives']:,} drives"
+    state = "" if found["guard"] else " (guard off)"
+    stdout.print(f"splits share {shared}; {nearest}{state}")
+
+
+def show_diff(found: Mapping[str, Any]) -> None:
+    """Print what changed between two datasets: pipeline.datasets.diff.diff_to_json."""
+    stdout.print(
+        f"{found['before']} {found['frames_before']:,} frames, {found['after']} "
+        f"{found['frames_after']:,}: {found['frames_added']:,} added, "
+        f"{found['frames_removed']:,} removed, {found['frames_moved']:,} moved to another split"
+    )
+    for sign, kind in (("+", "added"), ("-", "removed")):
+        for fkey in found[kind][:_MOST_FRAMES]:
+            stdout.print(visible(f"{sign} {fkey}"))
+        more = found[f"frames_{kind}"] - _MOST_FRAMES
+        if more > 0:
+            stdout.print(f"{sign} ... {more:,} more (--json lists all)")
+    for frame in found["moved"][:_MOST_FRAMES]:
+        stdout.print(visible(f"~ {frame['fkey']}: {frame['before']} to {frame['after']}"))
+    frames = {change["value"]: change for change in found["class_frames"]["values"]}
+    emit_table(
+        ("class", "pixels % before", "after", "frames % before", "after"),
+        [
+            (
+                change["value"],
+                f"{100 * change['before']:.3f}",
+                f"{100 * change['after']:.3f}",
+                f"{100 * frames[change['value']]['before']:.2f}",
+                f"{100 * frames[change['value']]['after']:.2f}",
+            )
+            for change in found["class_pixels"]["values"]
+            if frames[change["value"]]["before"] or frames[change["value"]]["after"]
+        ],
+    )
+    measures = ("total_variation", "jensen_shannon", "largest_difference")
+    emit_table(
+        ("distance of", "total variation", "Jensen-Shannon", "largest difference"),
+        [
+            (name, *(f"{found[key]['distance'][measure]:.4f}" for measure in measures))
+            for name, key in (
+                ("class pixels", "class_pixels"),
+                ("frames with a class", "class_frames"),
+                ("cameras", "cameras"),
+                ("scenes", "scenes"),
+            )
+        ],
+    )

@@ -1,0 +1,251 @@
+"""framesift dataset, stage."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from pydantic import BaseModel
+
+from api.cli.commands.common import AtOption
+from api.cli.commands.dataset_tables import show_dataset, show_diff, splits_text
+from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.grouped_options import with_options
+from api.cli.question_options import QuestionOptions, question_of, with_question
+from api.cli.set_options import (
+    ApartOptions,
+    DivisionOptions,
+    SetOptions,
+    SplitOption,
+    demands_of,
+    method_of,
+)
+from api.cli.terminal import (
+    JsonFlag,
+    emit_json,
+    emit_table,
+    emit_text,
+    progress_bar,
+    size,
+    stdout,
+)
+from api.places.datasets import Export, datasets
+from api.places.stagings import stagings
+from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from catalog.errors import InvalidInput
+from pipeline.datasets.export_formats import TEXTS, ExportFormat
+from query.question.wrong_value import validation_message
+from query.sets.stratifier import parse_stratifiers
+
+dataset_app = typer.Typer(no_args_is_help=True, help="Saved, versioned selections.")
+
+
+@dataset_app.command("create")
+@with_question
+@with_options("how", SetOptions)
+@with_options("division", DivisionOptions)
+def create(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    options: QuestionOptions,
+    how: SetOptions,
+    division: DivisionOptions,
+    split: SplitOption = None,
+    disjoint_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--disjoint-from",
+            help="Dataset to share no scene, drive or moment with; repeatable.",
+        ),
+    ] = None,
+    at: AtOption = None,
+    strict: StrictFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Choose frames and save them as a dataset's new version, divided into splits."""
+    method, asked = method_of(how, options)
+    question = question_of(asked)
+    wanted = _checked(
+        NewDataset,
+        name=name,
+        question=question,
+        method=method,
+        split=split,
+        disjoint_from=tuple(disjoint_from or ()),
+        seed=question.seed,
+        **_divided(division),
+    )
+    made = datasets().create(wanted, at)
+    _show(made, as_json)
+    end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(made["report"]))
+
+
+@dataset_app.command("split")
+@with_options("division", DivisionOptions)
+def split_(
+    name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    division: DivisionOptions,
+    split: Annotated[str, typer.Option(help="Shares, such as train=0.8,validation=0.2.")],
+    seed: Annotated[int, typer.Option(min=0, help="Decides between equally good ones.")] = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Divide a dataset's frames anew, as a new version of it."""
+    wanted = _checked(NewSplit, split=split, seed=seed, **_divided(division))
+    _show(datasets().divide(name, wanted), as_json)
+
+
+@dataset_app.command("extend")
+@with_options("apart", ApartOptions)
+def extend(
+    name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    apart: ApartOptions,
+    gap: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gap",
+            help="In how many frames a class should be: bicycle=50, bicycle:5000=50 (pixels).",
+        ),
+    ] = None,
+    gap_where: Annotated[
+        list[str] | None,
+        typer.Option("--gap-where", help="The same of a condition: \"weather = 'fog'=30\"."),
+    ] = None,
+    grow: Annotated[
+        str | None, typer.Option(help="Split that lacks them; the only one by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides between equally good ones.")] = 0,
+    at: AtOption = None,
+    strict: StrictFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add as few frames as close a gap, as a new version; what stays open is told."""
+    demands = demands_of(gap, gap_where)
+    if not demands:
+        raise InvalidInput("dataset extend: say with --gap or --gap-where what is missing")
+    wanted = _checked(NewExtension, demands=demands, split=grow, seed=seed, **asdict(apart))
+    made = datasets().extend(name, wanted, at)
+    _show(made, as_json)
+    end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(made["report"]))
+
+
+def _is_short(report: Mapping[str, Any]) -> bool:
+    """Whether a dataset lacks what was asked for."""
+    return bool(report.get("unmet")) or report.get("tolerance_met") is False
+
+
+@dataset_app.command("rebuild")
+def rebuild(
+    name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a lost or damaged manifest again, from question, snapshot and seed; its id proves it."""
+    found = datasets().rebuild(name)
+    if as_json:
+        emit_json(found)
+    else:
+        stdout.print(
+            f"rebuilt {found['name']}@{found['version']}: {found['frames']:,} frames, equal to "
+            f"those of then by its id {found['id'][:12]}"
+        )
+
+
+@dataset_app.command("diff")
+def diff(
+    before: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    after: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare two datasets: frames, splits, and distributions with their distances."""
+    found = datasets().difference(before, after)
+    if as_json:
+        emit_json(found)
+    else:
+        show_diff(found)
+
+
+@dataset_app.command("export")
+def export(
+    name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    format_: Annotated[
+        ExportFormat,
+        typer.Option("--format", help="files is a path or URI per line, fiftyone a folder."),
+    ] = "csv",
+    split: Annotated[str | None, typer.Option(help="Only this split.")] = None,
+    with_labels: Annotated[
+        bool, typer.Option("--with-labels", help="With files: the label's path after a tab.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="File or folder to write.")] = None,
+) -> None:
+    """Write a dataset for other programs."""
+    place, wanted = datasets(), Export(name, format_, split, with_labels)
+    if out is not None:
+        place.write(wanted, out)
+        return
+    if format_ not in TEXTS:
+        raise InvalidInput(f"format {format_} is no text: give a file or folder with --out")
+    for lines in place.text(wanted):
+        emit_text(lines)
+
+
+@dataset_app.command("list")
+def list_(as_json: JsonFlag = False) -> None:
+    """List every version of every dataset."""
+    found = datasets().listed()
+    if as_json:
+        emit_json(found)
+    else:
+        keys = ("name", "version", "frames", "splits", "snapshot")
+        shown = [{**dataset, "splits": splits_text(dataset)} for dataset in found]
+        emit_table(keys, [[dataset[key] for key in keys] for dataset in shown])
+
+
+@dataset_app.command("show")
+def show(
+    name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")], as_json: JsonFlag = False
+) -> None:
+    """Show a dataset: its question, snapshot, splits and classes."""
+    _show(datasets().found(name), as_json)
+
+
+def stage(
+    dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder to stage into; FRAMESIFT_CACHE by default.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Files copied at once.")] = 4,
+    as_json: JsonFlag = False,
+) -> None:
+    """Copy a dataset's images and labels into a cache near the job."""
+    with progress_bar(f"stage {dataset}", quiet=as_json) as bar:
+        staging = stagings().stage(dataset, cache, workers, bar.show)
+    if as_json:
+        emit_json(staging)
+    else:
+        stdout.print(
+            f"staged {staging['dataset']} version {staging['version']}: {staging['files']:,} "
+            f"files, {size(staging['bytes'])}; copied {staging['files_copied']:,} "
+            f"({size(staging['bytes_copied'])}) into {staging['cache']}"
+        )
+
+
+_Wanted = TypeVar("_Wanted", bound=BaseModel)
+
+
+def _checked(kind: type[_Wanted], **given: Any) -> _Wanted:
+    """What is wanted; an option's value that cannot be used is the user's mistake."""
+    try:
+        return kind(**given)
+    except ValueError as error:
+        raise InvalidInput(validation_message(error)) from error
+
+
+def _divided(given: DivisionOptions) -> dict[str, Any]:
+    stratifiers = parse_stratifiers(given.stratify_splits) if given.stratify_splits else ()
+    return {**asdict(given), "stratify_splits": tuple(one.to_text() for one in stratifiers)}
+
+
+def _show(dataset: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        emit_json(dataset)
+    else:
+        show_dataset(dataset)

@@ -1,0 +1,53 @@
+"""framesift duplicates."""
+
+from itertools import groupby
+from typing import Any
+
+from api.cli.commands.common import AtOption
+from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
+from api.places.statements import statements
+
+_STATEMENT = (
+    "select duplicate, fkey, scene, camera, frame_number from metaocean_view "
+    "where duplicate is not null order by duplicate, fkey"
+)
+
+
+def duplicates(at: AtOption = None, as_json: JsonFlag = False) -> None:
+    """List the frames that are there more than once, those that are the same together.
+
+    Their labels show the same and their images have the same bytes, whatever they are named.
+    Samples and matched sets take one of them, and splits never part them.
+    """
+    with statements().rows(_STATEMENT, at) as rows:
+        found = [row for batch in rows.batches for row in batch.to_pylist()]
+    groups = _groups(found)
+    if as_json:
+        emit_json([{"duplicate": mark, "frames": frames} for mark, frames in groups])
+    else:
+        _show(groups)
+    if rows.truncated:
+        stderr.print(f"only the first {rows.most:,} frames (FRAMESIFT_QUERY_MAX_ROWS)")
+
+
+def _groups(rows: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Frames by mark; left out where the user may see only one frame of a group."""
+    lower = [{name.lower(): value for name, value in row.items()} for row in rows]
+    groups = [(mark, [*found]) for mark, found in groupby(lower, lambda row: row["duplicate"])]
+    return [(mark, found) for mark, found in groups if len(found) > 1]
+
+
+def _show(groups: list[tuple[str, list[dict[str, Any]]]]) -> None:
+    if not groups:
+        stdout.print("no frame is there more than once")
+        return
+    emit_table(
+        ("duplicate", "scene", "camera", "number", "fkey"),
+        [
+            (mark[-8:], row["scene"], row["camera"], row["frame_number"], row["fkey"])
+            for mark, found in groups
+            for row in found
+        ],
+    )
+    frames = sum(len(found) for _, found in groups)
+    stdout.print(f"{frames:,} frames are {len(groups):,} different ones")

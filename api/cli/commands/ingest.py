@@ -1,0 +1,343 @@
+"""framesift ingest, sample-data."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.commands.common import open_workspace
+from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.terminal import (
+    JsonFlag,
+    duration,
+    emit_json,
+    emit_progress,
+    emit_table,
+    progress_bar,
+    size,
+    stdout,
+)
+from api.places import chosen
+from api.places.long_work import listed_problems, scanned
+from catalog.errors import InvalidInput, NotFound
+from catalog.text.visible_text import visible
+from catalog.values import Problem
+from ingest.scan.removal_guard import MOST_REMOVED
+from ingest.scan.scan_counts import Progress, ScanCounts
+from ingest.sources.partial import Part
+
+if TYPE_CHECKING:
+    from catalog.records.tables import Source
+
+_SHOWN_PROBLEMS = 10
+_SHOWN_EVERY_S = 0.2
+_JSON_EVERY_S = 2.0
+
+
+MaxRemovedOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Share of the source's catalogued files that may be removed at once; where more are "
+        "gone, none is. With 1 all may.",
+    ),
+]
+
+
+def ingest(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="The source.")],
+    class_list: Annotated[
+        Path | None, typer.Option(help="A class_list.json to use instead of the source's own.")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Count every label again, changed or not.")
+    ] = False,
+    check_images: Annotated[
+        bool,
+        typer.Option(
+            "--check-images/--no-check-images",
+            help="Open each camera image to see that it is whole and fits its label.",
+        ),
+    ] = True,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Labels counted at once, or Dask workers; as many as cores by default."
+        ),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="Where labels are counted: threads (here) or dask.")
+    ] = "threads",
+    scheduler: Annotated[
+        str, typer.Option(help="Address of a running Dask scheduler: tls://host:8786.")
+    ] = "",
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure", help="Use a --scheduler of tcp://, which runs what anybody sends to it."
+        ),
+    ] = False,
+    cluster: Annotated[
+        str, typer.Option(help="Where Dask workers are started: local, slurm or lsf.")
+    ] = "local",
+    unit_frames: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Frames that a worker gets at a time.")
+    ] = 2_000,
+    write_units: Annotated[
+        Path | None,
+        typer.Option(help="Count nothing; write units for a job array into this new folder."),
+    ] = None,
+    collect_units: Annotated[
+        Path | None, typer.Option(help="Catalog what a job array counted in this folder.")
+    ] = None,
+    folders: Annotated[
+        list[str] | None,
+        typer.Option("--folder", help="Look only at this folder of the source; repeatable."),
+    ] = None,
+    flat_folders: Annotated[
+        list[str] | None,
+        typer.Option("--flat-folder", help="The same, without the folders in it."),
+    ] = None,
+    max_removed: MaxRemovedOption = MOST_REMOVED,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="List what is wrong with its files, and scan nothing.")
+    ] = False,
+    strict: StrictFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Catalog a source's files and count the pixels of every class in every label.
+
+    Only what is new or has changed is read. Bad files are recorded and skipped, and tried again
+    when they change. A source of labels alone is enough. With --json, progress goes to the error
+    output as a JSON line every few seconds.
+    """
+    if chosen.server() is not None:
+        _need_of_server(context)
+        _end(strict, *_of_server(source, full, max_removed, errors, as_json))
+        return
+    # A server is asked without them.
+    from ingest.engines.choice import EngineChoice, open_engine
+    from ingest.scan import array_scan
+    from ingest.scan.scan import ScanOptions, scan_source
+
+    workspace = open_workspace()
+    records = workspace.records
+    found = records.source(source)
+    if errors:
+        _end(strict, None, _list_problems(found, as_json))
+        return
+    workspace.on_making = chosen.tell  # a source that was never scanned may have no catalog yet
+    store = workspace.catalog
+    options = ScanOptions(
+        class_list=class_list,
+        full=full,
+        check_images=check_images,
+        index_folder=workspace.indexes,
+        part=Part.of(folders or (), flat_folders or ()) if folders or flat_folders else None,
+        max_removed=max_removed,
+    )
+    if options.part is not None and (write_units or collect_units):
+        raise InvalidInput("--folder and --flat-folder exclude --write-units and --collect-units")
+    if write_units is not None:
+        if collect_units is not None:
+            raise InvalidInput("--write-units and --collect-units exclude each other")
+        with scan_progress(f"list {source}", as_json=as_json) as show:
+            units = array_scan.write_units(
+                store, records, found, options, write_units,
+                unit_frames=unit_frames, progress=show,
+            )  # fmt: skip
+        _show_units(source, write_units, units, as_json)
+        return
+    with scan_progress(f"ingest {source}", as_json=as_json) as show:
+        if collect_units is not None:
+            result = array_scan.collect_units(
+                store, records, found, options, collect_units, progress=show
+            )
+        else:
+            choice = EngineChoice(engine, workers, scheduler, cluster, unit_frames, insecure)
+            with open_engine(choice) as opened:
+                result = scan_source(store, records, found, options, engine=opened, progress=show)
+    problems = records.problems(scan_id=result.scan)
+    if as_json:
+        emit_json(
+            {
+                "scan": result.scan,
+                **result.counts.to_json(),
+                "problems": [asdict(problem) for problem in problems],
+            }
+        )
+    else:
+        _show_result(source, result.counts, problems)
+    _end(strict, result.counts, problems)
+
+
+def _end(strict: bool, counts: ScanCounts | None, problems: Sequence[Problem]) -> None:
+    """End as --strict says: of a scan's counts, or of what is wrong with a source's files."""
+    bad = any(problem.kind in _BAD for problem in problems)
+    end(ExitCode.BAD_FILES, when=strict and (bad or bool(counts and counts.bad_files)))
+    nothing = counts is not None and not counts.frames and not counts.unchanged
+    end(ExitCode.NOTHING_FOUND, when=strict and nothing)
+
+
+_BAD = ("bad_file", "unreadable")
+"""Kinds of problems by which a file is left out."""
+
+_AT_SERVER = frozenset({"source", "full", "max_removed", "errors", "strict", "as_json"})
+
+
+def _need_of_server(context: typer.Context) -> None:
+    for name in context.params.keys() - _AT_SERVER:
+        given = context.get_parameter_source(name)
+        if given is not None and given.name != "DEFAULT":
+            raise InvalidInput(
+                f"--{name.replace('_', '-')}: a server scans by its own settings: with --server "
+                "only --full, --max-removed and --errors are taken"
+            )
+
+
+def _of_server(
+    source: str, full: bool, max_removed: float, errors: bool, as_json: bool
+) -> tuple[ScanCounts | None, list[Problem]]:
+    """The same at the chosen server: a job there, which goes on where this is interrupted."""
+    server = chosen.client()
+    if errors:
+        found = listed_problems(server, source)
+        listed = [Problem(**one) for one in found["problems"]]
+        _emit_problems(found["scan"], listed, as_json)
+        return None, listed
+    with progress_bar(f"ingest {source}", quiet=as_json) as bar:
+        done = scanned(
+            server, source, full, max_removed, lambda job: bar.show(0, None, str(job["state"]))
+        )
+    names = {field.name for field in fields(ScanCounts)}
+    counts = ScanCounts(**{name: value for name, value in done.items() if name in names})
+    problems = [Problem(**one) for one in done["problems"]]
+    if as_json:
+        emit_json(done)
+    else:
+        _show_result(source, counts, problems)
+    return counts, problems
+
+
+def _show_units(source: str, folder: Path, units: int, as_json: bool) -> None:
+    if as_json:
+        emit_json({"folder": str(folder), "units": units})
+        return
+    stdout.print(f"{units:,} units of {source} in {folder}; count each of them, for instance:")
+    command = f"python -m ingest.scan.unit_files {folder}"
+    stdout.print(f"  sbatch --array=1-{units} --wrap '{command} $SLURM_ARRAY_TASK_ID'")
+    stdout.print(f"  bsub -J 'count[1-{units}]' '{command} $LSB_JOBINDEX'")
+    stdout.print(f"then: framesift ingest {source} --collect-units {folder}")
+
+
+def _show_result(source: str, counts: ScanCounts, problems: list[Problem]) -> None:
+    stdout.print(
+        f"ingested {source}: {counts.files:,} files ({counts.added:,} added, "
+        f"{counts.changed:,} changed, {counts.removed:,} removed, {counts.unchanged:,} unchanged)"
+    )
+    stdout.print(
+        f"counted {counts.frames:,} frames, {size(counts.bytes_read)} read in "
+        f"{counts.seconds:.1f} s ({counts.frames_per_s:.0f} frames/s, {counts.mb_per_s:.1f} MB/s)"
+    )
+    if counts.labels_alone:
+        stdout.print(f"{counts.labels_alone:,} of them are labels without a camera image")
+    if counts.unlabelled:
+        stdout.print(f"{counts.unlabelled:,} more frames have no label")
+    if not counts.frames and not counts.unlabelled and not counts.unchanged:
+        stdout.print("no frames: no label or image was found that follows A2D2's naming rules")
+    if problems:
+        stdout.print(
+            f"{counts.bad_files:,} bad files, {counts.orphans:,} orphans, "
+            f"{counts.unknown_pixels:,} pixels of unknown colour:"
+        )
+        for problem in problems[:_SHOWN_PROBLEMS]:
+            stdout.print(visible(f"  {problem.kind}: {problem.key}: {problem.reason}"))
+        if len(problems) > _SHOWN_PROBLEMS:
+            more = len(problems) - _SHOWN_PROBLEMS
+            stdout.print(f"  and {more:,} more: framesift ingest {source} --errors")
+
+
+@contextmanager
+def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
+    """Shows a scan's progress: a bar for people, with ``as_json`` lines on the error output."""
+    last = time.monotonic()
+    with progress_bar(title, quiet=as_json) as bar:
+
+        def show(counts: ScanCounts) -> None:
+            nonlocal last
+            if time.monotonic() - last < (_JSON_EVERY_S if as_json else _SHOWN_EVERY_S):
+                return
+            last = time.monotonic()
+            if as_json:
+                emit_progress(counts.to_json())
+                return
+            eta = counts.eta_s
+            left = "" if eta is None else f", {duration(eta)} left"
+            bar.show(
+                counts.files,
+                counts.expected_files,
+                f"{counts.files:,} files ({counts.files_per_s:,.0f}/s), {counts.frames:,} frames "
+                f"({counts.frames_per_s:,.0f}/s), {counts.mb_per_s:.1f} MB/s{left}",
+            )
+
+        yield show
+
+
+def _list_problems(source: "Source", as_json: bool) -> list[Problem]:
+    records = open_workspace().records
+    scan = records.last_scan(source.id)
+    if scan is None:
+        raise NotFound("scan", source.name, f"ingest it first: framesift ingest {source.name}")
+    found = records.problems(source_id=source.id)
+    _emit_problems(scan.id, found, as_json)
+    return found
+
+
+def _emit_problems(scan: int, problems: list[Problem], as_json: bool) -> None:
+    if as_json:
+        emit_json({"scan": scan, "problems": [asdict(problem) for problem in problems]})
+    else:
+        emit_table(("kind", "file", "reason"), [(p.kind, p.key, p.reason) for p in problems])
+
+
+def sample_data(
+    out: Annotated[Path, typer.Option(help="Folder to write into.")],
+    frames: Annotated[int, typer.Option(min=1, help="Frames to draw.")] = 24,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other scenes.")] = 2026,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: JsonFlag = False,
+) -> None:
+    """Draw road scenes with labels, in A2D2's layout."""
+    from sample_data.generate import write_sample_data
+
+    with progress_bar("drawing", quiet=as_json) as bar:
+        made = write_sample_data(
+            out,
+            frames=frames,
+            seed=seed,
+            workers=workers,
+            progress=lambda done, total: bar.show(done, total, f"{done} of {total} frames"),
+        )
+    if as_json:
+        emit_json(
+            {
+                "root": str(made.root),
+                "frames": made.frames,
+                "scenes": list(made.scenes),
+                "made": made.made,
+                "seconds": round(made.seconds, 3),
+            }
+        )
+    elif made.made:
+        stdout.print(
+            f"{made.frames:,} frames in {len(made.scenes)} scenes: {made.root} "
+            f"({made.seconds:.1f} s)"
+        )
+    else:
+        stdout.print(f"{made.root} already holds these {made.frames:,} frames")

@@ -1,0 +1,238 @@
+"""framesift user, token, collection, audit: who may do what on a server."""
+
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.places.people import Entries, NewToken, people
+from catalog.accounts.accounts import MOST_DAYS, ROLES, check_name
+from catalog.errors import InvalidInput
+
+user_app = typer.Typer(help="Users of a server.", no_args_is_help=True)
+token_app = typer.Typer(help="Tokens, for programs.", no_args_is_help=True)
+collection_app = typer.Typer(
+    help="Which rows users see whose role does not see all.", no_args_is_help=True
+)
+
+PasswordStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from the first line of stdin.")
+]
+UserName = Annotated[str, typer.Argument(help="The user.")]
+
+
+@user_app.command("add")
+def user_add(
+    name: Annotated[str, typer.Argument(help="Letters, digits and ._@-.")],
+    role: Annotated[list[str], typer.Option(help=f"{', '.join(ROLES)}; may be given again.")],
+    no_password: Annotated[
+        bool, typer.Option("--no-password", help="Only tokens open the account.")
+    ] = False,
+    password_stdin: PasswordStdin = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add a user; the password is asked for."""
+    place = people()
+    check_name("user", name)
+    made = place.add_user(name, role, None if no_password else _new_password(password_stdin))
+    _emit(made, as_json, f"added user {name}: {', '.join(made['roles'])}")
+
+
+@user_app.command("list")
+def user_list(as_json: JsonFlag = False) -> None:
+    """List the users."""
+    found = people().users()
+    if as_json:
+        emit_json(found)
+        return
+    emit_table(
+        ("name", "roles", "password", "state", "created"),
+        [
+            (
+                user["name"],
+                ", ".join(user["roles"]),
+                "yes" if user["has_password"] else "no",
+                "disabled" if user["disabled"] else "",
+                user["created"],
+            )
+            for user in found
+        ],
+    )
+
+
+@user_app.command("passwd")
+def user_passwd(
+    name: Annotated[
+        str | None, typer.Argument(help="The user; on a server, by default, yourself.")
+    ] = None,
+    password_stdin: PasswordStdin = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give a user another password; logins with the old one end, and failures are forgotten.
+
+    Your own takes the one until now, which is asked for first, and is the first line of stdin.
+    """
+    place = people()
+    if name is None:
+        me = place.me()
+        current = _password(password_stdin, "Password until now")
+        place.set_own_password(current, _new_password(password_stdin))
+        _emit(me, as_json, f"user {me['name']} has another password: log in again")
+        return
+    place.user(name)  # before the password is asked for
+    user = place.set_password(name, _new_password(password_stdin))
+    _emit(user, as_json, f"user {name} has another password")
+
+
+@user_app.command("disable")
+def user_disable(
+    name: UserName,
+    undo: Annotated[bool, typer.Option("--undo", help="Let the user in again.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Refuse a user and their tokens."""
+    user = people().set_disabled(name, not undo)
+    _emit(user, as_json, f"user {name} is {'let in again' if undo else 'refused'}")
+
+
+@user_app.command("remove")
+def user_remove(name: UserName, as_json: JsonFlag = False) -> None:
+    """Remove a user and their tokens."""
+    people().remove_user(name)
+    _emit({"name": name}, as_json, f"removed user {name}")
+
+
+@user_app.command("roles")
+def user_roles(
+    name: UserName,
+    roles: Annotated[list[str], typer.Argument(help=", ".join(ROLES))],
+    as_json: JsonFlag = False,
+) -> None:
+    """Give a user these roles, and no others."""
+    user = people().set_roles(name, roles)
+    _emit(user, as_json, f"user {name}: {', '.join(user['roles'])}")
+
+
+@token_app.command("create")
+def token_create(
+    name: Annotated[str, typer.Argument(help="Tells the user's tokens apart.")],
+    user: Annotated[str, typer.Option(help="Whose.")],
+    scope: Annotated[
+        str, typer.Option(help="read, write or admin; each has those before it.")
+    ] = "read",
+    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="Until it expires.")] = 365,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a token, and print it; nothing shows it again."""
+    made = people().create_token(NewToken(name, user, scope, days))
+    if as_json:
+        emit_json(made)
+    else:
+        typer.echo(made["token"])
+
+
+@token_app.command("list")
+def token_list(
+    user: Annotated[str | None, typer.Option(help="Only of this user.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the tokens, without what they are made of."""
+    found = people().tokens(user)
+    if as_json:
+        emit_json(found)
+    else:
+        columns = ("id", "user", "name", "scope", "state", "expires", "last_used")
+        emit_table(columns, [[token[c] for c in columns] for token in found])
+
+
+@token_app.command("revoke")
+def token_revoke(
+    number: Annotated[int, typer.Argument(help="Its number: framesift token list.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Let a token count no more."""
+    token = people().revoke_token(number)
+    _emit(token, as_json, f"revoked token {token['name']} of user {token['user']}")
+
+
+@collection_app.command("add")
+def collection_add(
+    name: Annotated[str, typer.Argument(help="Letters, digits and ._@-.")],
+    rule: Annotated[str, typer.Argument(help="A WHERE body over metaocean's columns.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Add a collection: the rows that a rule holds for."""
+    _emit(people().add_collection(name, rule), as_json, f"added collection {name}: {rule}")
+
+
+@collection_app.command("list")
+def collection_list(as_json: JsonFlag = False) -> None:
+    """List the collections, with their users."""
+    found = people().collections()
+    if as_json:
+        emit_json(found)
+    else:
+        emit_table(
+            ("name", "rule", "users"),
+            [(body["name"], body["rule"], ", ".join(body["users"])) for body in found],
+        )
+
+
+@collection_app.command("assign")
+def collection_assign(
+    name: Annotated[str, typer.Argument(help="The collection.")],
+    user: UserName,
+    undo: Annotated[bool, typer.Option("--undo", help="Show its rows no more.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Let a user see a collection's rows."""
+    body = people().assign(name, user, not undo)
+    _emit(body, as_json, f"collection {name}: {', '.join(body['users']) or 'nobody'}")
+
+
+@collection_app.command("remove")
+def collection_remove(
+    name: Annotated[str, typer.Argument(help="The collection.")], as_json: JsonFlag = False
+) -> None:
+    """Remove a collection; its users see its rows no more."""
+    people().remove_collection(name)
+    _emit({"name": name}, as_json, f"removed collection {name}")
+
+
+def audit(
+    who: Annotated[str | None, typer.Option(help="Only of this user.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="Only with this outcome, as 403.")] = None,
+    before: Annotated[
+        int | None, typer.Option(min=1, max=2**31 - 1, help="Only with a smaller number.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")] = 100,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show who changed what on the server, and who was refused; newest first."""
+    found = people().audit(Entries(who, outcome, before, limit))
+    if as_json:
+        emit_json(found)
+    else:
+        columns = ("id", "time", "who", "address", "what", "target", "outcome", "note")
+        emit_table(columns, [[str(entry[c]) for c in columns] for entry in found])
+
+
+def _new_password(from_stdin: bool) -> str:
+    return _password(from_stdin, "New password", twice=True)
+
+
+def _password(from_stdin: bool, what: str, *, twice: bool = False) -> str:
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise InvalidInput("no terminal to ask for a password: give --password-stdin")
+    return str(typer.prompt(what, hide_input=True, confirmation_prompt=twice, err=True))
+
+
+def _emit(body: Mapping[str, Any], as_json: bool, sentence: str) -> None:
+    if as_json:
+        emit_json(body)
+    else:
+        stdout.print(sentence)

@@ -1,0 +1,66 @@
+"""framesift policy list, run, due."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
+from api.places.policies import policies
+from pipeline.policies.actions import BATCH_ROWS
+
+policy_app = typer.Typer(no_args_is_help=True, help="Policies: tags set on what a condition finds.")
+
+
+@policy_app.command("list")
+def list_(as_json: JsonFlag = False) -> None:
+    """List the policies, and how their last runs ended."""
+    found = policies().listed()
+    if as_json:
+        emit_json(found)
+        return
+    columns = ("name", "action", "state", "condition")
+    emit_table(
+        (*columns, "last run"),
+        [
+            [*(policy[c] for c in columns), (policy["last_run"] or {"state": "never run"})["state"]]
+            for policy in found
+        ],
+    )
+
+
+@policy_app.command("run")
+def run(
+    name: Annotated[str, typer.Argument(help="The policy.")],
+    run_id: Annotated[
+        str, typer.Option("--run", help="A run that was begun elsewhere; else a new one.")
+    ] = "",
+    batch_rows: Annotated[
+        int, typer.Option(min=1, help="Files of one commit; it may be paused between two.")
+    ] = BATCH_ROWS,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run an active policy here and now, whatever its schedule."""
+    ended = policies().run(name, run_id, batch_rows)
+    if as_json:
+        emit_json(ended)
+    else:
+        stdout.print(_sentence(ended))
+
+
+@policy_app.command("due")
+def due(as_json: JsonFlag = False) -> None:
+    """Start the policies whose time has come, as jobs: for a timer that runs every minute."""
+    started = policies().due()
+    if as_json:
+        emit_json(started)
+    else:
+        for begun in started:
+            stdout.print(f"started policy {begun['policy']}")
+
+
+def _sentence(ended: Mapping[str, Any]) -> str:
+    return (
+        f"policy {ended['policy']} {ended['state']}: {ended['total']:,} files found, "
+        f"{ended['completed']:,} done, {ended['failed']:,} failed, {ended['skipped']:,} skipped"
+    )

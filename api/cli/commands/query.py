@@ -1,0 +1,115 @@
+"""framesift select."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.commands.common import AtOption
+from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.question_options import QuestionOptions, question_of, with_question
+from api.cli.rows_output import Format, emit_rows, need_file_format
+from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
+from api.places.selections import Answer, selections
+from catalog.errors import InvalidInput, UnknownName
+from query.frames.selection import Question
+from query.question.condition import leaves
+
+
+@with_question
+def select(
+    options: QuestionOptions,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            "--show-sql",
+            help="Print what the question means, as a sentence and in SQL, in place of its answer.",
+        ),
+    ] = False,
+    save: Annotated[str | None, typer.Option(help="Save the answer as a dataset.")] = None,
+    format_: Annotated[Format, typer.Option("--format")] = "table",
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            help="Of the answer, such as fkey,filename,car; repeatable. In a table else the "
+            "file's name and the classes asked for, in other formats all.",
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    at: AtOption = None,
+    strict: StrictFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Select labelled frames by what is in them."""
+    question = question_of(options)
+    need_file_format(out, as_json, format_)
+    place = selections()
+    if explain:
+        if save is not None:
+            raise InvalidInput(f"--explain asks nothing, so there is no answer to save as {save}")
+        _emit_meaning(place.meaning(question, at), as_json)
+        return
+    answer = place.answer(question, at)
+    wanted = _known(columns or (), answer.columns)
+    if save is not None:
+        # Before anything is printed: a reader that goes away must not cost the dataset.
+        dataset = answer.save(save)
+        stderr.print(
+            f"saved as dataset {dataset['name']} version {dataset['version']}: "
+            f"{dataset['frames']:,} frames"
+        )
+    if not len(answer):
+        stderr.print(f"no frames: {answer.why_empty}")
+    if as_json:
+        emit_json(_with_columns(answer.body, wanted))
+    elif format_ == "table":
+        _emit_answer(answer, wanted or _usual(question, answer.classes))
+    else:
+        table = answer.table.select(wanted) if wanted else answer.table
+        emit_rows(table.schema, table.to_batches(), format_, out)
+    end(ExitCode.NOTHING_FOUND, when=strict and not len(answer))
+
+
+def _known(given: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The columns that are asked for, each one of an answer's."""
+    wanted = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    for name in wanted:
+        if name not in columns:
+            raise UnknownName("column", name, columns, "It is given with --columns.")
+    return list(dict.fromkeys(wanted))
+
+
+def _with_columns(body: Mapping[str, Any], columns: Sequence[str]) -> Mapping[str, Any]:
+    if not columns:
+        return body
+    frames = [{name: frame[name] for name in columns} for frame in body["frames"]]
+    return {**body, "frames": frames}
+
+
+def _emit_meaning(found: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        emit_json(found)
+        return
+    stdout.print(found["sentence"])
+    stdout.print(f"\n{found['sql']}")
+    if found["note"]:
+        stdout.print(f"\n{found['note']}")
+
+
+def _usual(question: Question, classes: Sequence[str]) -> list[str]:
+    return ["platform", "datasource", "filename", *_asked_tags(question, classes)]
+
+
+def _emit_answer(answer: Answer, columns: Sequence[str]) -> None:
+    rows = answer.rows(columns)
+    emit_table(columns, [[row[column] for column in columns] for row in rows])
+    stdout.print(f"{len(answer):,} frames, snapshot {answer.snapshot}")
+
+
+def _asked_tags(question: Question, classes: Sequence[str]) -> list[str]:
+    """The classes that the question is about."""
+    named = [leaf.tag for leaf in leaves(question.conditions()) if hasattr(leaf, "tag")]
+    return [tag for tag in dict.fromkeys(named) if tag in classes]

@@ -1,0 +1,158 @@
+"""framesift serve."""
+
+import resource
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli.terminal import stderr, stdout
+from api.server.log_setup import LogFormat, LogLevel
+from api.server.loopback import is_loopback
+from catalog.errors import InvalidInput
+from ingest.sources.sealed_keys import check_given
+
+if TYPE_CHECKING:
+    from api.server.worker import Serving
+    from api.workspace import Workspace
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8008,
+    no_auth: Annotated[
+        bool,
+        typer.Option("--no-auth", help="Ask nobody who they are; on loopback only."),
+    ] = False,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="PEM file of the certificate: serve HTTPS.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
+    tls_self_signed: Annotated[
+        bool,
+        typer.Option("--tls-self-signed", help="Serve HTTPS by a certificate made in HOME/tls."),
+    ] = False,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Processes that serve, on one address.")
+    ] = 1,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name that requests may be for, beside localhost; repeatable."),
+    ] = None,
+    shutdown_timeout: Annotated[
+        float, typer.Option(min=0, help="How long accepted requests may take at the end [s].")
+    ] = 8.0,
+    drain: Annotated[
+        float, typer.Option(min=0, help="How long to serve on while /readyz says 503 [s].")
+    ] = 0.0,
+    log_format: Annotated[LogFormat, typer.Option(help="Of the log on stderr.")] = "text",
+    log_level: Annotated[LogLevel, typer.Option(help="info has a line for each request.")] = "info",
+) -> None:
+    """Serve the REST API: Spectrum Discover's, and Framesift's own /v1."""
+    # No other command needs the web framework, half a second to import.
+    from api.server.supervisor import supervise
+    from api.server.worker import Serving, serve_on
+    from api.settings import read_settings
+    from api.workspace import Workspace
+    from catalog.accounts.first_admin import first_token
+
+    loopback = is_loopback(host)
+    if no_auth and not loopback:
+        raise InvalidInput(
+            f"host {host}: with --no-auth the server listens on loopback only; leave --no-auth "
+            "out and make users and tokens, or give --host 127.0.0.1"
+        )
+    settings = read_settings()
+    workspace = Workspace(settings, on_making=stderr.print)
+    certificate, key = _tls(tls_cert, tls_key, tls_self_signed, workspace.home / "tls", host)
+    serving = Serving(
+        settings,
+        authenticates=not no_auth,
+        hosts=frozenset(allowed_host or ()) if no_auth or allowed_host else None,
+        certificate=certificate,
+        key=key,
+        log_format=log_format,
+        log_level=log_level,
+        drain_s=drain,
+        shutdown_s=shutdown_timeout,
+        workers=workers,
+    )
+    _check(serving)
+    _open_once(workspace)
+    _raise_open_files()
+    listener = _listen(host, port)
+    token = None if no_auth else first_token(workspace.records)
+    address, bound = listener.getsockname()[:2]
+    shown = f"[{address}]" if ":" in address else address
+    scheme = "https" if certificate is not None else "http"
+    stdout.print(f"Framesift serves {settings.home} on {scheme}://{shown}:{bound}")
+    if certificate is None and not loopback:
+        stderr.print(
+            "warning: plain HTTP beyond this machine: passwords and tokens can be read on the "
+            "way; give --tls-cert and --tls-key, or --tls-self-signed"
+        )
+    if token is not None:
+        stdout.print(
+            "There are no users yet. This token of the new user 'admin' is shown once and lasts "
+            f"a day:\n    {token}\nA password of its own: framesift user passwd admin"
+        )
+    if workers == 1:
+        serve_on(serving, listener)
+    else:
+        supervise(serving, listener)
+
+
+def _open_once(workspace: "Workspace") -> None:
+    """Open both stores and close them: what is wrong with the home is said before anyone asks."""
+    check_given()
+    workspace.records.sources()
+    workspace.catalog.snapshot()
+    workspace.close()
+
+
+def _tls(
+    certificate: Path | None, key: Path | None, self_signed: bool, folder: Path, host: str
+) -> tuple[Path | None, Path | None]:
+    """The files of the server's certificate and key; None for plain HTTP."""
+    if (certificate is None) != (key is None) or (self_signed and certificate is not None):
+        raise InvalidInput("give --tls-cert and --tls-key together, or --tls-self-signed alone")
+    if not self_signed:
+        return certificate, key
+    from api.server.self_signed import self_signed as made
+
+    return made(folder, host)
+
+
+def _check(serving: "Serving") -> None:
+    """Read the certificate now: what is wrong with it is said in one line."""
+    from api.server.worker import config_of
+
+    try:
+        config_of(serving, None).load()
+    except OSError as error:  # ssl.SSLError is one
+        raise InvalidInput(
+            f"--tls-cert {serving.certificate}, --tls-key {serving.key}: cannot be used: "
+            f"{error.strerror or error}; expected PEM files that belong together"
+        ) from error
+
+
+def _raise_open_files() -> None:
+    """As many open files as this process may have: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        listener = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise InvalidInput(
+            f"{host}:{port}: {error.strerror}; give another --port (0 takes a free one)"
+        ) from error
+    # Accepted sockets inherit it. Without it a small answer waits for the client's delayed
+    # acknowledgement: 44 ms in place of 0.6.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

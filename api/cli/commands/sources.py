@@ -1,0 +1,222 @@
+"""framesift source, info."""
+
+import re
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+import typer
+from pydantic import BaseModel
+
+from api.cli.terminal import JsonFlag, emit_json, emit_table, emit_text, stdout
+from api.places.sources import sources
+from api.schemas.wanted_source import SOURCE_NAME, NewSource, SourceChange
+from catalog.errors import InvalidInput
+from catalog.values import PLATFORMS
+from query.question.wrong_value import validation_message
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
+
+
+@source_app.command("add")
+def add(
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    uri: Annotated[
+        str, typer.Argument(help="Folder or .tar archive: a path, file:/// or s3:// URI.")
+    ],
+    platform: Annotated[str, typer.Option(help=f"One of: {', '.join(PLATFORMS)}.")] = "local",
+    datasource: Annotated[
+        str | None, typer.Option(help="Bucket or export name; the source's name by default.")
+    ] = None,
+    cluster: Annotated[str, typer.Option(help="Cluster or host that serves it.")] = "local",
+    site: Annotated[str, typer.Option(help="Free text.")] = "",
+    endpoint_url: Annotated[
+        str, typer.Option(help="Server that speaks S3, such as IBM COS; AWS by default.")
+    ] = "",
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Ask S3 unsigned.")] = False,
+    profile: Annotated[str, typer.Option(help="Profile of ~/.aws/config with the keys.")] = "",
+    access_key: Annotated[
+        str,
+        typer.Option(
+            help="In place of a profile; the secret key is asked for, or read from stdin."
+        ),
+    ] = "",
+    region: Annotated[str, typer.Option(help="Region of the bucket.")] = "",
+    ca_bundle: Annotated[str, typer.Option(help="PEM file of authorities to trust.")] = "",
+    part_of: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Data set that it is a part of, as the source of its name: extractors look for a "
+            "frame's files in all of them. Its own name by default.",
+        ),
+    ] = "",
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Leave out files and folders of this name (lost+found, '*.bak'), or of this path "
+            "below the root; repeatable.",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add a source. Its rows read as objects for IBM COS and S3, as files otherwise."""
+    wanted = _checked(
+        name=name,
+        uri=uri,
+        platform=platform,
+        datasource=datasource,
+        cluster=cluster,
+        site=site,
+        endpoint_url=endpoint_url,
+        anonymous=anonymous,
+        profile=profile,
+        access_key=access_key,
+        secret_key=_secret_key() if access_key else "",
+        region=region,
+        ca_bundle=ca_bundle,
+        exclude=exclude or [],
+        part_of=part_of,
+    )
+    source = sources(makes=True).add(wanted)
+    if as_json:
+        emit_json(source)
+    else:
+        stdout.print(
+            f"added source {name}: {platform}, datasource {source['datasource']}, {source['uri']}"
+        )
+
+
+def _secret_key() -> str:
+    """Never an argument: those are seen by every process of the machine."""
+    if sys.stdin.isatty():
+        return str(typer.prompt("Secret key", hide_input=True, err=True))
+    return sys.stdin.readline().strip()
+
+
+@source_app.command("list")
+def list_(as_json: JsonFlag = False) -> None:
+    """List the sources."""
+    listed = sources().listed()
+    if as_json:
+        emit_json(listed)
+    else:
+        columns = ("name", "platform", "cluster", "datasource", "uri")
+        emit_table(columns, [[source[c] for c in columns] for source in listed])
+
+
+@source_app.command("set")
+def set_(
+    name: Annotated[str, typer.Argument(help="The source.")],
+    root: Annotated[
+        str | None,
+        typer.Argument(help="Where its files lie now, if they were moved: a path or URI."),
+    ] = None,
+    differing: Annotated[
+        bool, typer.Option("--differing", help="Also where files are missing or changed there.")
+    ] = False,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Leave out these from the next ingest on, in place of the present list; "
+            "repeatable; --exclude '' leaves out nothing.",
+        ),
+    ] = None,
+    part_of: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Data set that it is a part of; '' for its own."),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Change a source: where its files lie, what is left out, which data set it is a part of.
+
+    Files that were moved are compared first, and datasets follow. What is not given stays.
+    """
+    given = {"uri": root, "exclude": [] if exclude == [""] else exclude, "part_of": part_of}
+    changed = sources().change(name, _valid(SourceChange, differing=differing, **given))
+    if as_json:
+        emit_json(changed)
+        return
+    if root is not None:
+        stdout.print(
+            f"source {name} lies at {changed['uri']}: {changed['same']:,} files as catalogued, "
+            f"{changed['changed']:,} changed, {changed['missing']:,} missing, "
+            f"{changed['new']:,} new"
+        )
+    if exclude is not None:
+        left_out = ", ".join(changed["exclude"]) or "nothing"
+        stdout.print(f"source {name} leaves out {left_out}, from the next ingest on")
+    if part_of is not None:
+        stdout.print(f"source {name} is a part of data set {changed['part_of']}")
+
+
+@source_app.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="The source.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Remove a source and its files' rows from the catalog; the files stay where they are.
+
+    Where something hangs on it, that is said first, and asked whether to go on. Tags that people
+    gave are kept: they return when the files are catalogued under the same cluster and datasource.
+    """
+    place = sources()
+    if not yes:
+        _ask_whether_to_remove(place.contents(name))
+    removed = place.remove(name)
+    if as_json:
+        emit_json(removed)
+    else:
+        stdout.print(f"removed source {name} and its {removed['files_removed']:,} rows")
+
+
+def _ask_whether_to_remove(contents: Mapping[str, Any]) -> None:
+    """Say what hangs on a source, where something does, and let it be decided.
+
+    Raises:
+        InvalidInput: Nobody is there to decide.
+    """
+    if not (contents["files"] or contents["datasets"]):
+        return
+    parts = [f"{contents['files']:,} files ({contents['frames']:,} labelled frames)"]
+    if contents["tags"]:
+        given = ", ".join(f"{family} of {n:,} files" for family, n in contents["tags"].items())
+        parts.append(f"tags that people gave ({given}), which are kept until these files return")
+    if contents["datasets"]:
+        needing = ", ".join(contents["datasets"])
+        parts.append(f"datasets with frames of it: {needing}")
+    what = f"source {contents['name']} has {'; '.join(parts)}"
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"{what}; to remove it without being asked, add --yes")
+    emit_text(what, err=True, end="\n")
+    typer.confirm("Remove it?", abort=True, err=True)
+
+
+def info(as_json: JsonFlag = False) -> None:
+    """Show where things are and how much there is."""
+    shown = sources().info()
+    if as_json:
+        emit_json(shown)
+    else:
+        emit_table(("", ""), list(shown.items()))
+
+
+def _checked(**given: Any) -> NewSource:
+    if not re.fullmatch(SOURCE_NAME, given["name"]):
+        raise InvalidInput(
+            f"source name '{given['name']}': expected letters, digits, '.', '_' and '-', and "
+            "a letter, a digit or '_' first"
+        )
+    return _valid(NewSource, **given)
+
+
+def _valid(model: type[_Model], **given: Any) -> _Model:
+    try:
+        return model(**given)
+    except ValueError as error:
+        raise InvalidInput(validation_message(error)) from error

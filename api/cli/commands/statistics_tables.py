@@ -1,0 +1,221 @@
+"""Statistics as people see them on the terminal."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from api.cli.terminal import emit_table, heading, stdout
+from catalog.values import ClassShare
+from query.statistics.class_report import (
+    ClassReport,
+    ClassStatistics,
+    ClassTotals,
+    Quantiles,
+)
+from query.statistics.correlations import Correlation
+from query.statistics.gap_report import GapReport
+from query.statistics.histogram_report import Axis, Bin, Histogram
+
+_WIDEST = 8
+"""Cameras or scenes that stand side by side in a table; more of them have a table each."""
+
+_YEAR_9999_S = 253_370_764_800
+_BAR_WIDTH = 20
+_PARTS: tuple[str, ...] = ("", *"\u258f\u258e\u258d\u258c\u258b\u258a\u2589")
+"""Left parts of a character cell, of none to seven eighths."""
+
+
+def emit_classes(found: Iterable[ClassShare | ClassStatistics]) -> None:
+    """Frames and share of every class."""
+    rows = list(found)
+    largest = max((row.share for row in rows), default=0.0)
+    emit_table(
+        ("tag", "class", "frames", "share %", "share % where present", ""),
+        [
+            (
+                row.tag,
+                row.name,
+                row.frames,
+                _percent(row.share),
+                _percent(row.share_where_present),
+                _bar(row.share, largest),
+            )
+            for row in rows
+        ],
+    )
+
+
+def emit_report(report: ClassReport) -> None:
+    """A report of the classes; groups side by side where there are few of them."""
+    groups = report.groups or ()
+    totals: tuple[ClassTotals, ...] = (report, *groups)
+    with_quantiles = any(found.pixel_quantiles for found in report.classes)
+    if groups and len(groups) <= _WIDEST and not with_quantiles:
+        columns = ["all", *(group.value or "" for group in groups)]
+        rows = [
+            [found.tag, *(_percent(group.classes[index].share) for group in totals)]
+            for index, found in enumerate(report.classes)
+        ]
+        frames = ["frames", *(f"{group.frames:,}" for group in totals)]
+        emit_table(("share %", *columns), [*rows, frames])
+        return
+    titles = ("", *(group.value or "" for group in groups))
+    for title, group in zip(titles, totals, strict=True):
+        if title:
+            heading(f"{title}: {group.frames:,} frames")
+        if with_quantiles:
+            _emit_quantiles(group.classes)
+        else:
+            emit_classes(group.classes)
+    stdout.print(f"{report.frames:,} frames, snapshot {report.snapshot}")
+
+
+def _emit_quantiles(found: Sequence[ClassStatistics]) -> None:
+    emit_table(
+        ("pixels where present", "frames", *Quantiles.model_fields, "median share %"),
+        [
+            (
+                row.tag,
+                row.frames,
+                *row.pixel_quantiles.model_dump().values(),
+                _percent(row.share_quantiles.p50),
+            )
+            for row in found
+            if row.pixel_quantiles and row.share_quantiles
+        ],
+    )
+
+
+def emit_histogram(found: Histogram) -> None:
+    """One tag's bins with bars, or a table of two tags."""
+    if len(found.axes) == 2:
+        _emit_cross(found)
+        return
+    (axis,) = found.axes
+    counts = [count for count in found.counts if isinstance(count, int)]
+    shown = [
+        (bin_, count)
+        for bin_, count in zip(axis.bins, counts, strict=True)
+        if count or bin_.kind == "range"
+    ]
+    largest = max((count for _, count in shown), default=0)
+    emit_table(
+        (axis.tag, "frames", "%", ""),
+        [
+            (
+                _title(axis, bin_),
+                count,
+                f"{100 * count / found.frames:.1f}" if found.frames else "",
+                _bar(count, largest),
+            )
+            for bin_, count in shown
+        ],
+    )
+    stdout.print(f"{found.frames:,} frames, snapshot {found.snapshot}")
+
+
+def _emit_cross(found: Histogram) -> None:
+    """A table of two tags: the first one's bins below each other."""
+    first, second = found.axes
+    counts = [list(row) for row in found.counts if isinstance(row, tuple)]
+    across = [index for index in range(len(second.bins)) if any(row[index] for row in counts)]
+    columns = [_title(second, second.bins[index]) for index in across]
+    rows = [
+        [_title(first, bin_), *(row[index] for index in across), sum(row)]
+        for bin_, row in zip(first.bins, counts, strict=True)
+        if any(row)
+    ]
+    emit_table((f"{first.tag} \\ {second.tag}", *columns, "all"), rows)
+    stdout.print(f"{found.frames:,} frames, snapshot {found.snapshot}")
+
+
+def emit_correlation(found: Correlation) -> None:
+    """Share and IoU of every class, and how they go together."""
+    best = max((row.iou or 0.0 for row in found.classes), default=0.0)
+    emit_table(
+        ("tag", "frames", "share %", "IoU %", ""),
+        [
+            (
+                row.tag,
+                row.frames,
+                _percent(row.share),
+                "" if row.iou is None else f"{100 * row.iou:5.1f}",
+                _bar(row.iou or 0.0, best),
+            )
+            for row in found.classes
+        ],
+    )
+    of = f"the catalog at snapshot {found.snapshot}"
+    if found.dataset:
+        of = f"split {found.split} of {found.dataset}" if found.split else found.dataset
+    stdout.print(
+        f"{found.validation}: IoU of {found.scored} classes against their share in {of}: "
+        f"Pearson {_coefficient(found.pearson)}, Spearman {_coefficient(found.spearman)}"
+    )
+
+
+def emit_gaps(report: GapReport) -> None:
+    """What is missing and the commands that find it."""
+    where = f"split {report.split} of {report.dataset}" if report.split else report.dataset
+    if not report.gaps:
+        stdout.print(
+            f"{where}: at least {report.at_least:,} frames of everything that was compared"
+        )
+        return
+    emit_table(
+        ("lacks", "frames", "in the catalog", "new", "find them by"),
+        [
+            (
+                gap.name if gap.kind == "class" else f"{gap.kind} {gap.name}",
+                gap.frames,
+                gap.catalog_frames,
+                gap.new_frames,
+                gap.command or "",
+            )
+            for gap in report.gaps
+        ],
+    )
+    stdout.print(
+        f"{where}: {report.frames:,} frames; snapshot {report.snapshot}. New frames are in no "
+        "split of the dataset; the commands find those that are, too."
+    )
+
+
+def _title(axis: Axis, bin_: Bin) -> str:
+    """A bin for people."""
+    if bin_.kind == "value":
+        return bin_.value or "''"
+    if bin_.kind == "range":
+        if isinstance(bin_.low, int):  # a bin for each whole number
+            return f"{bin_.low:,}"
+        return f"{_edge(axis, bin_.low)} to {_edge(axis, bin_.high)}"
+    outside = {"below": ("below", 0), "above": ("above", -1)}
+    if bin_.kind in outside and axis.edges:
+        word, index = outside[bin_.kind]
+        return f"{word} {_edge(axis, axis.edges[index])}"
+    return {"null": "no value", "not_finite": "not finite", "zero": "0"}.get(bin_.kind, bin_.kind)
+
+
+def _edge(axis: Axis, edge: float | None) -> str:
+    if edge is None:
+        return ""
+    if axis.type == "TIMESTAMP" and abs(edge) < _YEAR_9999_S:
+        return datetime.fromtimestamp(edge, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    if float(edge).is_integer() or abs(edge) >= 1000:
+        return f"{edge:,.0f}"
+    return f"{edge:.4g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4f}"
+
+
+def _coefficient(value: float | None) -> str:
+    return "none" if value is None else f"{value:+.2f}"
+
+
+def _bar(value: float, largest: float) -> str:
+    """A bar that is full at the largest value."""
+    eighths = round(8 * _BAR_WIDTH * value / largest) if largest else 0
+    if not stdout.encoding.startswith("utf"):
+        return "#" * (eighths // 8)
+    return "\N{FULL BLOCK}" * (eighths // 8) + _PARTS[eighths % 8]

@@ -1,0 +1,306 @@
+"""framesift tags list, add, set, extract, import, import-map, remove, families, drop."""
+
+import time
+from collections.abc import Mapping, Sequence
+from csv import reader as csv_lines
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli.commands.common import AtOption
+from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.terminal import (
+    JsonFlag,
+    emit_json,
+    emit_progress,
+    emit_table,
+    progress_bar,
+    stdout,
+)
+from api.places import tags as places
+from api.places.extractions import Wanted, extractions
+from api.places.tags import Map, NewTag, Table
+from catalog.errors import StorageError
+from catalog.tags.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES
+from ingest.imports.options import LATITUDE, LONGITUDE, Key
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ingest.extractors.run import ExtractCounts
+
+_SHOWN_PROBLEMS = 10
+_JSON_PROBLEMS = 1_000
+_JSON_EVERY_S = 2.0
+
+
+tags_app = typer.Typer(no_args_is_help=True, help="Named values on frames.")
+
+ValuesOption = Annotated[
+    list[str] | None,
+    typer.Option("--values", help="Values of a Restricted tag: a,b,c; repeatable, quoted as CSV."),
+]
+
+
+@tags_app.command("list")
+def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
+    """List every tag: its family, type and kind, and the values of a Restricted one."""
+    listed = places.tags().listed(at)
+    if as_json:
+        emit_json(listed)
+    else:
+        columns = ("tag", "family", "type", "kind")
+        emit_table(
+            (*columns, "values", "class"),
+            [
+                [*(row[c] for c in columns), ", ".join(row["values"]), row["title"]]
+                for row in listed
+            ],
+        )
+
+
+@tags_app.command("add")
+def tags_add(
+    name: Annotated[str, typer.Argument(help="Lower-case letters, digits, '_' and '-'.")],
+    type_: Annotated[str, typer.Option("--type", help=f"One of: {', '.join(TYPES)}.")] = "text",
+    kind: Annotated[
+        str, typer.Option(help="Open (256 characters), Restricted, or Characteristics (4,096).")
+    ] = DEFAULT.kind,
+    values: ValuesOption = None,
+    family: Annotated[str, typer.Option(help="Tag family to put it in.")] = OWN_FAMILY,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add a tag with its type and kind; tags import then gives it values."""
+    wanted = NewTag(name, type_, kind, _values(values), family)
+    kept = places.tags().add(wanted)
+    _emit_kind(f"added tag {name} to family {family}: {type_}", kept, as_json)
+
+
+@tags_app.command("set")
+def tags_set(
+    name: Annotated[str, typer.Argument(help="The tag.")],
+    kind: Annotated[str, typer.Option(help=f"One of: {', '.join(LONGEST)}.")],
+    values: ValuesOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give a tag another kind or other values; refused where files have values it would refuse."""
+    _emit_kind(f"tag {name}", places.tags().set(name, kind, _values(values)), as_json)
+
+
+def _values(texts: list[str] | None) -> list[str]:
+    """Values given as lines of CSV."""
+    return [value.strip() for line in texts or () for value in next(csv_lines([line]), [])]
+
+
+def _emit_kind(what: str, kept: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        emit_json(kept)
+    else:
+        values = f" ({', '.join(kept['values'])})" if kept["values"] else ""
+        stdout.print(f"{what}, {kept['kind']}{values}")
+
+
+@tags_app.command("extract")
+def tags_extract(
+    source: Annotated[str, typer.Argument(help="The source.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="EXTRACTOR...", help="Such as bus or image.")
+    ] = None,
+    own: Annotated[
+        list[str] | None,
+        typer.Option("--extractor", help="FILE.py:CLASS, an extractor of your own; repeatable."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Read frames done before, too.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Frames read at once.")] = 2,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="List the files that were bad, and read nothing.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read tags from the files of every catalogued frame: only new and changed ones.
+
+    Bad files are recorded and passed over: the run goes on. With --json, progress goes to the
+    error output as a JSON line every few seconds.
+    """
+    wanted = Wanted(source, names or (), own or (), full, workers, errors)
+    told = time.monotonic()
+
+    def show(family: str, counts: "ExtractCounts | None") -> None:
+        nonlocal told
+        if counts is None:
+            bar.show(0, None, family)
+            return
+        bar.show(counts.read, counts.to_read, f"{counts.read:,} of {counts.to_read:,} frames")
+        ends = counts.read == counts.to_read  # which is what a job's metrics show
+        if as_json and (ends or time.monotonic() - told >= _JSON_EVERY_S):
+            told = time.monotonic()
+            emit_progress({"family": family, **asdict(counts)})
+
+    read, done = extractions().run(wanted, show), []
+    while True:
+        with progress_bar(f"tags of {source}", quiet=as_json) as bar:
+            found = next(read, None)
+        if found is None:
+            break
+        if as_json:
+            done.append({**found, "problems": found["problems"][:_JSON_PROBLEMS]})
+        elif errors:
+            rows = [(found["family"], p["key"], p["reason"]) for p in found["problems"]]
+            emit_table(("family", "file", "reason"), rows)
+        else:
+            _emit_extracted(found)
+    if as_json:
+        emit_json(done)
+
+
+def _emit_extracted(found: Mapping[str, Any]) -> None:
+    rate = found["read"] / found["seconds"] if found["seconds"] else 0.0
+    stdout.print(
+        f"tag family {found['family']} of {found['source']}: {found['read']:,} frames read in "
+        f"{found['seconds']:.1f} s ({rate:.0f} frames/s), {found['tagged']:,} tagged, "
+        f"{found['bad_files']:,} with a bad file; {found['without_file']:,} of "
+        f"{found['frames']:,} frames lack the file"
+    )
+    bad = found["problems"]
+    _show_problems(
+        [f"bad_file: {p['key']}: {p['reason']}" for p in bad[:_SHOWN_PROBLEMS]],
+        len(bad),
+        f"framesift tags extract {found['source']} --errors",
+    )
+
+
+@tags_app.command("import")
+def tags_import(
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet; its columns become tags.")],
+    family: Annotated[str, typer.Option(help="Tag family to write.")],
+    key: Annotated[
+        Key | None,
+        typer.Option(
+            help="What names a file: its name, its path with name, or its fkey; its fkey where "
+            "the table has that column, else its name."
+        ),
+    ] = None,
+    key_column: Annotated[
+        str | None, typer.Option(help="Column of the key; else one of the key's name, or the first")
+    ] = None,
+    types: Annotated[
+        list[str] | None, typer.Option("--type", help="TAG=TYPE; repeatable; else inferred.")
+    ] = None,
+    prefix: Annotated[str, typer.Option(help="Put before every tag's name.")] = "",
+    datasource: Annotated[
+        str | None, typer.Option(help="Match files of this datasource only.")
+    ] = None,
+    rejected: Annotated[
+        Path | None, typer.Option(help="Write every row not imported to this CSV file.")
+    ] = None,
+    strict: StrictFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Import tags from a table; rows that match no file, or several, are reported."""
+    table = Table(file, family, key, key_column, types or (), prefix, datasource)
+    result, problems = places.tags().import_table(table)
+    if rejected is not None:
+        _write_csv(problems, rejected)
+    if as_json:
+        emit_json(result)
+    else:
+        _emit_import(family, result, problems)
+    left_out = result["rows"] - result["imported"]
+    end(ExitCode.BAD_FILES, when=strict and left_out > 0)
+
+
+def _emit_import(family: str, result: Mapping[str, Any], problems: "pa.Table") -> None:
+    stdout.print(
+        f"imported {result['imported']:,} of {result['rows']:,} rows into tag family {family}: "
+        f"{len(result['columns']):,} tags; {result['unmatched']:,} rows name no file, "
+        f"{result['ambiguous']:,} several, {result['repeated']:,} one named before, "
+        f"{result['unreadable']:,} cannot be read"
+    )
+    shown = problems.slice(0, _SHOWN_PROBLEMS).to_pylist()
+    _show_problems(
+        [f"line {row['line']}: {row['key']}: {row['reason']}" for row in shown],
+        result["rows"] - result["imported"],
+        "--rejected FILE",
+    )
+
+
+@tags_app.command("import-map")
+def tags_import_map(
+    features: Annotated[Path, typer.Argument(help="GeoJSON or GeoParquet, WGS 84.")],
+    family: Annotated[str, typer.Option(help="Tag family to write.")],
+    within: Annotated[float, typer.Option(metavar="METRES", help="How near counts [m].")],
+    tag: Annotated[
+        str | None, typer.Option(help="near_<TAG> and <TAG>_distance_m; else the family's name.")
+    ] = None,
+    latitude: Annotated[str, typer.Option(help="Tag of the latitude [degrees].")] = LATITUDE,
+    longitude: Annotated[str, typer.Option(help="Tag of the longitude [degrees].")] = LONGITUDE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tag the frames that were taken near features of a map, such as bridges."""
+    result = places.tags().import_map(Map(features, family, within, tag, latitude, longitude))
+    if as_json:
+        emit_json(result)
+        return
+    stdout.print(
+        f"{result['near']:,} of {result['frames']:,} frames with a position lie within "
+        f"{within:g} m of one of {result['features']:,} features: tags "
+        f"{', '.join(result['columns'])}"
+    )
+
+
+@tags_app.command("families")
+def tags_families(as_json: JsonFlag = False) -> None:
+    """List the tag families that extractors and imports wrote."""
+    found = places.tags().families()
+    if as_json:
+        emit_json(found)
+        return
+    emit_table(
+        ("family", "tags", "rows", "names"),
+        [(f["name"], len(f["columns"]), f["rows"], ", ".join(f["columns"])) for f in found],
+    )
+
+
+@tags_app.command("remove")
+def tags_remove(
+    name: Annotated[str, typer.Argument(help="The tag.")], as_json: JsonFlag = False
+) -> None:
+    """Remove a tag with its values; older snapshots keep it."""
+    removed = places.tags().remove(name)
+    if as_json:
+        emit_json(removed)
+    else:
+        stdout.print(f"removed tag {name}: {removed['files']:,} files had a value")
+
+
+@tags_app.command("drop")
+def tags_drop(
+    family: Annotated[str, typer.Argument(help="The tag family.")], as_json: JsonFlag = False
+) -> None:
+    """Remove a tag family; older snapshots keep it."""
+    dropped = places.tags().drop(family)
+    if as_json:
+        emit_json(dropped)
+    else:
+        stdout.print(f"dropped tag family {family}: {dropped['rows']:,} rows")
+
+
+def _show_problems(lines: Sequence[str], total: int, how: str) -> None:
+    for line in lines:
+        stdout.print(f"  {line}")
+    if total > len(lines):
+        stdout.print(f"  and {total - len(lines):,} more: {how}")
+
+
+def _write_csv(rows: "pa.Table", out: Path) -> None:
+    from pyarrow import csv
+
+    part = out.with_name(out.name + ".part")
+    try:
+        csv.write_csv(rows, part)
+        part.replace(out)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise StorageError(f"{out}: cannot be written: {error.strerror}", str(out)) from error

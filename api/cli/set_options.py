@@ -1,0 +1,239 @@
+"""The options that say how a set is built and divided."""
+
+import csv
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import TypeAdapter
+
+from api.cli.question_options import QuestionOptions
+from catalog.errors import InvalidInput, StorageError
+from query.frames.selection import Question
+from query.question.wrong_value import validation_message
+from query.sets.methods import MIN_GAP_S, Demand, Method
+from query.sets.stratifier import parse_stratifiers
+
+_METHOD: TypeAdapter[Method] = TypeAdapter(Method)
+
+_DATASET = "dataset:"
+
+
+@dataclass(frozen=True)
+class SetOptions:
+    """How to choose among the frames that answer the question; one method at most."""
+
+    stratify: Annotated[
+        str | None,
+        typer.Option(help="With --sample: strata, such as camera,scene or car:0,1000,10000."),
+    ] = None
+    allocate: Annotated[
+        str,
+        typer.Option(help="proportional, equal, or shares: front_center=0.7,rear_center=0.3."),
+    ] = "proportional"
+    match: Annotated[
+        str | None,
+        typer.Option(help="JSON or CSV file of wanted shares, or dataset:NAME to be like it."),
+    ] = None
+    match_by: Annotated[
+        str | None,
+        typer.Option(help="With --match dataset:NAME: what to compare; camera and every class."),
+    ] = None
+    match_split: Annotated[
+        str | None, typer.Option(help="With --match dataset:NAME: only this split of it.")
+    ] = None
+    frames: Annotated[int | None, typer.Option(help="With --match: how many frames.")] = None
+    tolerance: Annotated[
+        float, typer.Option(help="With --match: most a share may be off by, 0 to 1.")
+    ] = 0.01
+    cover: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cover",
+            help="As few frames as hold these: car=100, car:5000=100 (pixels), camera/car=100.",
+        ),
+    ] = None
+    cover_where: Annotated[
+        list[str] | None,
+        typer.Option("--cover-where", help="The same of a condition: \"weather = 'fog'=30\"."),
+    ] = None
+    uncertain: Annotated[
+        str | None,
+        typer.Option(help="Tag whose highest values are a model's least certain frames."),
+    ] = None
+    lowest: Annotated[
+        bool, typer.Option("--lowest", help="With --uncertain: its lowest values are.")
+    ] = False
+    budget: Annotated[int | None, typer.Option(help="With --uncertain: how many frames.")] = None
+    per_scene: Annotated[int | None, typer.Option(help="With --uncertain: most of one scene.")] = (
+        None
+    )
+    pool: Annotated[
+        float,
+        typer.Option(help="With --uncertain: spread out among so many times the budget."),
+    ] = 5.0
+
+
+SplitOption = Annotated[str | None, typer.Option(help="Shares, such as train=0.8,validation=0.2.")]
+
+
+@dataclass(frozen=True)
+class ApartOptions:
+    """What keeps sides apart."""
+
+    min_gap_s: Annotated[
+        float, typer.Option(help="Frames nearer in time stay on one side [s].")
+    ] = MIN_GAP_S
+    allow_leakage: Annotated[
+        bool,
+        typer.Option("--allow-leakage", help="Sides may share scenes, drives and moments."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class DivisionOptions(ApartOptions):
+    """How frames are divided into splits."""
+
+    split_by: Annotated[
+        str, typer.Option(help="What stays on one side: scene, camera, any tag, or frame.")
+    ] = "scene"
+    stratify_splits: Annotated[
+        str | None, typer.Option(help="What every split has its share of: camera,car:0,1000.")
+    ] = None
+
+
+def method_of(given: SetOptions, options: QuestionOptions) -> tuple[Method | None, QuestionOptions]:
+    """The method that the options name, if any, and the question's options without its part.
+
+    Raises:
+        InvalidInput: More than one, or a value that cannot be used.
+        StorageError: The file of shares cannot be read.
+    """
+    found: list[dict[str, Any]] = []
+    if given.stratify is not None:
+        found.append(
+            {
+                "method": "sample",
+                "frames": _needed(options.sample, "--stratify", "--sample"),
+                "stratify": _stratifiers(given.stratify),
+                "allocation": _allocation(given.allocate),
+            }
+        )
+        options = replace(options, sample=None)
+    if given.match is not None:
+        number = _needed(given.frames, "--match", "--frames")
+        tolerance = given.tolerance
+        found.append(
+            {"method": "match", "frames": number, "tolerance": tolerance, **_target(given)}
+        )
+    if given.cover or given.cover_where:
+        found.append({"method": "cover", "demands": demands_of(given.cover, given.cover_where)})
+    if given.uncertain is not None:
+        found.append(
+            {
+                "method": "uncertain",
+                "tag": given.uncertain,
+                "frames": _needed(given.budget, "--uncertain", "--budget"),
+                "lowest": given.lowest,
+                "per_scene": given.per_scene,
+                "pool": given.pool,
+            }
+        )
+    if len(found) > 1:
+        names = ", ".join(str(one["method"]) for one in found)
+        raise InvalidInput(f"{names}: a set is built by one method; make one dataset of each")
+    try:
+        return (_METHOD.validate_python(found[0]) if found else None), options
+    except ValueError as error:
+        raise InvalidInput(validation_message(error)) from error
+
+
+def _needed(value: int | None, given: str, missing: str) -> int:
+    if value is None:
+        raise InvalidInput(f"{given}: say with {missing} how many frames")
+    return value
+
+
+def _stratifiers(text: str) -> tuple[str, ...]:
+    return tuple(one.to_text() for one in parse_stratifiers(text))
+
+
+def _allocation(text: str) -> str | dict[str, float]:
+    if "=" not in text:
+        return text
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = part.rpartition("=")
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError:
+            raise InvalidInput(
+                f"--allocate '{text}': expected proportional, equal, or shares such as "
+                "front_center=0.7,rear_center=0.3"
+            ) from None
+    return shares
+
+
+def _target(given: SetOptions) -> dict[str, Any]:
+    text = given.match or ""
+    by = _stratifiers(given.match_by) if given.match_by else ()
+    if text.startswith(_DATASET):
+        return {"like": text.removeprefix(_DATASET), "like_split": given.match_split, "by": by}
+    if by or given.match_split is not None:
+        raise InvalidInput("--match-by and --match-split are for --match dataset:NAME")
+    return {"targets": read_targets(Path(text))}
+
+
+def read_targets(path: Path) -> dict[str, dict[str, Any]]:
+    """Wanted shares from a file.
+
+    JSON: ``{"camera": {"front_center": 0.7, "*": 0.3}}``. CSV, with this header line:
+    ``tag,value,share``.
+
+    Raises:
+        StorageError: It cannot be read.
+        InvalidInput: It is neither.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise StorageError(
+            f"{path}: cannot be read: {error.strerror}; expected a JSON or CSV file of shares, or "
+            "dataset:NAME",
+            str(path),
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path}: is no text: expected JSON or CSV") from error
+    targets: dict[str, dict[str, Any]] = {}
+    try:
+        if path.suffix.lower() == ".csv":
+            for row in csv.DictReader(text.splitlines(), strict=True):
+                targets.setdefault(row["tag"], {})[row["value"]] = float(row["share"])
+        else:
+            targets = dict(json.loads(text))
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
+        raise InvalidInput(
+            f'{path}: expected JSON such as {{"camera": {{"front_center": 0.7, "*": 0.3}}}}, '
+            f"or CSV with the columns tag, value, share ({' '.join(str(error).split())})"
+        ) from error
+    return targets
+
+
+def demands_of(texts: list[str] | None, conditions: list[str] | None) -> tuple[Demand, ...]:
+    """Demands written as ``car=100,bicycle=50``, and conditions as ``rain = 1=50``.
+
+    Raises:
+        InvalidInput: One is not written so.
+    """
+    found = [Demand.parse(part) for text in texts or () for part in text.split(",")]
+    for text in conditions or ():
+        where, _, number = text.rpartition("=")
+        if not where.strip() or not number.strip().isdecimal() or not int(number):
+            raise InvalidInput(
+                f"'{text}': expected CONDITION=FRAMES, such as \"weather = 'fog'=30\""
+            )
+        question = Question(where=where.strip())
+        found.append(Demand(question=question, frames=int(number), name=where.strip()))
+    return tuple(found)

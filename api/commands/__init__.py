@@ -1,1 +1,0 @@
-"""The commands, a file per subject; api.command_line names them."""

@@ -1,0 +1,191 @@
+"""The server: ``create_app(settings)``."""
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from api.discover import (
+    application_keys,
+    applications,
+    auth,
+    buckets,
+    connections,
+    db2whrest,
+    policies,
+    regexes,
+    reports,
+    search,
+    summary_tables,
+    tags,
+    task_status,
+)
+from api.discover import scans as discover_scans
+from api.discover.tasks import tasks_kept
+from api.http.errors import add_handlers
+from api.http.job_events import Listeners
+from api.http.middleware.admission import Admission, make_threads
+from api.http.middleware.body_limit import BodyLimit
+from api.http.middleware.compression import Compression
+from api.http.middleware.etags import ETags
+from api.http.middleware.gate import Gate
+from api.http.middleware.host_check import HostCheck
+from api.http.middleware.idempotency import Idempotency
+from api.http.middleware.json_shape import JsonShape
+from api.http.middleware.methods import Methods
+from api.http.middleware.request_log import RequestLog
+from api.http.middleware.version_header import VersionHeader
+from api.http.openapi.document import describe
+from api.http.resolver import Resolver
+from api.http.routes import (
+    audit,
+    classes,
+    collections,
+    datasets,
+    documentation,
+    extractions,
+    families,
+    frames,
+    health,
+    info,
+    jobs,
+    map_tags,
+    me,
+    metrics,
+    models,
+    scans,
+    selections,
+    sources,
+    sql,
+    stagings,
+    statistics,
+    tokens,
+    users,
+)
+from api.http.routes import policies as own_policies
+from api.http.routes import tags as own_tags
+from api.http.routing import AsgiRoute, add_routers
+from api.http.rules import READ, Api
+from api.http.turns import Turns
+from api.mcp.endpoint import PATH, Endpoint, answers_assistants
+from api.server.process_figures import figures_kept
+from api.server.shared import Changes
+from api.server.stopping import Stopping
+from api.settings import Settings
+from api.workspace import Workspace
+
+ROUTERS = (
+    documentation.router,
+    health.router,
+    info.router,
+    metrics.router,
+    auth.router,
+    db2whrest.router,
+    task_status.router,
+    search.router,
+    reports.router,
+    buckets.router,
+    summary_tables.router,
+    tags.router,
+    policies.router,
+    regexes.router,
+    applications.router,
+    application_keys.connections,
+    application_keys.ciphers,
+    connections.router,
+    discover_scans.router,
+    classes.router,
+    statistics.router,
+    selections.router,
+    sql.router,
+    frames.router,
+    datasets.router,
+    sources.router,
+    scans.router,
+    own_tags.router,
+    map_tags.router,
+    families.router,
+    extractions.router,
+    own_policies.router,
+    stagings.router,
+    jobs.router,
+    models.router,
+    me.router,
+    users.router,
+    tokens.router,
+    collections.router,
+    audit.router,
+)
+
+
+def create_app(
+    settings: Settings,
+    *,
+    authenticates: bool = True,
+    hosts: Collection[str] | None = None,
+    processes: int = 1,
+    changes: Changes | None = None,
+) -> FastAPI:
+    """The application over one home; nothing is opened before it starts.
+
+    Args:
+        settings: Which home.
+        authenticates: Ask who they are; else everybody may do everything.
+        hosts: Names that the server answers to, beside loopback's; any name when None.
+        processes: How many processes the server is.
+        changes: Of who may do what, seen in all of those.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        workspace = Workspace(settings, serves=True, processes=processes)
+        app.state.workspace = workspace
+        app.state.statements = Turns(
+            settings.statements_at_once, settings.statements_waiting, retry_s=10.0
+        )
+        make_threads()
+        async with figures_kept(app), tasks_kept(app), assistants.running():
+            yield
+        workspace.close()
+
+    app = FastAPI(
+        title="Framesift",
+        version=version("framesift"),
+        description="Finds driving frames by what is in them.",
+        lifespan=lifespan,
+        # The redirection would lead to whatever the client says that the server is called.
+        redirect_slashes=False,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+    )
+    assistants = Endpoint()
+    app.state.stopping = Stopping()
+    app.state.listeners = Listeners(settings.streams_each)
+    add_handlers(app)
+    # The last one is the outermost.
+    app.add_middleware(Idempotency)
+    app.add_middleware(ETags)
+    app.add_middleware(Compression)
+    app.add_middleware(Methods)
+    app.add_middleware(JsonShape)
+    app.add_middleware(Admission)
+    app.add_middleware(
+        BodyLimit,
+        most_bytes=settings.max_body_mb << 20,
+        map_bytes=settings.max_map_mb << 20,
+        file_bytes=settings.max_file_mb << 20,
+    )
+    app.add_middleware(Gate, authenticates=authenticates, changes=changes or Changes())
+    app.add_middleware(Resolver)
+    if hosts is not None:
+        app.add_middleware(HostCheck, names=hosts)
+    app.add_middleware(RequestLog)
+    app.add_middleware(VersionHeader, version=app.version)
+    add_routers(app, ROUTERS)
+    if answers_assistants(settings.mcp):
+        rule = READ.but(work="assistant", api=Api.OTHER)  # its tools change nothing
+        app.router.routes.append(AsgiRoute(PATH, assistants, methods=["POST"], rule=rule))
+    describe(app)
+    return app

@@ -1,0 +1,83 @@
+"""Which frames statistics are asked of: the query parameters that their routes share."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.services.statistics import frames_of
+from api.workspace import Workspace
+from catalog.errors import InvalidInput
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
+from query.question.wrong_value import validation_message
+from query.statistics.population import Frames
+
+
+class AskedFrames(BaseModel):
+    """All conditions must hold; without any, all labelled frames."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    range: list[str] = Field(
+        default=[],
+        description="CLASS=LOWEST:HIGHEST in pixels, either end open; may be given again.",
+        examples=[["car=10000:20000"]],
+    )
+    where: str | None = Field(
+        default=None,
+        description="A WHERE body in SQL over metaocean's columns and every tag.",
+        examples=["car >= 10000 and scene like '2018%'"],
+    )
+    camera: list[str] = Field(default=[], examples=[["front_center"]])
+    scene: list[str] = Field(default=[], examples=[["20180807_145028"]])
+    question: str | None = Field(
+        default=None,
+        description="A question as JSON, in place of range, where, camera and scene.",
+        examples=['{"condition": {"kind": "has", "tag": "car"}}'],
+    )
+    dataset: str | None = Field(
+        default=None,
+        description="Only its frames, as its snapshot has them: NAME, or NAME@VERSION.",
+        examples=["city@1"],
+    )
+    split: str | None = Field(default=None, description="Only this split of the dataset.")
+    at: int | None = Field(
+        default=None,
+        ge=1,
+        lt=2**63,
+        description="Number of the catalog snapshot to ask; else the dataset's, or the newest.",
+    )
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether it is of all labelled frames."""
+        return self._question() == Question() and self.dataset is None and self.split is None
+
+    def frames(self, workspace: Workspace) -> Frames:
+        """The frames that are meant.
+
+        Raises:
+            InvalidInput: A range or question that cannot be read, or a split without a dataset.
+            NotFound: There is no such dataset.
+            UnknownName: It has no such split.
+        """
+        return frames_of(workspace, self._question(), self.dataset, self.split, self.at)
+
+    def _question(self) -> Question:
+        if self.question is None:
+            try:
+                return Question(
+                    ranges=tuple(LabelRange.parse(text) for text in self.range),
+                    where=self.where,
+                    cameras=tuple(self.camera),
+                    scenes=tuple(self.scene),
+                )
+            except ValueError as error:
+                raise InvalidInput(validation_message(error)) from error
+        if self.range or self.where or self.camera or self.scene:
+            raise InvalidInput(
+                "question: it takes the place of range, where, camera and scene; leave those out, "
+                "or put them into it"
+            )
+        try:
+            return Question.model_validate_json(self.question)
+        except ValueError as error:
+            raise InvalidInput(f"question: {validation_message(error)}") from error

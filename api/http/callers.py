@@ -1,0 +1,101 @@
+"""Callers, and what they may do: what their roles and their token allow."""
+
+import hashlib
+from dataclasses import dataclass
+
+from catalog.accounts.tokens import SCOPES
+from catalog.accounts.user_tables import User
+from catalog.errors import NotAllowed
+
+_HIGHEST = {"admin": "admin", "dataadmin": "write", "collectionadmin": "write", "datauser": "read"}
+"""What a role may do at most, of SCOPES."""
+
+_SEE_ALL = frozenset({"admin", "dataadmin"})
+"""Roles that see every row; others see those of their collections."""
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What a caller must be allowed.
+
+    Attributes:
+        level: Of catalog.accounts.tokens.SCOPES.
+        all_rows: Whether the answer, or what the request changes, may be of any row.
+    """
+
+    level: str
+    all_rows: bool
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks.
+
+    Attributes:
+        user: The user's name; "" where the server asks nobody who they are.
+        roles: The user's.
+        scope: What the token may do at most, of catalog.accounts.tokens.SCOPES.
+        logged_in: Whether it came by a password, and not by a token that was made to be kept.
+        rules: Of the user's collections, where the roles do not see every row.
+        account: Tells users apart who had the same name one after the other.
+    """
+
+    user: str
+    roles: frozenset[str]
+    scope: str
+    logged_in: bool
+    rules: tuple[str, ...] = ()
+    account: str = ""
+
+    @classmethod
+    def of(cls, user: User, scope: str, *, logged_in: bool) -> "Caller":
+        """A user, by a token of that scope; whose rules are not looked up."""
+        account = f"{user.id} {user.created.isoformat()}"
+        return cls(user.name, frozenset(user.roles), scope, logged_in, account=account)
+
+    @property
+    def view(self) -> str:
+        """Who sees which rows: what was answered to one view is not for another."""
+        rows = "\0".join(self.rules).encode()
+        seen = "all" if self.sees_all else hashlib.sha256(rows).hexdigest()
+        return f"{self.user} {self.account} {seen}"
+
+    @property
+    def level(self) -> str:
+        """What this caller may do at most: what both roles and token allow."""
+        of_roles = max((SCOPES.index(_HIGHEST[role]) for role in self.roles), default=0)
+        return SCOPES[min(of_roles, SCOPES.index(self.scope))]
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether every row of the catalog may be seen."""
+        return bool(self.roles & _SEE_ALL)
+
+    def may(self, level: str) -> bool:
+        """Whether roles and token allow something of that level."""
+        return SCOPES.index(level) <= SCOPES.index(self.level)
+
+    def need(self, needed: Permission) -> None:
+        """Go on only where a request may be made.
+
+        Raises:
+            NotAllowed: It may not.
+        """
+        if not self.may(needed.level):
+            raise NotAllowed(
+                f"user '{self.user}' may {self.level} with this token, and this needs "
+                f"'{needed.level}': ask an admin for a role or a token that has it"
+            )
+        if needed.all_rows and not self.sees_all:
+            raise NotAllowed(
+                f"user '{self.user}' sees only rows of collections, and this does not tell them "
+                "apart: ask an admin for the role dataadmin"
+            )
+
+
+NOBODY_ASKED = Caller("", frozenset({"admin"}), "admin", logged_in=True)
+"""Who asks a server that asks nobody who they are."""
+
+
+LOGIN = "/auth/v1/token"
+"""Path by which a name and password become a token."""

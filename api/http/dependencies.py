@@ -1,0 +1,49 @@
+"""What routes ask for, as named types."""
+
+from typing import Annotated
+
+from fastapi import Depends, Query, Request
+
+from api.http.callers import Caller
+from api.http.middleware.passage import Passage
+from api.workspace import Workspace
+
+
+def _caller(request: Request) -> Caller | None:
+    caller: Caller | None = request.state.passage.caller
+    return caller
+
+
+def _workspace(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Workspace:
+    return workspace_of(request, caller)
+
+
+def workspace_of(request: Request, caller: Caller | None) -> Workspace:
+    """The home that this server serves, with as much of it as the caller may see."""
+    workspace: Workspace = request.app.state.workspace
+    if caller is None or caller.sees_all:
+        return workspace
+    return workspace.limited_to(caller.rules, caller.user)
+
+
+CurrentWorkspace = Annotated[Workspace, Depends(_workspace)]
+"""The home that this server serves, with as much of it as the caller may see."""
+
+
+CurrentCaller = Annotated[Caller, Depends(_caller)]
+"""Who asks."""
+
+
+def _passage(request: Request) -> Passage:
+    passage: Passage = request.state.passage
+    return passage
+
+
+CurrentPassage = Annotated[Passage, Depends(_passage)]
+"""The request itself, which the audit log is told of."""
+
+At = Annotated[
+    int | None,
+    Query(ge=1, lt=2**63, description="Number of the catalog snapshot to ask; else the newest."),
+]
+"""Which state of the catalog is asked."""

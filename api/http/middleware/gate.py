@@ -1,0 +1,236 @@
+"""Every request passes here before any route: who asks, whether they may, and what is noted of it.
+
+One piece of middleware around the whole application, so that no route can forget it.
+"""
+
+import hashlib
+import time
+from collections import OrderedDict
+from dataclasses import replace
+from http import HTTPStatus
+
+import anyio.to_thread
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.http.callers import LOGIN, NOBODY_ASKED, Caller
+from api.http.errors import refusal
+from api.http.middleware.passage import Passage
+from api.http.routing import rule_of
+from api.http.turns import whose
+from api.server.shared import Changes
+from catalog.accounts import login_throttle, row_collections, tokens, users
+from catalog.accounts.caller import asked_by
+from catalog.accounts.tokens import SCOPES
+from catalog.accounts.user_tables import User
+from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated
+from catalog.records.store import RecordStore
+
+_TRUSTED_S = 2.0
+"""How long a caller is known without asking the records again: so long a revoked token counts."""
+
+_CALLERS = 1024
+_LOGINS_AT_ONCE = 2  # each takes 64 MiB and a core
+_RECORDS_AT_ONCE = 8
+_REFUSALS_NOTED = 30
+_REFUSALS_EVERY_S = 60.0
+
+
+class Gate:
+    """The middleware."""
+
+    def __init__(self, app: ASGIApp, authenticates: bool, changes: Changes) -> None:
+        """Wrap an application.
+
+        Args:
+            app: The application; its workspace is the one of `app.state`.
+            authenticates: Ask who they are; else everybody may do everything.
+            changes: In all processes of this server, of who may do what.
+        """
+        self._app, self._authenticates = app, authenticates
+        self._callers = _KnownCallers(changes)
+        self._refusals = _Refusals()
+        self._logins = anyio.CapacityLimiter(_LOGINS_AT_ONCE)
+        # Threads of its own: who asks must not wait for what others have asked.
+        self._records = anyio.CapacityLimiter(_RECORDS_AT_ONCE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        passage = Passage(scope)
+        scope["state"] = {**scope.get("state", {}), "gate": self, "passage": passage}
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                made = Headers(raw=message["headers"]).get("location", "")
+                passage.about = passage.about or made
+                await self._note(passage, message["status"])
+            await send(message)
+
+        try:
+            await self._admit(passage)
+        except FramesiftError as error:
+            await refusal(scope, error)(scope, receive, noting)
+            return
+        try:
+            with asked_by(whose(scope)):
+                await self._app(scope, receive, noting)
+        except Exception:
+            # Answered outside of here, with 500.
+            await self._note(passage, HTTPStatus.INTERNAL_SERVER_ERROR)
+            raise
+
+    async def login(self, passage: "Passage") -> str:
+        """A new token for the name and password that a request carries.
+
+        Raises:
+            NotAuthenticated: They are none.
+            LoginThrottled: Too many were not.
+        """
+        user = await self._user_of(passage)
+        return await anyio.to_thread.run_sync(
+            tokens.log_in, passage.records, user, limiter=self._records
+        )
+
+    async def prove(self, passage: Passage, name: str, password: str) -> None:
+        """Go on only where a password is a user's; wrong ones count as those of a login do.
+
+        Raises:
+            NotAllowed: It is not. Who asks is known all the same, so this is no 401.
+            LoginThrottled: Too many were not.
+        """
+        try:
+            await anyio.to_thread.run_sync(
+                _log_in, passage.records, name, password, passage.address, limiter=self._logins
+            )
+        except NotAuthenticated as error:
+            raise NotAllowed("current: is not your password") from error
+
+    async def note_refusal(self, passage: Passage, what: str) -> None:
+        """Write into the audit log what was refused within an answer that is no refusal."""
+        if self._refusals.noted(passage.address):
+            await anyio.to_thread.run_sync(
+                passage.note, what, HTTPStatus.FORBIDDEN, limiter=self._records
+            )
+
+    async def _admit(self, passage: "Passage") -> None:
+        if not self._authenticates:
+            passage.caller = NOBODY_ASKED
+            return
+        permission = rule_of(passage.scope).permission
+        if permission is None:
+            return
+        passage.caller = await self._caller_of(passage)
+        passage.who = passage.caller.user
+        passage.caller.need(permission)
+
+    async def _caller_of(self, passage: "Passage") -> Caller:
+        secret = passage.credentials()
+        known = self._callers.get(secret)
+        if known is not None:
+            return known
+        if secret.startswith("basic "):
+            user = await self._user_of(passage)
+            found = await self._caller(passage.records, user, SCOPES[-1], logged_in=True)
+        else:
+            text = secret.removeprefix("bearer ")
+            held = await anyio.to_thread.run_sync(
+                tokens.holder, passage.records, text, limiter=self._records
+            )
+            if held is None:
+                raise NotAuthenticated(
+                    "the token is none, or has expired or been revoked: get another one from "
+                    f"{LOGIN}, or by 'framesift token create'"
+                )
+            logged_in = held.token.name is None
+            found = await self._caller(passage.records, held.user, held.token.scope, logged_in)
+        self._callers.keep(secret, found)
+        return found
+
+    async def _user_of(self, passage: "Passage") -> User:
+        name, password = passage.name_and_password()
+        passage.who = name
+        return await anyio.to_thread.run_sync(
+            _log_in, passage.records, name, password, passage.address, limiter=self._logins
+        )
+
+    async def _note(self, passage: Passage, status: int) -> None:
+        """Write a change or a refusal into the audit log, before the answer goes out."""
+        refused = status in (401, 403, 429)
+        rule = rule_of(passage.scope)
+        if rule.changes and rule.accounts:
+            self._callers.forget()
+        if not (refused or rule.audited_as or rule.changes):
+            return
+        if refused and not self._refusals.noted(passage.address):
+            return
+        await anyio.to_thread.run_sync(passage.note, rule.audited_as, status, limiter=self._records)
+
+    async def _caller(
+        self, records: RecordStore, user: User, scope: str, logged_in: bool
+    ) -> Caller:
+        caller = Caller.of(user, scope, logged_in=logged_in)
+        if caller.sees_all:
+            return caller
+        rules = await anyio.to_thread.run_sync(
+            row_collections.rules_of, records, user.name, limiter=self._records
+        )
+        return replace(caller, rules=rules)
+
+
+def _log_in(records: RecordStore, name: str, password: str, address: str) -> User:
+    login_throttle.begin(records, name, address)
+    user = users.with_password(records, name, password)
+    if user is None:
+        raise NotAuthenticated("no such user and password")
+    login_throttle.succeeded(records, name, address)
+    return user
+
+
+class _KnownCallers:
+    """Who was let in a moment ago, by a hash of what they sent."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
+        self._changes, self._seen = changes, changes.mark
+
+    def get(self, secret: str) -> Caller | None:
+        if self._seen != self._changes.mark:
+            self._seen = self._changes.mark
+            self._known.clear()
+        since, caller = self._known.get(_hashed(secret), (0.0, None))
+        return caller if caller is not None and time.monotonic() - since < _TRUSTED_S else None
+
+    def keep(self, secret: str, caller: Caller) -> None:
+        self._known[_hashed(secret)] = time.monotonic(), caller
+        while len(self._known) > _CALLERS:
+            self._known.popitem(last=False)
+
+    def forget(self) -> None:
+        """Here and in the server's other processes."""
+        self._changes.add()
+
+
+def _hashed(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+
+
+class _Refusals:
+    """How many refusals of an address are noted: who has no token must not fill the disk."""
+
+    def __init__(self) -> None:
+        self._since = 0.0
+        self._counts: dict[str, int] = {}
+
+    def noted(self, address: str) -> bool:
+        """Whether one more is."""
+        now = time.monotonic()
+        if now - self._since > _REFUSALS_EVERY_S or len(self._counts) > _CALLERS:
+            self._since, self._counts = now, {}
+        self._counts[address] = self._counts.get(address, 0) + 1
+        return self._counts[address] <= _REFUSALS_NOTED

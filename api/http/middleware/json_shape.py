@@ -1,0 +1,125 @@
+"""How much a JSON body may hold, asked before any schema: its schema then says what.
+
+What a schema refuses costs a thousand times what it takes: an object's unknown fields are listed
+one by one. A megabyte of JSON is read in 10 ms, so what is long is read in a thread.
+"""
+
+import json
+from typing import Any
+
+from fastapi.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from api.http.errors import problem
+from api.http.middleware.read_again import read_again, whole_body
+from api.http.routing import rule_of
+from api.http.rules import Api
+from catalog.text.bounded import MOST_MANY
+
+_MOST_FIELDS = 5_000
+_MOST_OBJECTS = 10_000
+_MOST_DEEP = 100
+_LONG = 16 << 10
+"""Bytes that are read in a thread."""
+
+
+class TooMuch(ValueError):
+    """A JSON document holds more than any that is asked for."""
+
+
+async def read_json(body: bytes) -> Any:
+    """What a body holds.
+
+    Raises:
+        TooMuch: Its lists, objects or levels are too many.
+        ValueError: It is no JSON.
+        RecursionError: It is nested so deep that it cannot be read.
+    """
+    return await run_in_threadpool(_read, body) if len(body) > _LONG else _read(body)
+
+
+def _read(body: bytes) -> Any:
+    found = json.loads(body)
+    check_shape(found)
+    return found
+
+
+def check_shape(document: Any) -> None:
+    """Go on only where a document is of a size that somebody may mean.
+
+    Raises:
+        TooMuch: It is not.
+    """
+    level, depth, objects = [document], 0, 0
+    while level:
+        depth += 1
+        if depth > _MOST_DEEP:
+            raise TooMuch(f"is nested more than {_MOST_DEEP} deep")
+        below_it: list[Any] = []
+        for part in level:
+            if isinstance(part, dict):
+                objects += 1
+                _check(len(part), _MOST_FIELDS, "fields in one object")
+                below_it += part.values()
+            elif isinstance(part, list):
+                _check(len(part), MOST_MANY, "elements in one list")
+                below_it += part
+        _check(objects, _MOST_OBJECTS, "objects")
+        level = [part for part in below_it if isinstance(part, dict | list)]
+
+
+def _check(number: int, most: int, what: str) -> None:
+    if number > most:
+        raise TooMuch(f"holds {number:,} {what}, expected at most {most:,}; send less")
+
+
+class JsonShape:
+    """The middleware: 422 for a body in JSON that holds too much.
+
+    Spectrum Discover's services read their bodies themselves, and what is a file is none of these.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap an application."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or answer it."""
+        if not _has_json(scope):
+            await self._app(scope, receive, send)
+            return
+        try:
+            body = await whole_body(receive)
+            if body is None:
+                return  # the client left: what it sent is no request
+            await _look_at(body)
+        except HTTPException as error:  # it is too long
+            why = str(error.detail)
+            await problem(error.status_code, "BodyTooLarge", why)(scope, receive, send)
+            return
+        except TooMuch as error:
+            await problem(422, "InvalidRequest", f"body: {error}")(scope, receive, send)
+            return
+        await self._app(scope, read_again(body, receive), send)
+
+
+async def _look_at(body: bytes) -> None:
+    """What is no JSON passes: the route says what is wrong with it."""
+    try:
+        await read_json(body)
+    except TooMuch:
+        raise
+    except (ValueError, RecursionError):
+        return
+
+
+def _has_json(scope: Scope) -> bool:
+    if scope["type"] != "http":
+        return False
+    rule = rule_of(scope)
+    if rule.api is Api.DISCOVER or rule.body != "json":
+        return False
+    kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+    return kind.startswith("application/") and kind.endswith(("/json", "+json"))

@@ -1,0 +1,102 @@
+"""One request on its way to a route: what it carries, and what is noted of it."""
+
+import base64
+import binascii
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from api.http.callers import LOGIN, Caller
+from api.http.middleware.request_id import request_id
+from api.http.routing import rule_of
+from api.http.rules import Api
+from catalog.accounts import audit_log
+from catalog.errors import NotAuthenticated
+from catalog.records.store import RecordStore
+
+_BASIC_DOMAIN = "default/"
+
+
+@dataclass
+class Passage:
+    """One request on its way through.
+
+    Attributes:
+        caller: Who asks; None where nobody was asked.
+        who: The name for the audit log: what was claimed, until it is proven.
+        about: What it makes or changes, for the audit log; routes say it, and no secrets.
+    """
+
+    scope: Scope
+    caller: Caller | None = None
+    who: str = ""
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        self._headers = Headers(scope=self.scope)
+
+    @property
+    def method(self) -> str:
+        """GET, POST..."""
+        return str(self.scope["method"])
+
+    @property
+    def path(self) -> str:
+        """As the router matches it."""
+        return str(self.scope["path"])
+
+    @property
+    def address(self) -> str:
+        """Where it comes from."""
+        return str(self.scope["client"][0]) if self.scope.get("client") else ""
+
+    @property
+    def records(self) -> RecordStore:
+        """Those of the home that is served."""
+        records: RecordStore = self.scope["app"].state.workspace.records
+        return records
+
+    def credentials(self) -> str:
+        """``bearer TOKEN`` or ``basic NAME:PASSWORD``, the latter still encoded.
+
+        Raises:
+            NotAuthenticated: There is not exactly one that can be.
+        """
+        given = self._headers.getlist("authorization")
+        of_token = self._headers.getlist("x-auth-token")
+        if len(given) + len(of_token) > 1:
+            raise NotAuthenticated("several credentials: send one Authorization header")
+        if of_token:
+            return f"bearer {of_token[0].strip()}"
+        scheme, _, rest = (given[0] if given else "").partition(" ")
+        kind = scheme.lower()
+        if kind == "bearer" or (kind == "basic" and rule_of(self.scope).api is Api.DISCOVER):
+            return f"{kind} {rest.strip()}"
+        raise NotAuthenticated(
+            f"send 'Authorization: Bearer TOKEN'; a token comes from {LOGIN} with name and "
+            "password, or from 'framesift token create'"
+        )
+
+    def name_and_password(self) -> tuple[str, str]:
+        """Those of basic authentication.
+
+        Raises:
+            NotAuthenticated: There are none.
+        """
+        kind, _, encoded = self.credentials().partition(" ")
+        try:
+            text = base64.b64decode(encoded, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            text = ""
+        name, colon, password = text.partition(":")
+        if kind != "basic" or not colon:
+            raise NotAuthenticated("send name and password by basic authentication")
+        return name.removeprefix(_BASIC_DOMAIN), password
+
+    def note(self, what: str, status: int) -> None:
+        """Write this request into the audit log."""
+        audit_log.add(
+            self.records, self.who, what or self.method, self.path, str(status),
+            address=self.address, request_id=request_id.get(), note=self.about,
+        )  # fmt: skip

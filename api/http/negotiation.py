@@ -1,0 +1,146 @@
+"""Which of the formats that there are a client wants: Accept, as RFC 9110, 12.5.1 has it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from fastapi import HTTPException, Request
+from fastapi.responses import Response, StreamingResponse
+
+from api.http.sql_response import CONTENT_TYPES
+from query.run.result_format import MEDIA_TYPES, Format, encoded
+
+JSON = "application/json"
+
+ROW_TYPES = (JSON, *(kind for kind in MEDIA_TYPES if kind != JSON))
+"""Media types of rows, the one that is sent to who has no wish first."""
+
+VARY = {"Vary": "Accept"}
+
+_BATCH_ROWS = 2_000
+
+
+def row_contents(of_json: dict[str, Any]) -> dict[str, Any]:
+    """The content of an answer with rows, for the OpenAPI document.
+
+    Args:
+        of_json: That of application/json.
+    """
+    others = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in ROW_TYPES[1:]}
+    return {JSON: of_json, **others}
+
+
+def row_responses(each: str) -> dict[int | str, dict[str, Any]]:
+    """What a route of figures answers, for the OpenAPI document.
+
+    Args:
+        each: What has a row of its own in other formats than JSON, such as "class".
+    """
+    return {
+        200: {
+            "description": f"The figures; in other formats than JSON a row for each {each}.",
+            "content": row_contents({}),
+        },
+        406: {"description": "Accept wants no format that there is."},
+    }
+
+
+def wanted(accept: str, offered: Sequence[str]) -> str | None:
+    """The best of the media types that are offered; None where none is accepted.
+
+    Of several that are wanted as much it is the one that is named first, else that offered first.
+
+    Args:
+        accept: The header; everything is accepted where it is empty.
+        offered: Media types, in lower case.
+    """
+    ranges = list(_ranges(accept)) or [("*/*", 1.0)]
+    best: tuple[float, int] | None = None
+    found = None
+    for kind in offered:
+        of_kind = kind.partition("/")[0] + "/*"
+        place = next(
+            (
+                place
+                for name in (kind, of_kind, "*/*")
+                for place, (given, _) in enumerate(ranges)
+                if given == name
+            ),
+            None,
+        )
+        if place is None or not ranges[place][1]:
+            continue
+        named = place if ranges[place][0] == kind else len(ranges)
+        rank = (-ranges[place][1], named)
+        if best is None or rank < best:
+            best, found = rank, kind
+    return found
+
+
+def accepted(request: Request, offered: Sequence[str]) -> str:
+    """What `wanted` says of a request.
+
+    Raises:
+        HTTPException: 406, none of what is offered; it lists them.
+    """
+    accept = ", ".join(request.headers.getlist("accept"))
+    found = wanted(accept, offered)
+    if found is None:
+        raise HTTPException(
+            406, f"Accept: {accept[:200]}; expected one of {', '.join(offered)}", VARY
+        )
+    return found
+
+
+def row_format(request: Request) -> Format:
+    """The format of rows; CSV has a line of names.
+
+    Raises:
+        HTTPException: As `accepted`.
+    """
+    found = MEDIA_TYPES[accepted(request, ROW_TYPES)]
+    # Clients of Spectrum Discover want no names, and others cannot do without.
+    return "csv-named" if found == "csv" else found
+
+
+def rows_answer(format_: Format, rows: pa.Table, headers: dict[str, str] | None = None) -> Response:
+    """Rows as an answer.
+
+    Args:
+        format_: As row_format gave it.
+        rows: All of them.
+        headers: Of the answer, beside its own.
+    """
+    return StreamingResponse(
+        _pieces(format_, rows.schema, rows.to_batches(_BATCH_ROWS)),
+        media_type=CONTENT_TYPES[format_],
+        headers=VARY | (headers or {}),
+    )
+
+
+def _pieces(
+    format_: Format, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[bytes]:
+    yield from encoded(format_, schema, batches)
+
+
+def _ranges(accept: str) -> Iterator[tuple[str, float]]:
+    """Each media range of the header and its quality, 0 to 1."""
+    for part in accept.split(","):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        if not name:
+            continue
+        quality = 1.0
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key.strip() == "q":
+                quality = _quality(value.strip())
+        yield name, quality
+
+
+def _quality(text: str) -> float:
+    try:
+        quality = float(text)
+    except ValueError:
+        return 0.0
+    return quality if 0 <= quality <= 1 else 0.0

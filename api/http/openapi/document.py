@@ -1,0 +1,289 @@
+"""The OpenAPI document: what FastAPI finds in the routes, and what holds for all of them.
+
+Errors, credentials and conditions are of the whole server and not of a route, so they are written
+into the document here, for routes that come later, too.
+"""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, Field
+
+from api.http.openapi.assistants import OPERATION
+from api.http.openapi.discover import tell_answers
+from api.http.openapi.examples import OF_PICTURES, fill_answers, fill_parameters
+from api.http.openapi.texts import fill_texts
+from api.http.routing import AsgiRoute, Route
+from api.http.rules import Api, Rule
+from api.mcp.endpoint import PATH as ASSISTANTS
+
+_CHANGING = ("put", "patch", "delete")
+
+
+class Problem(BaseModel):
+    """An error (RFC 9457)."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str = Field(description="Kind of the error.", examples=["NotFound"])
+    status: int = Field(examples=[404])
+    detail: str = Field(
+        description="What was given, what was expected, what to do.",
+        examples=["no dataset named 'bikes': known: cars"],
+    )
+    request_id: str | None = Field(
+        default=None, description="What the server's log knows the request by.", examples=["7f3a"]
+    )
+    nearest: list[str] | None = Field(
+        default=None, description="Names that are like an unknown one.", examples=[["bicycle"]]
+    )
+    sqlcode: int | None = Field(default=None, description="Db2's, of a statement.", examples=[-206])
+    sqlstate: str | None = Field(default=None, description="Db2's.", examples=["42703"])
+
+
+class DiscoverProblem(BaseModel):
+    """An error as Spectrum Discover's services answer it."""
+
+    reason: str = Field(examples=["('42S22', '[42S22] [IBM][CLI Driver][DB2/LINUXX8664] ...')"])
+    status: str = Field(examples=["error"])
+
+
+_ERRORS = {
+    "400": "What is asked cannot be done so: a name, value, cursor or statement.",
+    "401": "Nobody who may ask: the token is missing, wrong, expired or revoked.",
+    "403": "Who asks may not do this, or not see it.",
+    "404": "There is no such thing.",
+    "422": "A parameter or the body is not of its schema.",
+    "503": "The catalog is being written, or the server has too much to do: Retry-After says when.",
+    "default": "Another error.",
+}
+_OF_CHANGES = {
+    "409": "There is one of that name, or the first request with this key is under way.",
+    "413": "The body is too long.",
+}
+_OF_BODIES = {"415": "The body is of another type than those that are listed."}
+_OF_CONDITIONS = {"412": "If-Match names another state than there is now."}
+
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Of the client's making, such as a UUID: who repeats the request with it gets "
+    "the first answer again, for a day.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+    "example": "7f9c24e8-3b12-4fef-91e0-8a5d2d0f0b4a",
+}
+_IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "ETag of the state that is to be changed.",
+    "schema": {"type": "string"},
+    "example": '"5d41402abc4b2a76b9719d911017c592"',
+}
+_IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "ETag of the state that the client has.",
+    "schema": {"type": "string"},
+    "example": '"5d41402abc4b2a76b9719d911017c592"',
+}
+_ETAG = {"ETag": {"description": "Of this state.", "schema": {"type": "string"}}}
+
+_QUESTION = {"ranges": [{"tag": "bicycle", "lowest": 5000}], "cameras": ["front_center"]}
+
+_EXAMPLES: dict[tuple[str, str], Any] = {
+    ("post", "/v1/selections"): _QUESTION,
+    ("post", "/v1/selections/describe"): _QUESTION,
+    ("post", "/v1/sql"): {
+        "statement": "select filename, car from metaocean_view where car > 10000"
+    },
+    ("post", "/v1/sql/explain"): {"statement": "select count(*) from t_car"},
+    ("post", "/v1/datasets"): {
+        "name": "bikes",
+        "question": _QUESTION,
+        "split": "train=0.8,validation=0.2",
+    },
+    ("post", "/v1/datasets/{name}/splits"): {"split": "train=0.7,validation=0.3", "seed": 1},
+    ("post", "/v1/datasets/{name}/extensions"): {
+        "demands": [{"question": _QUESTION, "frames": 50}],
+        "split": "train",
+    },
+    ("post", "/v1/sources"): {
+        "name": "a2d2",
+        "uri": "s3://a2d2/camera_lidar_semantic",
+        "platform": "IBM COS",
+        "endpoint_url": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
+    },
+    ("patch", "/v1/sources/{name}"): {
+        "uri": "/mnt/new/camera_lidar_semantic",
+        "exclude": ["lost+found", ".snapshot"],
+    },
+    ("post", "/v1/scans"): {"source": "a2d2"},
+    ("post", "/v1/tags"): {
+        "tag": "weather",
+        "kind": "Restricted",
+        "values": ["sun", "rain", "fog"],
+    },
+    ("patch", "/v1/tags/{tag}"): {"kind": "Restricted", "values": ["sun", "rain", "snow"]},
+    ("post", "/v1/extractions"): {"source": "a2d2", "extractors": ["image"]},
+    ("post", "/v1/policies"): {
+        "name": "bikes",
+        "action": "AUTOTAG",
+        "parameters": {"tags": {"project": "bikes"}},
+        "condition": "bicycle > 5000",
+    },
+    ("patch", "/v1/policies/{name}"): {"state": "inactive"},
+    ("post", "/v1/stagings"): {"dataset": "bikes@1"},
+    ("post", "/v1/jobs"): {"kind": "train", "dataset": "bikes@1", "workers": 2, "max_steps": 300},
+    ("post", "/v1/users"): {"name": "anna", "roles": ["datauser"]},
+    ("patch", "/v1/users/{name}"): {"roles": ["dataadmin"]},
+    ("put", "/v1/me/password"): {
+        "current": "the one until now",
+        "password": "the one from now on",
+    },
+    ("post", "/v1/tokens"): {"name": "notebook", "scope": "read", "days": 30},
+    ("post", "/v1/collections"): {
+        "name": "munich",
+        "rule": "datasource = 'a2d2' and filename like 'camera%'",
+    },
+}
+"""Bodies that could be sent, by method and path, where a route has none of its own."""
+
+
+def describe(app: FastAPI) -> None:
+    """Have an application answer this document."""
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            found = get_openapi(
+                title=app.title,
+                version=app.version,
+                description=app.description,
+                routes=app.routes,
+            )
+            rules = {
+                (getattr(route, "path_format", ""), method.lower()): route.rule
+                for route in app.router.routes
+                if isinstance(route, Route | AsgiRoute)
+                for method in route.methods or ()
+            }
+            if (ASSISTANTS, "post") in rules:
+                found["paths"][ASSISTANTS] = {"post": deepcopy(OPERATION)}
+            _complete(found, rules)
+            app.openapi_schema = found
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]  # as FastAPI documents it
+
+
+def _complete(document: dict[str, Any], rules: Mapping[tuple[str, str], Rule]) -> None:
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    for model in (Problem, DiscoverProblem):
+        schemas[model.__name__] = model.model_json_schema()
+    components["securitySchemes"] = {
+        "bearer": {"type": "http", "scheme": "bearer", "description": "A token."},
+        "basic": {"type": "http", "scheme": "basic", "description": "Name and password."},
+    }
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            rule = rules[path, method]
+            _complete_operation(path, method, operation, rule)
+            if rule.work == "picture":
+                operation["parameters"] += OF_PICTURES
+                answers = operation["responses"]
+                answers["206"]["content"] = answers["200"]["content"]
+            fill_parameters(path, operation)
+            fill_answers(operation, schemas)
+            fill_texts(method, path, operation)
+        if rule.api is not Api.DISCOVER:
+            operations |= _head(operations.get("get"))
+
+
+def _head(get: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """HEAD of a path by its GET, as middleware.methods answers it; empty where it does not."""
+    if get is None or "text/event-stream" in get["responses"].get("200", {}).get("content", {}):
+        return {}
+    answers = {
+        status: {name: told for name, told in answer.items() if name != "content"}
+        for status, answer in get["responses"].items()
+        if status in ("200", "204", "304")
+    }
+    parts = ("Range", "If-Range")
+    parameters = [each for each in get.get("parameters", ()) if each["name"] not in parts]
+    return {
+        "head": {
+            **get,
+            "operationId": f"head_{get['operationId']}",
+            "description": "What GET answers, without the body.",
+            "parameters": parameters,
+            "responses": {**answers, "default": {"description": "What GET answers then."}},
+        }
+    }
+
+
+def _complete_operation(path: str, method: str, operation: dict[str, Any], rule: Rule) -> None:
+    of_discover = rule.api is Api.DISCOVER
+    operation["security"] = _security(rule)
+    answers = operation["responses"]
+    if of_discover:
+        tell_answers(method, path, answers)
+    content = _content("DiscoverProblem" if of_discover else "Problem")
+    errors = _errors(rule, method) | (_OF_BODIES if "requestBody" in operation else {})
+    for status, description in errors.items():
+        answers.setdefault(status, {"description": description})
+    answers["431"] = {
+        "description": "Path, query and headers together are too long.",
+        "content": _content("Problem"),  # nobody read them, so of whose route it is is not known
+    }
+    # Parameters are checked before Discover's own routes are asked.
+    answers["422"] = {"description": _ERRORS["422"], "content": _content("Problem")}
+    for status, answer in answers.items():
+        if status[0] in "45d":
+            answer.setdefault("content", content)
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    if (method, path) in _EXAMPLES:
+        body.setdefault("example", _EXAMPLES[method, path])
+    if rule.api is Api.V1:
+        _conditions(rule, method, operation)
+
+
+def _errors(rule: Rule, method: str) -> dict[str, str]:
+    """Errors of an operation, with what they mean."""
+    if rule.permission is None and rule.api is not Api.DISCOVER:
+        return {"default": _ERRORS["default"]}
+    found = dict(_ERRORS)
+    if method != "get":
+        found |= _OF_CHANGES
+    if method in _CHANGING:
+        found |= _OF_CONDITIONS
+    return found
+
+
+def _conditions(rule: Rule, method: str, operation: dict[str, Any]) -> None:
+    parameters = operation.setdefault("parameters", [])
+    if rule.idempotency_key == "takes":
+        parameters.append(_KEY)
+    if method in _CHANGING:
+        parameters.append(_IF_MATCH)
+    answer = operation["responses"].get("200", {})
+    if method == "get" and "application/json" in answer.get("content", {}):
+        parameters.append(_IF_NONE_MATCH)
+        answer["headers"] = answer.get("headers", {}) | _ETAG
+        operation["responses"].setdefault("304", {"description": "The client has this state."})
+
+
+def _security(rule: Rule) -> list[dict[str, list[str]]]:
+    bearer: list[dict[str, list[str]]] = [{"bearer": []}] if rule.permission is not None else []
+    return [*bearer, {"basic": []}] if rule.api is Api.DISCOVER else bearer
+
+
+def _content(schema: str) -> dict[str, Any]:
+    kind = "application/json" if schema == "DiscoverProblem" else "application/problem+json"
+    return {kind: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}

@@ -1,0 +1,343 @@
+"""/v1/frames and their pictures: /v1/images, /v1/labels, /v1/overlays.
+
+Kinds of pictures are resources of their own: an fkey may end in anything, so nothing behind it
+could be told from it.
+"""
+
+from functools import partial
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Path, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.frame_images.answer import Content, bytes_answer
+from api.frame_images.drawing import Format, Look
+from api.frame_images.made_image import made_answer
+from api.frame_images.pictures import (
+    both_files,
+    cache_of,
+    frame_of,
+    image_file,
+    label_file,
+    made_image,
+    made_label,
+    made_overlay,
+)
+from api.frame_images.source_file import SourceFile
+from api.http.asked_frames import AskedFrames
+from api.http.dependencies import At, CurrentWorkspace
+from api.http.negotiation import (
+    VARY,
+    accepted,
+    row_contents,
+    row_format,
+    rows_answer,
+    wanted,
+)
+from api.http.routing import Router
+from api.http.rules import READ
+from api.workspace import Workspace
+from catalog.errors import BadFile
+from ingest.labels.png_chunks import SIGNATURE
+from query.frames.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
+from query.frames.one_frame import FoundFrame
+
+router = Router(prefix="/v1", tags=["frames"])
+
+_MOST_FRAMES = 10_000
+_LONGEST_SIDE = 8_192
+
+Fkey = Annotated[
+    str,
+    Path(
+        description="The frame's fkey; its slashes and colons may stay as they are.",
+        examples=["local:a2d2:camera_lidar_semantic/20180807_145028/camera/cam_front_center/x.png"],
+    ),
+]
+
+
+class FramesQuery(AskedFrames):
+    """Which frames, and what of each; all labelled ones where nothing is asked."""
+
+    columns: str | None = Field(
+        default=None,
+        description="Columns of metaocean and tags, with commas between; fkey is always there.",
+        examples=["scene,camera,car"],
+    )
+    limit: int = Field(default=100, ge=1, le=_MOST_FRAMES, description="Frames of one page.")
+    cursor: str | None = Field(
+        default=None,
+        max_length=20_000,
+        description="`next` of the page before; the other parameters stay.",
+    )
+
+
+class ImageQuery(BaseModel):
+    """How a picture is to come out. It is made smaller to fit, keeps its shape, never grows."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    width: int | None = Field(default=None, ge=1, le=_LONGEST_SIDE, description="At most [pixels].")
+    height: int | None = Field(default=None, ge=1, le=_LONGEST_SIDE, description="As `width`.")
+    format: Format | None = Field(default=None, description="jpeg by default; of labels png.")
+    quality: int | None = Field(
+        default=None, ge=1, le=100, description="Of jpeg and webp; 85 by default."
+    )
+
+    @property
+    def is_original(self) -> bool:
+        """Whether nothing is asked for but the file."""
+        return (self.width, self.height, self.format, self.quality) == (None,) * 4
+
+    def look(self, request: Request, formats: tuple[Format, ...]) -> Look:
+        """The same, with a format: of those that there are what Accept wants, where none is asked.
+
+        Raises:
+            HTTPException: 406, Accept wants none of them.
+        """
+        kind = self.format
+        if kind is None:
+            kinds = {f"image/{one}": one for one in formats}
+            kind = kinds[accepted(request, list(kinds))]
+        return Look(kind, self.width, self.height, self.quality)
+
+
+class OverlayQuery(ImageQuery):
+    """How an overlay is to come out."""
+
+    alpha: float = Field(
+        default=0.5, ge=0, le=1, allow_inf_nan=False, description="How much of the label shows."
+    )
+    classes: str | None = Field(
+        default=None,
+        description="Only these: tags or names of classes, with commas between.",
+        examples=["car,bicycle"],
+    )
+
+
+class FramesAnswer(BaseModel):
+    """A page of frames."""
+
+    snapshot: int = Field(description="The catalog snapshot, of all pages.", examples=[12])
+    frames: list[dict[str, Any]] = Field(
+        examples=[[{"fkey": "local:a2d2:x.png", "scene": "20180807_145028", "car": 10412}]]
+    )
+    next: str | None = Field(description="Cursor of the next page; null on the last one.")
+
+
+class Links(BaseModel):
+    """Where a frame and its pictures are; null where there is no such picture."""
+
+    self: str
+    image: str | None
+    label: str | None
+    overlay: str | None
+
+
+class FrameAnswer(BaseModel):
+    """One frame."""
+
+    fkey: str = Field(examples=["local:a2d2:x.png"])
+    snapshot: int = Field(description="The catalog snapshot.", examples=[12])
+    file: dict[str, Any] = Field(
+        description="metaocean's columns.", examples=[{"filename": "x.png", "size": 1730212}]
+    )
+    tags: dict[str, Any] = Field(
+        description="Every tag of the catalog, null without a value.", examples=[{"car": 10412}]
+    )
+    links: Links
+
+
+_PAGE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The page; in other formats than JSON its rows.",
+        "headers": {
+            "Link": {
+                "description": "Of other formats than JSON: the next page, rel=next.",
+                "schema": {"type": "string"},
+            },
+            "Framesift-Snapshot": {
+                "description": "Of other formats than JSON: the catalog snapshot.",
+                "schema": {"type": "integer"},
+            },
+        },
+        "content": row_contents({}),
+    },
+    406: {"description": "Accept wants no format that there is."},
+}
+
+_PICTURE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The picture.",
+        "content": {f"image/{kind}": {} for kind in ("png", "jpeg", "webp")},
+    },
+    206: {"description": "The range of it that was asked for."},
+    304: {"description": "The client has it: If-None-Match names its ETag."},
+    406: {"description": "Accept wants no format that there is."},
+    404: {"description": "There is no such frame, it has no such picture, or its file is gone."},
+    416: {"description": "The range lies beyond the end."},
+    422: {"description": "A file is damaged or too large to be drawn, or the sizes differ."},
+    502: {"description": "The source does not answer."},
+    503: {"description": "Too many pictures are being drawn."},
+}
+
+
+@router.get(
+    "/frames", rule=READ.but(work="selection"), response_model=FramesAnswer, responses=_PAGE
+)
+async def get_frames(
+    request: Request, asked: Annotated[FramesQuery, Query()], workspace: CurrentWorkspace
+) -> Response:
+    """A page of the frames that answer a question, by fkey; `next` is the next one's cursor.
+
+    All pages are of the snapshot that the first one was of. Other formats than JSON hold the rows
+    alone: there the next page is in the header Link.
+    """
+    format_ = row_format(request)
+    page, follows = await run_in_threadpool(_page, workspace, asked)
+    if format_ != "json":
+        headers = {"Framesift-Snapshot": str(page.snapshot)}
+        if follows is not None:
+            url = request.url.include_query_params(cursor=follows)
+            headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
+        return rows_answer(format_, page.rows, headers)
+
+    def answer() -> Response:  # at hand as JSON: checked no second time
+        body = {"snapshot": page.snapshot, "frames": page.frames, "next": follows}
+        return JSONResponse(body, headers=VARY)
+
+    return await run_in_threadpool(answer)
+
+
+@router.get("/frames/{fkey:path}", rule=READ.but(work="selection"), response_model=FrameAnswer)
+async def get_frame(fkey: Fkey, workspace: CurrentWorkspace, at: At = None) -> Response:
+    """Everything known of one frame: metaocean's columns, every tag, links to its pictures."""
+    frame = await run_in_threadpool(frame_of, workspace, fkey, at)
+    return JSONResponse(_body(frame))
+
+
+@router.head(
+    "/images/{fkey:path}", rule=READ.but(work="picture", compressed=False), include_in_schema=False
+)
+@router.get(
+    "/images/{fkey:path}",
+    rule=READ.but(work="picture", compressed=False),
+    response_class=Response,
+    responses=_PICTURE,
+)
+async def get_image(
+    request: Request,
+    fkey: Fkey,
+    asked: Annotated[ImageQuery, Query()],
+    workspace: CurrentWorkspace,
+) -> Response:
+    """The camera image: the file itself, or made anew where a size or format is asked for."""
+    file = await run_in_threadpool(image_file, workspace, fkey)
+    if asked.is_original and _takes_png(request):
+        return await _original(request, file)
+    made = made_image(file, asked.look(request, ("jpeg", "webp", "png")))
+    return await made_answer(request, made, cache_of(workspace))
+
+
+@router.head(
+    "/labels/{fkey:path}", rule=READ.but(work="picture", compressed=False), include_in_schema=False
+)
+@router.get(
+    "/labels/{fkey:path}",
+    rule=READ.but(work="picture", compressed=False),
+    response_class=Response,
+    responses=_PICTURE,
+)
+async def get_label(
+    request: Request,
+    fkey: Fkey,
+    asked: Annotated[ImageQuery, Query()],
+    workspace: CurrentWorkspace,
+) -> Response:
+    """The label: the file itself, or made anew in its own colours, png or webp without loss."""
+    file = await run_in_threadpool(label_file, workspace, fkey)
+    if asked.is_original and _takes_png(request):
+        return await _original(request, file)
+    made = made_label(file, asked.look(request, ("png", "webp")))
+    return await made_answer(request, made, cache_of(workspace))
+
+
+@router.head(
+    "/overlays/{fkey:path}",
+    rule=READ.but(work="picture", compressed=False),
+    include_in_schema=False,
+)
+@router.get(
+    "/overlays/{fkey:path}",
+    rule=READ.but(work="picture", compressed=False),
+    response_class=Response,
+    responses=_PICTURE,
+)
+async def get_overlay(
+    request: Request,
+    fkey: Fkey,
+    asked: Annotated[OverlayQuery, Query()],
+    workspace: CurrentWorkspace,
+) -> Response:
+    """The label blended over the camera image, all of it or some classes."""
+    files = await run_in_threadpool(both_files, workspace, fkey)
+    look = asked.look(request, ("jpeg", "webp", "png"))
+    made = made_overlay(files, look, asked.alpha, asked.classes)
+    return await made_answer(request, made, cache_of(workspace))
+
+
+def _page(workspace: Workspace, asked: FramesQuery) -> tuple[Page, str | None]:
+    """A page, and the cursor of the next."""
+    question = asked.model_dump_json(exclude={"columns", "limit", "cursor"})
+    names = asked.columns.split(",") if asked.columns is not None else DEFAULT_COLUMNS
+    page = page_of(
+        workspace.catalog,
+        asked.frames(workspace),
+        workspace.class_names(),
+        [name.strip().lower() for name in names if name.strip()],
+        asked.limit,
+        Place.parse(asked.cursor, question) if asked.cursor is not None else None,
+        workspace.settings.query_timeout_s,
+    )
+    follows = None if page.last is None else Place(page.snapshot, page.last).cursor(question)
+    return page, follows
+
+
+def _body(frame: FoundFrame) -> dict[str, Any]:
+    name = quote(frame.fkey, safe="/:")
+    both = frame.image is not None and frame.label is not None
+    return {
+        "fkey": frame.fkey,
+        "snapshot": frame.snapshot,
+        "file": frame.file,
+        "tags": frame.tags,
+        "links": {
+            "self": f"/v1/frames/{name}",
+            "image": f"/v1/images/{name}" if frame.image is not None else None,
+            "label": f"/v1/labels/{name}" if frame.label is not None else None,
+            "overlay": f"/v1/overlays/{name}" if both else None,
+        },
+    }
+
+
+def _takes_png(request: Request) -> bool:
+    """Whether the file itself is accepted, however much others are wanted: it loses nothing."""
+    return wanted(", ".join(request.headers.getlist("accept")), ["image/png"]) is not None
+
+
+async def _original(request: Request, file: SourceFile) -> Response:
+    etag = f'"{file.identity[:32]}"'
+    content = Content("image/png", file.entry.size, etag, partial(_read_png, file))
+    return await bytes_answer(request, content)
+
+
+def _read_png(file: SourceFile, start: int, length: int) -> bytes:
+    """A part of a file that begins as a PNG does: scans took one for image or label."""
+    content = file.read(start, length)
+    head = content if start == 0 else file.read(0, min(len(SIGNATURE), file.entry.size))
+    if not head or not SIGNATURE.startswith(head[: len(SIGNATURE)]):
+        raise BadFile("is no PNG image any more; scan its source", file.entry.key)
+    return content

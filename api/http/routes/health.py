@@ -1,0 +1,45 @@
+"""/healthz and /readyz."""
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from api.http.dependencies import CurrentWorkspace
+from api.http.errors import problem
+from api.http.routing import Router
+from api.http.rules import OPEN, Api
+
+router = Router(api=Api.OTHER, tags=["health"])
+
+
+@router.get("/healthz", rule=OPEN.but(work="health"))
+async def healthz() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@router.get(
+    "/readyz",
+    rule=OPEN.but(work="ready"),
+    response_model=dict[str, object],
+    responses={
+        503: {
+            "description": "The server is stopping, and is to be sent nothing more; or it has just "
+            "started, and is loading the newest snapshot into memory."
+        }
+    },
+)
+async def readyz(request: Request, workspace: CurrentWorkspace) -> dict[str, object] | Response:
+    """The catalog answers; its newest snapshot."""
+    if request.app.state.stopping.begun:
+        return problem(503, "Stopping", "the server is stopping: ask another one, or later")
+    catalog = workspace.catalog
+    snapshot = await run_in_threadpool(catalog.snapshot)  # which begins to load it
+    if catalog.hot is not None and not catalog.hot.tried:
+        return problem(
+            503,
+            "Loading",
+            f"snapshot {snapshot} is being loaded into memory; until then answers are slow: ask "
+            "again in a second",
+            {"Retry-After": "1"},
+        )
+    return {"status": "ready", "snapshot": snapshot}

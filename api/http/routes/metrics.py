@@ -1,0 +1,117 @@
+"""/metrics, for Prometheus: of all processes of this server, and of the home that it serves."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from fastapi import Response
+from fastapi.concurrency import run_in_threadpool
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+from sqlalchemy import func, select
+
+from api.http.dependencies import CurrentWorkspace
+from api.http.routing import Router
+from api.http.rules import READ_ALL_ROWS, Api
+from api.server.metrics_folder import shared_folder
+from api.workspace import Workspace
+from catalog.records.store import RecordStore
+from catalog.records.tables import Job, Scan, Source
+from pipeline.jobs.follow import refresh_all
+
+router = Router(api=Api.OTHER, tags=["health"])
+
+_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The figures.", "content": {"text/plain": {}}}
+}
+
+
+@router.get(
+    "/metrics", rule=READ_ALL_ROWS.but(work="metrics"), response_class=Response, responses=_ANSWER
+)
+async def metrics(workspace: CurrentWorkspace) -> Response:
+    """Requests, queries, statements, caches, jobs and scans, in Prometheus' text format."""
+    body = await run_in_threadpool(_figures, workspace)
+    return Response(body, media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+def _figures(workspace: Workspace) -> bytes:
+    home = CollectorRegistry()
+    home.register(_Home(workspace))
+    folder = shared_folder()
+    if folder is None:
+        return generate_latest(REGISTRY) + generate_latest(home)
+    MultiProcessCollector(home, folder)  # type: ignore[no-untyped-call]
+    return generate_latest(home)
+
+
+class _Home(Collector):
+    """What is the same whichever process is asked."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def collect(self) -> Iterable[Metric]:
+        """Figures out of the records and the folder of images."""
+        refresh_all(self._workspace.records)  # of those that have not ended
+        yield from _jobs(self._workspace.records)
+        yield from _scans(self._workspace.records)
+        yield GaugeMetricFamily(
+            "framesift_image_cache_bytes",
+            "Made images on disk.",
+            sum(_sizes(self._workspace.images)),
+        )
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: to be registered it needs not be asked."""
+        return ()
+
+
+def _jobs(records: RecordStore) -> Iterator[Metric]:
+    found = GaugeMetricFamily("framesift_jobs", "Jobs.", labels=("kind", "state"))
+    with records.reading() as session:
+        counted = select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
+        for kind, state, number in session.execute(counted):
+            found.add_metric((kind, state), number)
+    yield found
+
+
+def _scans(records: RecordStore) -> Iterator[Metric]:
+    rate = GaugeMetricFamily(
+        "framesift_scan_files_per_second", "Files of running scans.", labels=("source",)
+    )
+    done = GaugeMetricFamily(
+        "framesift_scan_files", "Files that running scans have listed.", labels=("source",)
+    )
+    with records.reading() as session:
+        running = (
+            select(Source.name, Scan.counts)
+            .join(Source, Source.id == Scan.source_id)
+            .where(Scan.state == "running")
+            .order_by(Scan.id)
+        )
+        # Of a source that is scanned and watched, or was when its machine went down, the last.
+        last: dict[str, dict[str, Any]] = dict(session.execute(running).all())
+        for name, counts in last.items():
+            rate.add_metric((name,), float(counts.get("files_per_s") or 0))
+            done.add_metric((name,), float(counts.get("files") or 0))
+    yield rate
+    yield done
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:  # nothing was made yet
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _sizes(Path(entry))
+        else:
+            try:
+                yield entry.stat().st_size
+            except OSError:  # removed meanwhile
+                continue

@@ -1,0 +1,126 @@
+"""/v1/selections: a question in, its frames out, or what it means."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response, StreamingResponse
+
+from api.http.dependencies import At, CurrentWorkspace
+from api.http.negotiation import VARY, row_contents, row_format, rows_answer
+from api.http.routing import Router
+from api.http.rules import READ
+from api.schemas import bodies
+from api.schemas.computed_answers import (
+    DescriptionAnswer,
+    OperatorsAnswer,
+    SelectionAnswer,
+)
+from api.services.answering import ask, described, reason_for_none
+from api.workspace import Workspace
+from query.frames.selection import Question
+from query.question.operators import OPERATORS, TYPES
+from query.run.result_format import encoded
+
+router = Router(prefix="/v1", tags=["selections"])
+
+
+_SCHEMA = {"example": {"title": "Question", "type": "object", "properties": {"limit": {}}}}
+
+_SELECTED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The answer; in other formats than JSON its frames.",
+        "headers": {
+            "Framesift-Snapshot": {
+                "description": "Of other formats than JSON: the catalog snapshot.",
+                "schema": {"type": "integer"},
+            }
+        },
+        "content": row_contents({}),
+    },
+    406: {"description": "Accept wants no format that there is."},
+}
+
+_ENCODED_ROWS = 2_000
+"""Made into JSON at once. All of them would be in memory twice, and json.dumps lets no other thread
+run until it has done: 41,277 frames took it seconds."""
+
+
+@router.post(
+    "/selections",
+    rule=READ.but(work="selection"),
+    response_model=SelectionAnswer,
+    responses=_SELECTED,
+)
+async def post_selection(
+    request: Request, question: Question, workspace: CurrentWorkspace, at: At = None
+) -> Response:
+    """The frames that answer a question, the snapshot they are of, and what was asked.
+
+    Other formats than JSON hold the frames alone.
+    """
+    format_ = row_format(request)
+    if format_ != "json":
+        found = await run_in_threadpool(ask, workspace, question, at)
+        headers = {"Framesift-Snapshot": str(found.snapshot)}
+        return rows_answer(format_, found.frames, headers)
+    body = await run_in_threadpool(_answer, workspace, question, at)
+    return StreamingResponse(body, media_type="application/json", headers=VARY)
+
+
+@router.post(
+    "/selections/describe",
+    rule=READ.but(work="selection"),
+    response_model=None,
+    responses={200: {"model": DescriptionAnswer}},
+)
+async def post_description(
+    question: Question, workspace: CurrentWorkspace, at: At = None
+) -> dict[str, Any]:
+    """A question as a sentence and as SQL; it is checked, and not run."""
+    return bodies.of_description(await run_in_threadpool(described, workspace, question, at))
+
+
+@router.get(
+    "/selections/schema",
+    rule=READ.but(work="selection"),
+    responses={200: {"content": {"application/json": _SCHEMA}}},
+)
+async def get_schema() -> dict[str, Any]:
+    """The JSON schema of a question."""
+    return Question.model_json_schema()
+
+
+@router.get(
+    "/selections/operators",
+    rule=READ.but(work="selection"),
+    response_model=None,
+    responses={200: {"model": OperatorsAnswer}},
+)
+async def get_operators() -> dict[str, Any]:
+    """What tags can be asked, and which of DuckDB's types make which type of tag."""
+    return {
+        "types": TYPES,
+        "operators": [asdict(operator) for operator in OPERATORS.values()],
+    }
+
+
+def _answer(workspace: Workspace, question: Question, at: int | None) -> Iterator[bytes]:
+    """The answer in pieces, for which nothing is asked any more."""
+    selection = ask(workspace, question, at)
+    about = bodies.about_selection(
+        selection,
+        described(workspace, selection.question, answered=True),
+        reason_for_none(workspace, selection),
+    )
+    return _pieces(about, selection.frames)
+
+
+def _pieces(about: dict[str, Any], frames: pa.Table) -> Iterator[bytes]:
+    yield json.dumps(about)[:-1].encode() + b', "frames": '
+    yield from encoded("json", frames.schema, frames.to_batches(_ENCODED_ROWS))
+    yield b"}"

@@ -1,0 +1,145 @@
+"""/v1/statistics, and a dataset's gaps."""
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import Field
+
+from api.cli.axis_options import axes_of
+from api.http.asked_frames import AskedFrames
+from api.http.dependencies import At, CurrentWorkspace
+from api.http.negotiation import VARY, row_format, row_responses, rows_answer
+from api.http.routing import Router
+from api.http.rules import READ
+from api.services.statistics import dataset_gaps, share_and_iou
+from api.services.statistics_rows import (
+    correlation_rows,
+    gap_rows,
+    histogram_rows,
+)
+from api.workspace import Workspace
+from query.statistics.correlations import Correlation
+from query.statistics.gap_report import GapReport
+from query.statistics.histogram_report import MOST_BINS, MOST_VALUES, Histogram
+from query.statistics.histograms import histogram
+
+router = Router(prefix="/v1", tags=["statistics"])
+
+
+class HistogramQuery(AskedFrames):
+    """Which tags, how they are put into bins, and which frames are counted."""
+
+    tag: list[str] = Field(
+        min_length=1, max_length=2, description="A tag, or two.", examples=[["car"]]
+    )
+    bins: int | None = Field(
+        default=None, ge=1, le=MOST_BINS, description="Bins of a number; 20, or 8 of two tags."
+    )
+    top: int | None = Field(
+        default=None, ge=1, le=MOST_VALUES, description="Most frequent texts; 20, or 8 of two tags."
+    )
+    edges: list[str] = Field(
+        default=[],
+        description="TAG=EDGE,EDGE,...: edges of a tag's bins, rising.",
+        examples=[["car=0,1000,100000"]],
+    )
+    log: list[str] = Field(default=[], description="Tags with bins of equal ratio.")
+    zero: list[str] = Field(default=[], description="Tags with a bin for 0 alone.")
+
+
+@router.get(
+    "/statistics/histogram",
+    rule=READ.but(work="statistics"),
+    response_model=Histogram,
+    response_model_exclude_none=True,
+    responses=row_responses("bin"),
+)
+async def get_histogram(
+    request: Request,
+    response: Response,
+    asked: Annotated[HistogramQuery, Query()],
+    workspace: CurrentWorkspace,
+) -> Histogram | Response:
+    """Frames by the values of one tag, or of two at once. The counts add up to the frames."""
+    format_ = row_format(request)
+    found = await run_in_threadpool(_histogram, workspace, asked)
+    if format_ != "json":
+        return rows_answer(format_, histogram_rows(found))
+    response.headers.update(VARY)
+    return found
+
+
+def _histogram(workspace: Workspace, asked: HistogramQuery) -> Histogram:
+    return histogram(
+        workspace.catalog,
+        workspace.class_names(),
+        axes_of(asked.tag, asked.bins, asked.top, asked.edges, asked.log, asked.zero),
+        asked.frames(workspace),
+        timeout_s=workspace.settings.query_timeout_s,
+    )
+
+
+@router.get(
+    "/statistics/correlation",
+    rule=READ.but(work="statistics"),
+    response_model=Correlation,
+    responses=row_responses("class"),
+)
+async def get_correlation(
+    request: Request,
+    response: Response,
+    workspace: CurrentWorkspace,
+    validation: Annotated[
+        str,
+        Query(
+            description="A validation job, or a training job: its newest validation.",
+            examples=["validate-1"],
+        ),
+    ],
+    dataset: Annotated[
+        str | None,
+        Query(
+            description="Whose shares; the training set's by default, the catalog's where that is "
+            "not known.",
+            examples=["city@1"],
+        ),
+    ] = None,
+    split: Annotated[str | None, Query(description="Of that dataset.")] = None,
+    at: At = None,
+) -> Correlation | Response:
+    """How the classes' shares of the pixels go with the IoU that a validation found for each."""
+    format_ = row_format(request)
+    found = await run_in_threadpool(share_and_iou, workspace, validation, dataset, split, at)
+    if format_ != "json":
+        return rows_answer(format_, correlation_rows(found))
+    response.headers.update(VARY)
+    return found
+
+
+@router.get(
+    "/datasets/{name}/gaps",
+    rule=READ.but(work="statistics"),
+    response_model=GapReport,
+    response_model_exclude_none=True,
+    responses=row_responses("gap"),
+)
+async def get_gaps(
+    request: Request,
+    response: Response,
+    name: str,
+    workspace: CurrentWorkspace,
+    split: Annotated[str | None, Query(description="Only this split.")] = None,
+    at_least: Annotated[
+        int, Query(ge=1, lt=2**63, description="Frames wanted of each class and camera.")
+    ] = 1,
+    scenes: Annotated[bool, Query(description="Compare scenes, too.")] = False,
+    at: At = None,
+) -> GapReport | Response:
+    """What a dataset lacks that the catalog has, each with the question that finds it."""
+    format_ = row_format(request)
+    found = await run_in_threadpool(dataset_gaps, workspace, name, split, at_least, scenes, at)
+    if format_ != "json":
+        return rows_answer(format_, gap_rows(found))
+    response.headers.update(VARY)
+    return found

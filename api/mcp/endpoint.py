@@ -1,0 +1,113 @@
+"""/mcp: the Model Context Protocol over HTTP, behind the same gate as every route.
+
+Stateless: any worker answers any request. What it is made of is imported at the first request
+(0.6 s and 23 MB), so that servers that no assistant asks pay nothing.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from fastapi import HTTPException
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from api.http.dependencies import workspace_of
+from api.http.middleware.passage import Passage
+from api.http.middleware.read_again import read_again
+from api.mcp.answers import Desk
+from catalog.errors import InvalidInput, NotAllowed
+
+PATH = "/mcp"
+
+
+def answers_assistants(wanted: bool | None) -> bool:
+    """Whether there is such an endpoint: where it can be, unless it is not wanted.
+
+    Raises:
+        InvalidInput: It is wanted, and cannot be.
+    """
+    possible = find_spec("mcp") is not None
+    if wanted and not possible:
+        raise InvalidInput(
+            "FRAMESIFT_MCP=true: needs the extra mcp: install framesift[mcp], or leave it out"
+        )
+    return possible if wanted is None else wanted
+
+
+class Endpoint:
+    """The ASGI application at /mcp, while `running`."""
+
+    def __init__(self) -> None:
+        """Nothing is imported yet."""
+        self._manager: Any = None
+        self._starting = asyncio.Lock()
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer requests until the end of the block."""
+        try:
+            yield
+        finally:
+            self._stop.set()
+            if self._task is not None:
+                await self._task
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request.
+
+        Raises:
+            HTTPException: 415, its body is no JSON.
+        """
+        request = Request(scope, receive)
+        sent = request.headers.get("content-type", "")
+        if sent.partition(";")[0].strip().lower() != "application/json":
+            raise HTTPException(415, f"Content-Type '{sent[:80]}': expected application/json")
+        async with self._starting:
+            if self._task is None:
+                self._manager = await run_in_threadpool(_manager)
+                ready = asyncio.Event()
+                self._task = asyncio.create_task(self._run(ready))
+                await ready.wait()
+        # Read here: a body that breaks off is no failure of what answers.
+        body = await request.body()
+        await self._manager.handle_request(scope, read_again(body, receive), send)
+
+    async def _run(self, ready: asyncio.Event) -> None:
+        """What the manager starts must be ended by the task that began it."""
+        async with self._manager.run():
+            ready.set()
+            await self._stop.wait()
+
+
+def _manager() -> Any:
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from api.mcp.tools import server_of
+
+    server = server_of(_desk_of)
+    # Of the application that this makes only the manager is used: host, body and caller were
+    # looked at before.
+    server.streamable_http_app(
+        json_response=True,
+        stateless_http=True,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    return server.session_manager
+
+
+async def _desk_of(context: Any) -> Desk:
+    request: Request = context.request_context.request
+    passage: Passage = request.state.passage
+    caller = passage.caller
+    if caller is None:
+        raise NotAllowed("nobody is known to ask")
+    tool = (context.request_context.params or {}).get("name", "")
+    note = partial(request.state.gate.note_refusal, passage, f"tool {tool}")
+    return Desk(workspace_of(request, caller), caller, str(request.base_url).rstrip("/"), note)

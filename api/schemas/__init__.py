@@ -1,0 +1,1 @@
+"""JSON, a noun a file."""

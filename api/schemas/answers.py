@@ -1,0 +1,326 @@
+"""What /v1 answers of records, as the OpenAPI document shows it."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from api.http.pages import PageAnswer
+from api.schemas import bodies
+from catalog.records.tables import Dataset, Job, Scan, Source, Staging
+
+Place = Callable[[str], str]
+"""How a path is told (Workspace.place)."""
+
+_TIME = "2026-11-21T14:08:18Z"
+_FOLDER = "/data/framesift/jobs/train-bikes-7"
+
+
+class SourceBody(BaseModel):
+    """A source."""
+
+    name: str = Field(examples=["a2d2"])
+    uri: str = Field(examples=["s3://a2d2/camera_lidar_semantic"])
+    platform: str = Field(examples=["IBM COS"])
+    cluster: str = Field(examples=["s3.eu-de.example"])
+    datasource: str = Field(examples=["a2d2"])
+    site: str = Field(examples=["Munich"])
+    part_of: str = Field(
+        description="Data set that it is a part of; its own name unless another was given.",
+        examples=["a2d2"],
+    )
+    options: dict[str, Any] = Field(
+        description="How it is reached; never a secret.",
+        examples=[{"endpoint_url": "https://s3.eu-de.example", "profile": "a2d2"}],
+    )
+
+    @classmethod
+    def of(cls, source: Source) -> "SourceBody":
+        """A record's."""
+        return cls(**bodies.of_source(source))
+
+
+class SourceContents(BaseModel):
+    """What hangs on a source."""
+
+    name: str = Field(examples=["a2d2"])
+    files: int = Field(description="Files that the catalog has of it.", examples=[96])
+    frames: int = Field(description="Labelled frames.", examples=[24])
+    tags: dict[str, int] = Field(
+        description="Files with tags that people gave, by tag family: those that no scan and no "
+        "extractor gives again.",
+        examples=[{"weather": 24}],
+    )
+    datasets: list[str] = Field(
+        description="Datasets with frames of it.", examples=[["val-bikes@1"]]
+    )
+
+
+class SourcesAnswer(PageAnswer):
+    """Sources by name."""
+
+    sources: list[SourceBody]
+
+
+class ScanBody(BaseModel):
+    """A scan."""
+
+    scan: int = Field(description="Its number.", examples=[3])
+    source: str = Field(examples=["a2d2"])
+    kind: str = Field(description="scan or watch", examples=["scan"])
+    state: str = Field(description="running, done or failed", examples=["done"])
+    error: str = Field(examples=[""])
+    started: str = Field(examples=[_TIME])
+    finished: str | None = Field(examples=[_TIME])
+    seconds: float = Field(description="How long it took, or has taken [s].", examples=[12.5])
+    counts: dict[str, Any] = Field(
+        description="Files, frames, rates, and while it runs eta_s.",
+        examples=[{"files": 48, "frames": 24, "bad_files": 0}],
+    )
+
+    @classmethod
+    def of(cls, scan: Scan, source: str) -> "ScanBody":
+        """A record's."""
+        return cls(**finite(bodies.of_scan(scan, source)))
+
+
+class ScansAnswer(PageAnswer):
+    """Scans, newest first."""
+
+    scans: list[ScanBody]
+
+
+class ProblemBody(BaseModel):
+    """What is wrong with a file."""
+
+    kind: str = Field(examples=["bad_file"])
+    key: str = Field(examples=["camera_lidar_semantic/20180807_145028/label/x.png"])
+    reason: str = Field(examples=["is cut short"])
+
+
+class ProblemsAnswer(PageAnswer):
+    """Problems in the order they were met."""
+
+    problems: list[ProblemBody]
+
+
+class DatasetBody(BaseModel):
+    """A dataset's version, without its frames."""
+
+    name: str = Field(examples=["bikes"])
+    version: int = Field(examples=[1])
+    id: str = Field(description="Of its content.", examples=["5d41402abc4b2a76b9719d911017c592"])
+    created: str = Field(examples=[_TIME])
+    question: dict[str, Any] = Field(examples=[{"ranges": [{"tag": "bicycle", "lowest": 5000}]}])
+    snapshot: int = Field(description="Of the catalog.", examples=[12])
+    frames: int = Field(examples=[160])
+    splits: dict[str, Any] = Field(
+        description="Frames of each.", examples=[{"train": 128, "validation": 32}]
+    )
+    class_pixels: dict[str, Any] = Field(examples=[{"bicycle": 1204410}])
+    class_frames: dict[str, Any] = Field(examples=[{"bicycle": 160}])
+    seed: int = Field(examples=[0])
+    parents: list[Any] = Field(description="What it was made from.", examples=[[]])
+    report: dict[str, Any] = Field(description="What was achieved.", examples=[{}])
+    manifest: str = Field(examples=["/data/framesift/datasets/bikes/1"])
+    owner: str = Field(
+        description="The user who made it; empty where it was made on the server's own command "
+        "line, and of others' datasets where rows of collections are seen only.",
+        examples=["anna"],
+    )
+
+    @classmethod
+    def of(cls, dataset: Dataset, place: Place = str) -> "DatasetBody":
+        """A record's; paths as ``place`` tells them."""
+        body = bodies.of_dataset(dataset)
+        return cls(**finite(body | {"manifest": place(dataset.manifest)}))
+
+
+class DatasetsAnswer(PageAnswer):
+    """Versions of datasets, by name and version."""
+
+    datasets: list[DatasetBody]
+
+
+class StagingBody(BaseModel):
+    """A dataset's files brought into a cache."""
+
+    staging: int = Field(description="Its number.", examples=[2])
+    dataset: str = Field(examples=["bikes@1"])
+    state: str = Field(examples=["done"])
+    created: str = Field(examples=[_TIME])
+    cache: str = Field(examples=["/fast/cache"])
+    manifest: str = Field(examples=["/fast/cache/.manifests/bikes-v1-5d41402abc4b"])
+    files: int = Field(examples=[320])
+    files_copied: int = Field(examples=[320])
+    bytes: int = Field(examples=[912345678])
+    bytes_copied: int = Field(examples=[912345678])
+
+    @classmethod
+    def of(cls, staging: Staging, dataset: str, place: Place = str) -> "StagingBody":
+        """A record's; paths as ``place`` tells them."""
+        places = {"cache": place(staging.cache), "manifest": place(staging.manifest)}
+        return cls(**bodies.of_staging(staging, dataset) | places)
+
+
+class StagingsAnswer(PageAnswer):
+    """Stagings, newest first."""
+
+    stagings: list[StagingBody]
+
+
+class JobBody(BaseModel):
+    """A job."""
+
+    name: str = Field(examples=["train-bikes-7"])
+    kind: str = Field(
+        description="train, validate, scan, stage, extract or policy", examples=["train"]
+    )
+    backend: str = Field(examples=["local"])
+    state: str = Field(
+        description="pending, running, done, failed, cancelled or unknown", examples=["running"]
+    )
+    waits: str = Field(
+        description="What it waits for before it begins; else empty.",
+        examples=["for one of 1 slot; 2 came before it"],
+    )
+    error: str = Field(examples=[""])
+    attempt: int = Field(description="How often it was started.", examples=[1])
+    dataset: str | None = Field(description="NAME@VERSION.", examples=["bikes@1"])
+    split: str | None = Field(description="Of the dataset.", examples=["train"])
+    settings: dict[str, Any] = Field(
+        description="What was asked for; empty for jobs of the first releases.",
+        examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
+    )
+    created: str = Field(examples=[_TIME])
+    started: str | None = Field(examples=[_TIME])
+    finished: str | None = Field(examples=[None])
+    seconds: float | None = Field(description="From start to end [s].", examples=[None])
+    metrics: dict[str, Any] = Field(
+        description="Of a training or validation its metrics; else what the command ended with, "
+        "lists left out, and until then how far it is.",
+        examples=[
+            {
+                "step": 120,
+                "max_steps": 300,
+                "epochs": 26.7,
+                "frames": 90,
+                "frames_seen": 90,
+                "loss": 1.2,
+            }
+        ],
+    )
+    paths: dict[str, Any] = Field(examples=[{"folder": _FOLDER, "logs": f"{_FOLDER}/logs"}])
+    request: dict[str, Any] = Field(
+        description="What runs: stages of commands; empty for users who see some rows only.",
+        examples=[{"stages": []}],
+    )
+
+    @classmethod
+    def of(cls, job: Job, place: Place = str) -> "JobBody":
+        """A record's; paths as ``place`` tells them.
+
+        What runs is shown to those only who are told every path: commands are full of them.
+        """
+        body = finite(bodies.of_job(job))
+        body["paths"] = {name: place(str(path)) for name, path in job.paths.items()}
+        if body["paths"] != job.paths:
+            body["request"] = {}
+            folder = str(job.paths["folder"])
+            body["error"] = job.error.replace(folder, place(folder))
+        return cls(**body)
+
+
+class JobsAnswer(PageAnswer):
+    """Jobs, newest first."""
+
+    jobs: list[JobBody]
+
+
+class ModelBody(BaseModel):
+    """A trained model: a training job that is done."""
+
+    name: str = Field(description="The job's.", examples=["train-bikes-7"])
+    dataset: str | None = Field(
+        description="That it was trained on: NAME@VERSION.", examples=["bikes@1"]
+    )
+    split: str | None = Field(description="Of the dataset.", examples=["train"])
+    settings: dict[str, Any] = Field(
+        description="How it was trained; empty for models of the first releases.",
+        examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
+    )
+    created: str = Field(examples=[_TIME])
+    finished: str | None = Field(examples=[_TIME])
+    metrics: dict[str, Any] = Field(examples=[{"step": 300, "loss": 0.412}])
+    folder: str = Field(examples=[f"{_FOLDER}/model"])
+
+    @classmethod
+    def of(cls, job: Job, place: Place = str) -> "ModelBody":
+        """A training job's; paths as ``place`` tells them."""
+        body = JobBody.of(job, place)
+        return cls(
+            name=body.name,
+            dataset=body.dataset,
+            split=body.split,
+            settings=body.settings,
+            created=body.created,
+            finished=body.finished,
+            metrics=body.metrics,
+            folder=place(str(job.paths["model_dir"])),
+        )
+
+
+class ModelsAnswer(PageAnswer):
+    """Models, newest first."""
+
+    models: list[ModelBody]
+
+
+class TagBody(BaseModel):
+    """A tag."""
+
+    tag: str = Field(examples=["weather"])
+    family: str = Field(description="The catalog's table of it.", examples=["tags_own"])
+    type: str = Field(description="The engine's type.", examples=["varchar"])
+    kind: str = Field(
+        description="Open, Restricted or Characteristics", examples=["Characteristics"]
+    )
+    values: list[str] = Field(description="Of a Restricted tag.", examples=[[]])
+    title: str = Field(description="The class that it counts; else empty.", examples=[""])
+
+
+class TagsAnswer(PageAnswer):
+    """Tags by name."""
+
+    tags: list[TagBody]
+
+
+class ImportBody(BaseModel):
+    """What an import of tags did."""
+
+    rows: int = Field(examples=[24])
+    imported: int = Field(examples=[23])
+    unmatched: int = Field(description="Rows that name no file.", examples=[1])
+    ambiguous: int = Field(description="Rows that name several.", examples=[0])
+    repeated: int = Field(description="Rows whose file an earlier one named.", examples=[0])
+    unreadable: int = Field(examples=[0])
+    columns: dict[str, str] = Field(
+        description="The tags and their types.", examples=[{"weather": "VARCHAR"}]
+    )
+    ignored: list[str] = Field(
+        description="Columns that say where a file lies.", examples=[["size"]]
+    )
+    problems: list[dict[str, Any]] = Field(
+        description="The first thousand rows that were not imported.",
+        examples=[[{"line": 7, "key": "x.png", "kind": "unmatched", "reason": "names no file"}]],
+    )
+
+
+def finite(value: Any) -> Any:
+    """The same with null for what JSON has no number for, such as the loss of a bad training."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: finite(part) for key, part in value.items()}
+    return [finite(part) for part in value] if isinstance(value, list | tuple) else value

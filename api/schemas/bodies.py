@@ -1,0 +1,185 @@
+"""Records as JSON: the same shape in the API and behind --json."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ingest.sources.source_options import SourceOptions
+from query.frames.selection import Selection
+
+if TYPE_CHECKING:  # commands on one of the two stores do without the other's database
+    from catalog.care.snapshot_diff import TagChange
+    from catalog.lake.snapshots import Snapshot
+    from catalog.records.tables import Dataset, Job, Scan, Source, Staging
+    from ingest.imports.tag_import import TagImport
+    from query.question.describe import Description
+
+_PROBLEMS = 1_000
+
+
+def of_source(source: "Source") -> dict[str, Any]:
+    """A source."""
+    from ingest.sources.recorded import data_set_of  # with the records' database
+
+    return {
+        "name": source.name,
+        "uri": source.uri,
+        "platform": source.platform,
+        "cluster": source.cluster,
+        "datasource": source.datasource,
+        "site": source.site,
+        "part_of": data_set_of(source),
+        "options": SourceOptions.from_json(source.options).shown(),
+    }
+
+
+def of_scan(scan: "Scan", source: str) -> dict[str, Any]:
+    """A scan; ``counts`` are those of scan_counts, with rates and, while it runs, eta_s."""
+    from catalog.records.tables import now
+
+    ended = scan.finished or now()
+    return {
+        "scan": scan.id,
+        "source": source,
+        "kind": scan.kind,
+        "state": scan.state,
+        "error": scan.error,
+        "started": _time(scan.started),
+        "finished": _time(scan.finished),
+        "seconds": round((ended - scan.started).total_seconds(), 3),
+        "counts": scan.counts,
+    }
+
+
+def of_description(description: "Description") -> dict[str, Any]:
+    """What a question means; ``note`` is what of it SQL cannot say, empty where that is nothing."""
+    return {
+        "question": description.question.model_dump(mode="json", exclude_defaults=True),
+        "snapshot": description.snapshot,
+        "sentence": description.sentence,
+        "sql": description.sql.text,
+        "note": description.sql.note,
+    }
+
+
+def of_selection(
+    selection: Selection, description: "Description", why_empty: str = ""
+) -> dict[str, Any]:
+    """A selection with its frames, what its question means, and why there are no frames if so."""
+    about = about_selection(selection, description, why_empty)
+    from query.run.result_format import to_records
+
+    return {**about, "frames": to_records(selection.frames)}
+
+
+def about_selection(
+    selection: Selection, description: "Description", why_empty: str = ""
+) -> dict[str, Any]:
+    """`of_selection` without the frames."""
+    return {
+        **of_description(description),
+        "count": len(selection),
+        "class_pixels": selection.class_pixels(),
+        **({"why_empty": why_empty} if why_empty else {}),
+    }
+
+
+def of_dataset(dataset: "Dataset") -> dict[str, Any]:
+    """A dataset, without its frames."""
+    return {
+        "name": dataset.name,
+        "version": dataset.version,
+        "id": dataset.content_id,
+        "created": _time(dataset.created),
+        "question": dataset.question,
+        "snapshot": dataset.snapshot,
+        "frames": dataset.frames,
+        "splits": dataset.splits,
+        "class_pixels": dataset.class_pixels,
+        "class_frames": dataset.class_frames,
+        "seed": int(dataset.seed),
+        "parents": dataset.parents,
+        "report": dataset.report,
+        "manifest": dataset.manifest,
+        "owner": dataset.owner,
+    }
+
+
+def of_staging(staging: "Staging", dataset: str) -> dict[str, Any]:
+    """A staging of the dataset "name@version"; sizes in bytes."""
+    return {
+        "staging": staging.id,
+        "dataset": dataset,
+        "state": staging.state,
+        "created": _time(staging.created),
+        "cache": staging.cache,
+        "manifest": staging.manifest,
+        "files": staging.files,
+        "files_copied": staging.files_copied,
+        "bytes": staging.bytes,
+        "bytes_copied": staging.bytes_copied,
+    }
+
+
+def of_snapshot(snapshot: "Snapshot") -> dict[str, Any]:
+    """A snapshot of the catalog: when, by whom, what for, what it changed, how much there is."""
+    commit = snapshot.commit
+    return {
+        "snapshot": commit.number,
+        "time": _time(commit.time),
+        "author": commit.author,
+        "reason": commit.reason,
+        "changed": list(commit.tables),
+        "files": snapshot.files,
+        "frames": snapshot.frames,
+    }
+
+
+def of_tag_change(change: "TagChange") -> dict[str, Any]:
+    """A tag of a file before and after; times as ISO 8601."""
+    before, after = (
+        value.isoformat() if isinstance(value, datetime) else value
+        for value in (change.before, change.after)
+    )
+    return {"fkey": change.fkey, "tag": change.tag, "before": before, "after": after}
+
+
+def of_tag_import(result: "TagImport") -> dict[str, Any]:
+    """What an import of tags did, with the first of the rows that were not imported."""
+    names = ("rows", "imported", "unmatched", "ambiguous", "repeated", "unreadable")
+    return {
+        **{name: getattr(result, name) for name in names},
+        "columns": dict(result.columns),
+        "ignored": list(result.ignored),
+        "problems": result.problems.slice(0, _PROBLEMS).to_pylist(),
+    }
+
+
+def of_job(job: "Job") -> dict[str, Any]:
+    """A job: state, what was asked for, metrics, paths, and the request that it runs."""
+    seconds, settings = None, job.request.get("settings", {})
+    if job.started is not None and job.finished is not None:
+        seconds = round((job.finished - job.started).total_seconds(), 3)
+    return {
+        "name": job.name,
+        "kind": job.kind,
+        "backend": job.backend,
+        "state": job.state,
+        "waits": job.waits,
+        "error": job.error,
+        "attempt": job.request.get("attempt", 1),
+        "dataset": job.dataset,
+        "split": settings.get("split"),
+        "settings": settings,
+        "created": _time(job.created),
+        "started": _time(job.started),
+        "finished": _time(job.finished),
+        "seconds": seconds,
+        "metrics": job.metrics,
+        "paths": job.paths,
+        "request": job.request,
+    }
+
+
+def _time(time: datetime | None) -> str | None:
+    """A record's time as ISO 8601 in UTC."""
+    return None if time is None else time.isoformat(timespec="seconds") + "Z"

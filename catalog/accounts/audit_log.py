@@ -1,0 +1,69 @@
+"""The audit log: changes, and requests that were refused. It is only ever added to."""
+
+from sqlalchemy import select
+
+from catalog.accounts.user_tables import AuditEntry
+from catalog.records.store import RecordStore
+
+DONE = "done"
+"""Outcome of a change by command; a request's is its HTTP status."""
+
+
+def add(
+    records: RecordStore,
+    who: str,
+    what: str,
+    target: str,
+    outcome: str,
+    *,
+    address: str = "",
+    request_id: str = "",
+    note: str = "",
+) -> None:
+    """Keep an entry, of texts that are cut to what their columns hold."""
+    with records.session() as session:
+        session.add(
+            AuditEntry(
+                who=_cut(who, 256),
+                address=_cut(address, 64),
+                what=_cut(what, 64),
+                target=_cut(target, 1024),
+                outcome=_cut(outcome, 64),
+                request_id=_cut(request_id, 64),
+                note=_cut(note, 1024),
+            )
+        )
+
+
+def entries(
+    records: RecordStore,
+    *,
+    who: str | None = None,
+    outcome: str | None = None,
+    before: int | None = None,
+    limit: int = 100,
+) -> list[AuditEntry]:
+    """Entries, newest first.
+
+    Args:
+        records: Where.
+        who: Only of this user.
+        outcome: Only with this outcome, such as "403".
+        before: Only those with a smaller number.
+        limit: At most so many.
+    """
+    query = select(AuditEntry).order_by(AuditEntry.id.desc()).limit(limit)
+    if who is not None:
+        query = query.where(AuditEntry.who == who)
+    if outcome is not None:
+        query = query.where(AuditEntry.outcome == outcome)
+    if before is not None:
+        query = query.where(AuditEntry.id < before)
+    with records.reading() as session:
+        return list(session.scalars(query))
+
+
+def _cut(text: str, longest: int) -> str:
+    """What a column can hold: no NUL, which PostgreSQL refuses, and no half characters."""
+    clean = text.encode("utf-8", "replace").decode().replace("\0", "�")
+    return clean if len(clean) <= longest else clean[: longest - 1] + "…"

@@ -1,0 +1,116 @@
+"""Collections: a rule that says which rows, and the users who see them."""
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from catalog.accounts import users
+from catalog.accounts.accounts import check_name, is_name
+from catalog.accounts.user_tables import Collection, CollectionUser, User
+from catalog.errors import AlreadyExists, NotFound
+from catalog.records.store import RecordStore
+
+
+def add(records: RecordStore, name: str, rule: str) -> Collection:
+    """Keep a new collection.
+
+    Args:
+        records: Where.
+        name: Letters, digits and ``._@-``.
+        rule: A WHERE body that query.question.collection_rule has checked.
+
+    Raises:
+        InvalidInput: The name cannot be used.
+        AlreadyExists: It is taken.
+    """
+    check_name("collection", name)
+    collection = Collection(name=name, rule=rule)
+    with records.session() as session:
+        if session.scalar(select(Collection).where(Collection.name == name)):
+            raise AlreadyExists("collection", name, "choose another name or remove it first")
+        session.add(collection)
+    return collection
+
+
+def listed(records: RecordStore) -> list[tuple[Collection, list[str]]]:
+    """Every collection with its users' names, by name."""
+    with records.reading() as session:
+        collections = session.scalars(select(Collection).order_by(Collection.name)).all()
+        return [(collection, _user_names(session, collection)) for collection in collections]
+
+
+def rules_of(records: RecordStore, user_name: str) -> tuple[str, ...]:
+    """The rules of a user's collections, in an order of their own."""
+    query = (
+        select(Collection.rule)
+        .join(CollectionUser, CollectionUser.collection_id == Collection.id)
+        .join(User, CollectionUser.user_id == User.id)
+        .where(User.name == user_name)
+    )
+    with records.reading() as session:
+        return tuple(sorted(session.scalars(query)))
+
+
+def found(records: RecordStore, name: str) -> tuple[Collection, list[str]]:
+    """The collection of that name, and its users' names.
+
+    Raises:
+        NotFound: There is none.
+    """
+    with records.reading() as session:
+        collection = _get(session, name)
+        return collection, _user_names(session, collection)
+
+
+def remove(records: RecordStore, name: str) -> None:
+    """Remove a collection; its users see its rows no more.
+
+    Raises:
+        NotFound: There is none.
+    """
+    with records.session() as session:
+        session.delete(_get(session, name))
+
+
+def assign(records: RecordStore, name: str, user_name: str) -> None:
+    """Let a user see a collection's rows.
+
+    Raises:
+        NotFound: There is no such collection or user.
+    """
+    with records.session() as session:
+        key = _get(session, name).id, users.get(session, user_name).id
+        if session.get(CollectionUser, key) is None:
+            session.add(CollectionUser(collection_id=key[0], user_id=key[1]))
+
+
+def withdraw(records: RecordStore, name: str, user_name: str) -> None:
+    """Let a user see a collection's rows no more.
+
+    Raises:
+        NotFound: There is no such collection or user.
+    """
+    with records.session() as session:
+        collection, user = _get(session, name), users.get(session, user_name)
+        session.execute(
+            delete(CollectionUser).where(
+                CollectionUser.collection_id == collection.id, CollectionUser.user_id == user.id
+            )
+        )
+
+
+def _get(session: Session, name: str) -> Collection:
+    query = select(Collection).where(Collection.name == name)
+    collection = session.scalar(query) if is_name(name) else None
+    if collection is None:
+        raise NotFound("collection", name, "framesift collection list shows them")
+    return collection
+
+
+def _user_names(session: Session, collection: Collection) -> list[str]:
+    query = (
+        select(User.name)
+        .join(CollectionUser, CollectionUser.user_id == User.id)
+        .where(CollectionUser.collection_id == collection.id)
+        .order_by(User.name)
+    )
+    return list(session.scalars(query))

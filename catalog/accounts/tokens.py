@@ -1,0 +1,164 @@
+"""Tokens: what a request carries in place of a password."""
+
+import hashlib
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from catalog.accounts import users
+from catalog.accounts.accounts import MOST_DAYS, check_name
+from catalog.accounts.user_tables import Token, User
+from catalog.errors import AlreadyExists, CatalogBusy, InvalidInput, NotFound, UnknownName
+from catalog.records.store import RecordStore
+from catalog.records.tables import now
+
+SCOPES = ("read", "write", "admin")
+"""What a token may do at most; each contains those before it."""
+
+LOGIN_LASTS = timedelta(hours=1)
+"""As Spectrum Discover's."""
+
+
+_PREFIX = "fs_"
+"""Begins every token, so that tools which look for forgotten secrets find them."""
+
+_BYTES = 32
+_KEPT = timedelta(days=1)
+_USE_NOTED = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A token that counts, and whose it is."""
+
+    token: Token
+    user: User
+
+
+def create(
+    records: RecordStore, user_name: str, name: str, scope: str, lasts: timedelta
+) -> tuple[Token, str]:
+    """A new token with a name.
+
+    Args:
+        records: Where.
+        user_name: Whose it is.
+        name: Tells a user's tokens apart.
+        scope: Of SCOPES.
+        lasts: Until it expires.
+
+    Returns:
+        Its record, and the token itself, which nothing shows again.
+
+    Raises:
+        NotFound: There is no such user.
+        UnknownName: An unknown scope.
+        InvalidInput: The name cannot be used, or it would last too long.
+        AlreadyExists: The user has a token of that name, though it may be revoked.
+    """
+    check_name("token", name)
+    if scope not in SCOPES:
+        raise UnknownName("scope", scope, SCOPES)
+    if not timedelta() < lasts <= timedelta(days=MOST_DAYS):
+        raise InvalidInput(f"a token of {lasts.days} days: expected 1 to {MOST_DAYS}")
+    with records.session() as session:
+        user = users.get(session, user_name)
+        if session.scalar(select(Token).where(Token.user_id == user.id, Token.name == name)):
+            raise AlreadyExists("token", name, f"user {user_name} has it; choose another name")
+        return _add(session, user, name, scope, lasts)
+
+
+def log_in(records: RecordStore, user: User) -> str:
+    """A token for a user whose password was right; it lasts LOGIN_LASTS."""
+    with records.session() as session:
+        session.execute(delete(Token).where(Token.name.is_(None), Token.expires < now() - _KEPT))
+        return _add(session, user, None, SCOPES[-1], LOGIN_LASTS)[1]
+
+
+def _add(
+    session: Session, user: User, name: str | None, scope: str, lasts: timedelta
+) -> tuple[Token, str]:
+    text = _PREFIX + secrets.token_urlsafe(_BYTES)
+    token = Token(
+        user_id=user.id, name=name, digest=_digest(text), scope=scope, expires=now() + lasts
+    )
+    session.add(token)
+    session.flush()
+    return token, text
+
+
+def holder(records: RecordStore, text: str) -> Held | None:
+    """The token and its user; None where it is none, expired or revoked, or the user disabled."""
+    if not text.startswith(_PREFIX):
+        return None
+    with records.reading() as session:
+        row = session.execute(
+            select(Token, User).join(User).where(Token.digest == _digest(text))
+        ).first()
+    if row is None:
+        return None
+    token, user = row
+    if token.revoked is not None or token.expires <= now() or user.disabled:
+        return None
+    if token.last_used is None or now() - token.last_used > _USE_NOTED:
+        # A request that only reads must not wait for a writer: the next one notes it.
+        with suppress(CatalogBusy), records.session(waits=False) as session:
+            noted = session.get(Token, token.id)
+            if noted is not None:
+                noted.last_used = now()
+    return Held(token, user)
+
+
+def listed(records: RecordStore, user_name: str | None = None) -> list[tuple[Token, str]]:
+    """Tokens with a name and their users' names, oldest first.
+
+    Args:
+        records: Where.
+        user_name: Only of this user.
+
+    Raises:
+        NotFound: There is no such user.
+    """
+    query = select(Token, User.name).join(User).where(Token.name.is_not(None)).order_by(Token.id)
+    with records.reading() as session:
+        if user_name is not None:
+            query = query.where(Token.user_id == users.get(session, user_name).id)
+        return [(token, name) for token, name in session.execute(query)]
+
+
+def found(records: RecordStore, number: int) -> tuple[Token, str]:
+    """The token of that number and its user's name.
+
+    Raises:
+        NotFound: There is none.
+    """
+    with records.reading() as session:
+        return _get(session, number)
+
+
+def revoke(records: RecordStore, number: int) -> tuple[Token, str]:
+    """Let a token count no more, from now on; its record and its user's name.
+
+    Raises:
+        NotFound: There is none of that number.
+    """
+    with records.session() as session:
+        token, name = _get(session, number)
+        token.revoked = token.revoked or now()
+        return token, name
+
+
+def _get(session: Session, number: int) -> tuple[Token, str]:
+    query = select(Token, User.name).join(User).where(Token.id == number)
+    row = session.execute(query).first() if 0 < number < 2**31 else None
+    if row is None:
+        raise NotFound("token", str(number), "framesift token list shows their numbers")
+    return row[0], row[1]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,101 @@
+"""SQLAlchemy tables of who may do what: users, tokens, collections, the audit log."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, String, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from catalog.records.tables import Base, now
+
+
+class User(Base):
+    """Somebody who may ask."""
+
+    __tablename__ = "users"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), unique=True)
+    # argon2id's own text, with salt and costs; empty where no password opens the account.
+    password: Mapped[str] = mapped_column(String(256), default="")
+    # Of catalog.accounts.accounts.ROLES.
+    roles: Mapped[list[Any]] = mapped_column(default=list)
+    disabled: Mapped[bool] = mapped_column(default=False)
+    created: Mapped[datetime] = mapped_column(default=now)
+
+
+class Token(Base):
+    """What a request carries instead of a password; the token itself is not kept."""
+
+    __tablename__ = "tokens"
+    # Tokens of a login have no name, and null differs from null.
+    __table_args__ = (UniqueConstraint("user_id", "name"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    name: Mapped[str | None] = mapped_column(String(128))
+    # SHA-256 in hexadecimal: the token is random, so it needs neither salt nor costs.
+    digest: Mapped[str] = mapped_column(String(64), unique=True)
+    # Of catalog.accounts.tokens.SCOPES.
+    scope: Mapped[str] = mapped_column(String(16))
+    created: Mapped[datetime] = mapped_column(default=now)
+    expires: Mapped[datetime]
+    revoked: Mapped[datetime | None]
+    last_used: Mapped[datetime | None]
+
+
+class Collection(Base):
+    """Some of the catalog's rows."""
+
+    __tablename__ = "collections"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), unique=True)
+    # A WHERE body over metaocean's columns.
+    rule: Mapped[str]
+    created: Mapped[datetime] = mapped_column(default=now)
+
+
+class CollectionUser(Base):
+    """A user sees a collection's rows."""
+
+    __tablename__ = "collection_users"
+
+    collection_id: Mapped[int] = mapped_column(
+        ForeignKey("collections.id", ondelete="CASCADE"), primary_key=True
+    )
+    user_id: Mapped[int] = mapped_column(
+        ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+
+
+class AuditEntry(Base):
+    """A change, or a request that was refused. The database refuses to change or delete it."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index("audit_by_who", "who"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    time: Mapped[datetime] = mapped_column(default=now)
+    # Names and not keys: entries outlive users.
+    who: Mapped[str] = mapped_column(String(256))
+    address: Mapped[str] = mapped_column(String(64))
+    what: Mapped[str] = mapped_column(String(64))
+    target: Mapped[str] = mapped_column(String(1024))
+    # HTTP status, "done", or what was wrong.
+    outcome: Mapped[str] = mapped_column(String(64))
+    request_id: Mapped[str] = mapped_column(String(64))
+    # What was made or changed, where the target does not say it: names, roles, no secrets.
+    note: Mapped[str] = mapped_column(String(1024), default="", server_default=text("''"))
+
+
+class LoginFailure(Base):
+    """Failed logins of a name or from an address, since the last that succeeded."""
+
+    __tablename__ = "login_failures"
+
+    key: Mapped[str] = mapped_column(String(256), primary_key=True)
+    failures: Mapped[int]
+    last: Mapped[datetime]
+    # No login is tried before.
+    blocked_until: Mapped[datetime]

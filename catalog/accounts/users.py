@@ -1,0 +1,229 @@
+"""Users: their names, passwords and roles."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from catalog.accounts.accounts import ROLES, check_name, is_name
+from catalog.accounts.user_tables import Token, User
+from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
+from catalog.policies.tables import Policy
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset, Job
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+
+LEAST_PASSWORD = 12
+"""Characters of the shortest password."""
+
+_MOST_PASSWORD = 1024
+
+COSTS = (3, 64 << 10, 4)
+"""Passes, memory [KiB] and lanes of argon2id: RFC 9106's for little memory.
+
+No setting or variable changes them, so no server can be weakened by one. Tests lower them.
+"""
+
+
+def add(records: RecordStore, name: str, roles: Sequence[str], password: str | None) -> User:
+    """Keep a new user.
+
+    Args:
+        records: Where.
+        name: Letters, digits and ``._@-``.
+        roles: Of ROLES, at least one.
+        password: None where only tokens shall open the account.
+
+    Raises:
+        InvalidInput: The name or password cannot be used, or there is no role.
+        UnknownName: An unknown role.
+        AlreadyExists: The name is taken.
+    """
+    check_name("user", name)
+    user = User(name=name, roles=_checked(roles), password="")
+    if password is not None:
+        _check_password(password)
+        user.password = _hash(password)
+    with records.session() as session:
+        if session.scalar(select(User).where(User.name == name)):
+            raise AlreadyExists("user", name, "choose another name or remove it first")
+        session.add(user)
+    return user
+
+
+def found(records: RecordStore, name: str) -> User:
+    """The user of that name.
+
+    Raises:
+        NotFound: There is none.
+    """
+    with records.reading() as session:
+        return get(session, name)
+
+
+def listed(records: RecordStore) -> list[User]:
+    """Every user, by name."""
+    with records.reading() as session:
+        return list(session.scalars(select(User).order_by(User.name)))
+
+
+def get(session: Session, name: str) -> User:
+    """The user of that name, inside a transaction.
+
+    Raises:
+        NotFound: There is none.
+    """
+    user = _of_name(session, name)
+    if user is None:
+        raise NotFound("user", name, "framesift user list shows them")
+    return user
+
+
+def set_password(records: RecordStore, name: str, password: str) -> User:
+    """Give a user another password; what was logged in with the old one ends.
+
+    Raises:
+        NotFound: There is no such user.
+        InvalidInput: The password cannot be used.
+    """
+    _check_password(password)
+    made = _hash(password)
+    with records.session() as session:
+        user = get(session, name)
+        user.password = made
+        session.execute(delete(Token).where(Token.user_id == user.id, Token.name.is_(None)))
+        return user
+
+
+def set_roles(records: RecordStore, name: str, roles: Sequence[str]) -> User:
+    """Give a user these roles and no others.
+
+    Raises:
+        NotFound: There is no such user.
+        UnknownName: An unknown role.
+        InvalidInput: There is no role, or no admin would be left.
+    """
+    wanted = _checked(roles)
+    with records.session() as session:
+        user = get(session, name)
+        with _an_admin_left(session, user):
+            user.roles = wanted
+        return user
+
+
+def set_disabled(records: RecordStore, name: str, disabled: bool) -> User:
+    """Refuse a user and their tokens, or let them in again.
+
+    Raises:
+        NotFound: There is no such user.
+        InvalidInput: No admin would be left.
+    """
+    with records.session() as session:
+        user = get(session, name)
+        with _an_admin_left(session, user):
+            user.disabled = disabled
+        return user
+
+
+def remove(records: RecordStore, name: str) -> None:
+    """Remove a user and their tokens; what the audit log says of them stays.
+
+    What they made belongs to nobody from here on: a later user of the name is no heir.
+
+    Raises:
+        NotFound: There is no such user.
+        InvalidInput: No admin would be left.
+    """
+    with records.session() as session:
+        user = get(session, name)
+        with _an_admin_left(session, user):
+            session.delete(user)
+            for kind in (Dataset, Job, Policy):
+                session.execute(update(kind).where(kind.owner == name).values(owner=""))
+
+
+def with_password(records: RecordStore, name: str, password: str) -> User | None:
+    """The user whose name and password these are; None where there is none, or it is disabled.
+
+    It takes as long for a name that does not exist: by the clock nobody finds names.
+    """
+    from argon2.exceptions import InvalidHashError, VerificationError
+
+    with records.reading() as session:
+        user = _of_name(session, name)
+    kept = user.password if user is not None else ""
+    try:
+        _hasher().verify(kept or _no_ones(), password[:_MOST_PASSWORD])
+    except (VerificationError, InvalidHashError):
+        return None
+    if user is None or user.disabled or not kept:
+        return None
+    return user
+
+
+def _of_name(session: Session, name: str) -> User | None:
+    # What can be no name is not asked for: no database takes every text.
+    if not is_name(name):
+        return None
+    return session.scalar(select(User).where(User.name == name))
+
+
+def _checked(roles: Sequence[str]) -> list[str]:
+    for role in roles:
+        if role not in ROLES:
+            raise UnknownName("role", role, ROLES)
+    if not roles:
+        raise InvalidInput(f"no role given: expected one or more of {', '.join(ROLES)}")
+    return [role for role in ROLES if role in roles]
+
+
+def _check_password(password: str) -> None:
+    if not LEAST_PASSWORD <= len(password) <= _MOST_PASSWORD:
+        raise InvalidInput(
+            f"a password of {len(password)} characters: expected {LEAST_PASSWORD} to "
+            f"{_MOST_PASSWORD}; a sentence is a good one"
+        )
+    try:
+        password.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput("the password is not valid Unicode text") from error
+
+
+@contextmanager
+def _an_admin_left(session: Session, user: User) -> Iterator[None]:
+    """Undo a change of a user that leaves nobody who may manage users."""
+    was_admin = _is_admin(user)
+    yield
+    session.flush()
+    if was_admin and not any(_is_admin(other) for other in session.scalars(select(User))):
+        raise InvalidInput(
+            f"user '{user.name}' is the last admin; make another one first: "
+            "framesift user roles NAME admin"
+        )
+
+
+def _is_admin(user: User) -> bool:
+    return "admin" in user.roles and not user.disabled
+
+
+@cache
+def _hasher() -> "PasswordHasher":
+    from argon2 import PasswordHasher  # logging in needs it, and nothing else
+
+    return PasswordHasher(*COSTS)
+
+
+def _hash(password: str) -> str:
+    return _hasher().hash(password)
+
+
+@cache
+def _no_ones() -> str:
+    """A hash of the same costs that no password of anybody has."""
+    return _hash("nobody has this password")

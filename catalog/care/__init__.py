@@ -1,0 +1,1 @@
+"""Care of a catalog: checks, backups, compaction, copies, exports."""

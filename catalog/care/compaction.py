@@ -1,0 +1,133 @@
+"""Compaction: small files merged, old snapshots expired, files that nobody needs deleted.
+
+Each step is one commit under the write lock, so that others write in between and a kill leaves the
+state of the last step. Files go only when they have been out of use for a while: a query that
+began before goes on.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from catalog.lake.metadata import (
+    Commit,
+    commits,
+    delete_old_files,
+    expire,
+    merge_small,
+    orphans,
+    rewrite_deleted,
+    tables,
+)
+from catalog.store import CatalogStore
+
+AUTHOR = "compact"
+
+IN_USE = timedelta(hours=1)
+"""How long a query, or the way from an answer to its dataset, may take at most."""
+
+_LONGEST_PAUSE = timedelta(days=1)
+
+_FILES_PER_COMMIT = 2
+"""Files written in one commit, of at most 512 MB each: seconds of the write lock."""
+
+_DELETED_SHARE = 0.2
+
+
+@dataclass
+class Compaction:
+    """What a compaction did.
+
+    Attributes:
+        expired: Numbers of the snapshots that are no longer there.
+        rewritten: Files written anew because much of them was deleted.
+        merged: Small files merged into larger ones.
+        deleted: Files deleted that no snapshot needs.
+        orphans: Files deleted that belonged to no commit, left by killed writers.
+    """
+
+    expired: tuple[int, ...] = ()
+    rewritten: int = 0
+    merged: int = 0
+    deleted: int = 0
+    orphans: int = 0
+
+
+def compact(
+    store: CatalogStore,
+    kept: Callable[[], Collection[int]],
+    *,
+    keep: timedelta,
+    in_use: timedelta = IN_USE,
+    progress: Callable[[str], None] = lambda _step: None,
+) -> Compaction:
+    """Bring the catalog's files in order while others read and write.
+
+    Args:
+        store: The catalog.
+        kept: Gives the snapshots that must stay, such as those that datasets name; asked once,
+            under the write lock.
+        keep: Every state of the catalog within this time can be asked afterwards.
+        in_use: What was the newest state within this time may be in use: nothing of it is taken.
+            Zero deletes at once, and queries under way may have to be asked again.
+        progress: Told what is about to be done.
+
+    Raises:
+        CatalogBusy: Another process held the write lock; the steps done so far stay.
+        StorageError: The disk is full; the steps done so far stay.
+    """
+    done = Compaction()
+    store.restore_statistics()  # a compaction by an earlier version may have left wrong ones
+    progress("expire snapshots")
+    with store.writing("snapshots expired", AUTHOR) as connection:
+        numbers = outdated(commits(connection), kept(), max(keep, in_use))
+        if numbers:
+            expire(connection, numbers)
+    done.expired = numbers
+    with store.reading() as cursor:
+        found = tables(cursor)
+    for table in found:
+        progress(f"merge files of {table}")
+        with store.writing(f"deleted rows of {table} taken out", AUTHOR) as connection:
+            if table in tables(connection):  # its family may have been dropped meanwhile
+                done.rewritten += rewrite_deleted(connection, table, _DELETED_SHARE)
+        while merged := _merge(store, table):
+            done.merged += merged
+    progress("delete files")
+    with store.writing("files deleted", AUTHOR) as connection:
+        done.deleted = delete_old_files(connection, in_use or None)
+    with store.writing("orphans deleted", AUTHOR) as connection:
+        done.orphans = len(orphans(connection, delete=True))
+    return done
+
+
+def outdated(
+    found: Sequence[Commit], kept: Collection[int], keep: timedelta, at: datetime | None = None
+) -> tuple[int, ...]:
+    """Numbers of the snapshots to expire, oldest first.
+
+    Time without a commit counts as a day at most: where the clock jumps to another year, between
+    two commits or after the last, what was made an hour ago is an hour and a day old.
+
+    Args:
+        found: The snapshots, newest first.
+        kept: Numbers that must stay.
+        keep: A snapshot stays while it was the newest one within this time.
+        at: The time now, naive UTC.
+    """
+    later, age, numbers = at or datetime.now(UTC).replace(tzinfo=None), timedelta(0), []
+    for newer, commit in pairwise(found):
+        # A snapshot was the newest until the next one came.
+        age += min(max(later - newer.time, timedelta(0)), _LONGEST_PAUSE)
+        later = newer.time
+        if age > keep and commit.number not in kept:
+            numbers.append(commit.number)
+    return tuple(reversed(numbers))
+
+
+def _merge(store: CatalogStore, table: str) -> int:
+    with store.writing(f"files of {table} merged", AUTHOR) as connection:
+        if table not in tables(connection):
+            return 0
+        return merge_small(connection, table, _FILES_PER_COMMIT)

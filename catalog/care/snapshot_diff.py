@@ -1,0 +1,297 @@
+"""What changed between two snapshots: files and frames added and removed, tags set and changed.
+
+Rows that both snapshots have as the very same row of the lake are left out by their row number,
+so that only what was written in between is compared; in parts, so that memory stays bounded. The
+rows of one part and table lie in temporary tables: `a` those before, `b` those after.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import duckdb
+
+from catalog.lake.schema import CLASS_PIXELS, FILES
+from catalog.lake.views import tag_columns
+from catalog.store import LAKE, CatalogStore
+
+PART_ROWS = 1_000_000
+"""Rows compared at a time: about 0.6 GB for rows of 44 tags."""
+
+_FETCHED_ROWS = 10_000
+
+_CONTENT = ("size", "mtime", "etag")
+"""Columns of `files` that say whether a file is another one; the rest tells of the scan."""
+
+
+@dataclass
+class TagChanges:
+    """How a tag differs, over the files that both snapshots have.
+
+    Attributes:
+        set: Files that had no value and have one.
+        cleared: Files that had a value and have none.
+        changed: Files that have another value.
+    """
+
+    set: int = 0
+    cleared: int = 0
+    changed: int = 0
+
+
+@dataclass
+class SnapshotDiff:
+    """What lies between two snapshots.
+
+    Attributes:
+        before: Number of the one.
+        after: Number of the other.
+        files_added: Files that only the second has.
+        files_removed: Files that only the first has.
+        files_changed: Files of both with another size, time or etag.
+        frames_added: Frames with class pixels that only the second has.
+        frames_removed: Frames with class pixels that only the first has.
+        frames_changed: Files of both with a tag that differs.
+        tags: The tags that differ, by name.
+        tags_added: Tags that only the second has.
+        tags_removed: Tags that only the first has.
+    """
+
+    before: int
+    after: int
+    files_added: int = 0
+    files_removed: int = 0
+    files_changed: int = 0
+    frames_added: int = 0
+    frames_removed: int = 0
+    frames_changed: int = 0
+    tags: dict[str, TagChanges] = field(default_factory=dict)
+    tags_added: tuple[str, ...] = ()
+    tags_removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TagChange:
+    """One tag of one file, before and after."""
+
+    fkey: str
+    tag: str
+    before: object
+    after: object
+
+
+def diff(store: CatalogStore, before: int, after: int) -> SnapshotDiff:
+    """Count what differs between two snapshots, either way round.
+
+    Raises:
+        NotFound: One of them never was, or has expired.
+    """
+    families = _families(store, before, after)
+    found = SnapshotDiff(before, after)
+    old, new = ({t for one in families for t in one.tags[side]} for side in (0, 1))
+    found.tags_added, found.tags_removed = tuple(sorted(new - old)), tuple(sorted(old - new))
+    with store.inspecting() as cursor:
+        for part in _parts(cursor, families, before, after):
+            _load(cursor, part, _FILES)
+            _count_files(cursor, found)
+            _note_passing(cursor)
+            cursor.execute("CREATE OR REPLACE TEMP TABLE touched (fkey VARCHAR)")
+            for family in part.families:
+                _load(cursor, part, family)
+                _count_tags(cursor, family, found)
+            (frames,) = _row(cursor, "SELECT count(DISTINCT fkey) FROM touched")
+            found.frames_changed += frames
+    found.tags = {tag: c for tag, c in found.tags.items() if c != TagChanges()}
+    return found
+
+
+def changes(store: CatalogStore, before: int, after: int) -> Iterator[TagChange]:
+    """Every tag that differs of the files that both snapshots have, family by family.
+
+    Raises:
+        NotFound: One of them never was, or has expired.
+    """
+    families = _families(store, before, after)
+    with store.inspecting() as cursor:
+        for part in _parts(cursor, families, before, after):
+            _load(cursor, part, _FILES)
+            _note_passing(cursor)
+            for family in part.families:
+                _load(cursor, part, family)
+                yield from _changes_of(cursor, family)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """A table, and the tags that it has before and after; None where there is no such table."""
+
+    table: str
+    sides: tuple[tuple[str, ...] | None, tuple[str, ...] | None]
+
+    @property
+    def tags(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The tags before and after."""
+        return self.sides[0] or (), self.sides[1] or ()
+
+    def pairs(self) -> dict[str, tuple[str, str]]:
+        """For each tag its value before and after; NULL where that side has no such tag."""
+        before, after = self.tags
+        return {
+            tag: (
+                f'a."{tag}"' if tag in before else "NULL",
+                f'b."{tag}"' if tag in after else "NULL",
+            )
+            for tag in dict.fromkeys((*before, *after))
+        }
+
+
+_FILES = _Family(FILES, ((), ()))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The files of which the hash of the fkey has one remainder, and families that differ."""
+
+    before: int
+    after: int
+    families: tuple[_Family, ...]
+    condition: str
+
+
+def _families(store: CatalogStore, before: int, after: int) -> list[_Family]:
+    sides: list[dict[str, tuple[str, ...]]] = [{}, {}]
+    for found, number in zip(sides, (before, after), strict=True):
+        with store.reading(number) as cursor:
+            for column in tag_columns(cursor):
+                found[column.table] = (*found.get(column.table, ()), column.tag)
+    return [
+        _Family(table, (sides[0].get(table), sides[1].get(table)))
+        for table in dict.fromkeys((*sides[0], *sides[1]))
+    ]
+
+
+def _parts(
+    cursor: duckdb.DuckDBPyConnection, families: list[_Family], before: int, after: int
+) -> list[_Part]:
+    """Parts of at most about PART_ROWS rows, of the families that have any that differ."""
+    written = {}
+    for family in (_FILES, *families):
+        old, new = _rows(family, before, after)
+        (written[family],) = _row(
+            cursor,
+            f"SELECT greatest((SELECT count(*) FROM ({old})), (SELECT count(*) FROM ({new})))",
+        )
+    kept = tuple(family for family in families if written[family])
+    parts = 1 + max(written.values()) // PART_ROWS
+    return [
+        _Part(before, after, kept, f"hash(fkey) % {parts} = {number}") for number in range(parts)
+    ]
+
+
+def _rows(family: _Family, before: int, after: int) -> tuple[str, str]:
+    """The rows of a table that only one of two snapshots has: those before and those after."""
+    none = "SELECT NULL::VARCHAR AS fkey WHERE false"
+    states = [
+        f"{LAKE}.main.{family.table} AS state AT (VERSION => {int(number)})"
+        for number in (before, after)
+    ]
+    if None in family.sides:
+        old, new = (
+            none if tags is None else f"SELECT * FROM {state}"
+            for tags, state in zip(family.sides, states, strict=True)
+        )
+        return old, new
+    earlier, later = states if before <= after else states[::-1]
+    # What was there at the earlier one and still is at the later one has the same row number, and
+    # came with the earlier one at the latest.
+    gone = (
+        f"SELECT * FROM {earlier} ANTI JOIN (SELECT rowid AS number, snapshot_id AS since "
+        f"FROM {later} WHERE snapshot_id <= {min(before, after)}) AS other "
+        "ON number = state.rowid AND since = state.snapshot_id"
+    )
+    came = f"SELECT * FROM {later} WHERE snapshot_id > {min(before, after)}"
+    return (gone, came) if before <= after else (came, gone)
+
+
+def _load(cursor: duckdb.DuckDBPyConnection, part: _Part, family: _Family) -> None:
+    for name, rows in zip("ab", _rows(family, part.before, part.after), strict=True):
+        cursor.execute(
+            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM ({rows}) WHERE {part.condition}"
+        )
+
+
+_OF_BOTH = (
+    "FROM a FULL JOIN b ON a.fkey = b.fkey "
+    "WHERE coalesce(a.fkey, b.fkey) NOT IN (SELECT fkey FROM passing)"
+)
+
+
+def _note_passing(cursor: duckdb.DuckDBPyConnection) -> None:
+    """From the loaded rows of `files`: those that one side only has."""
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE passing AS SELECT coalesce(a.fkey, b.fkey) AS fkey "
+        "FROM a FULL JOIN b ON a.fkey = b.fkey WHERE a.fkey IS NULL OR b.fkey IS NULL"
+    )
+
+
+def _count_files(cursor: duckdb.DuckDBPyConnection, found: SnapshotDiff) -> None:
+    changed = " OR ".join(f'a."{name}" IS DISTINCT FROM b."{name}"' for name in _CONTENT)
+    added, removed, differ = _row(
+        cursor,
+        "SELECT count(*) FILTER (a.fkey IS NULL), count(*) FILTER (b.fkey IS NULL), "
+        f"count(*) FILTER (a.fkey IS NOT NULL AND b.fkey IS NOT NULL AND ({changed})) "
+        "FROM a FULL JOIN b ON a.fkey = b.fkey",
+    )
+    found.files_added += added
+    found.files_removed += removed
+    found.files_changed += differ
+
+
+def _count_tags(cursor: duckdb.DuckDBPyConnection, family: _Family, found: SnapshotDiff) -> None:
+    pairs = family.pairs()
+    measures = ", ".join(
+        f"count(*) FILTER ({old} IS NULL AND {new} IS NOT NULL), "
+        f"count(*) FILTER ({old} IS NOT NULL AND {new} IS NULL), "
+        f"count(*) FILTER ({old} IS NOT NULL AND {new} IS NOT NULL AND {old} <> {new})"
+        for old, new in pairs.values()
+    )
+    counts = _row(cursor, f"SELECT {measures} {_OF_BOTH}")
+    for index, tag in enumerate(pairs):
+        so_far = found.tags.setdefault(tag, TagChanges())
+        so_far.set += counts[3 * index]
+        so_far.cleared += counts[3 * index + 1]
+        so_far.changed += counts[3 * index + 2]
+    cursor.execute(
+        f"INSERT INTO touched SELECT coalesce(a.fkey, b.fkey) {_OF_BOTH} AND ({_differ(pairs)})"
+    )
+    if family.table == CLASS_PIXELS:
+        added, removed = _row(
+            cursor,
+            "SELECT count(*) FILTER (a.fkey IS NULL), count(*) FILTER (b.fkey IS NULL) "
+            "FROM a FULL JOIN b ON a.fkey = b.fkey",
+        )
+        found.frames_added += added
+        found.frames_removed += removed
+
+
+def _changes_of(cursor: duckdb.DuckDBPyConnection, family: _Family) -> Iterator[TagChange]:
+    pairs = family.pairs()
+    columns = ", ".join(f"{old}, {new}" for old, new in pairs.values())
+    cursor.execute(
+        f"SELECT coalesce(a.fkey, b.fkey), {columns} {_OF_BOTH} AND ({_differ(pairs)}) ORDER BY 1"
+    )
+    while rows := cursor.fetchmany(_FETCHED_ROWS):
+        for fkey, *values in rows:
+            for index, tag in enumerate(pairs):
+                before, after = values[2 * index : 2 * index + 2]
+                both_nan = before != before and after != after  # no NaN is equal
+                if before != after and not both_nan:
+                    yield TagChange(fkey, tag, before, after)
+
+
+def _differ(pairs: Mapping[str, tuple[str, str]]) -> str:
+    return " OR ".join(f"{old} IS DISTINCT FROM {new}" for old, new in pairs.values())
+
+
+def _row(cursor: duckdb.DuckDBPyConnection, statement: str) -> tuple[int, ...]:
+    row = cursor.execute(statement).fetchone()
+    return tuple(map(int, row or ()))

@@ -1,0 +1,1 @@
+"""Files and frames: how they are written and found again."""

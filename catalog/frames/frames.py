@@ -1,0 +1,454 @@
+"""Files and frames: insert and fetch."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import InvalidInput
+from catalog.lake.quoting import quoted
+from catalog.lake.schema import (
+    CLASS_PIXELS,
+    FILE_DIGESTS,
+    FILE_DIGESTS_COLUMNS,
+    FILES,
+    FILES_COLUMNS,
+    FRAME_TAGS,
+    FRAME_TAGS_COLUMNS,
+    FRAME_TREES,
+    INTERNAL_FILES_COLUMNS,
+    OF_SCANS,
+    POSITION_TAGS,
+    UNKNOWN_PIXELS,
+)
+from catalog.lake.sql_guard import class_matrix, kept
+from catalog.lake.views import tag_columns
+from catalog.memory.class_matrix import ClassMeasures
+from catalog.store import LAKE, CatalogStore, snapshot_of
+from catalog.tags import kept_tags
+from catalog.tags.extractions import extracted_families
+from catalog.tags.families import family_of, put_rows
+from catalog.values import (
+    FKEY_CHARACTERS,
+    OBJECT_PLATFORMS,
+    CatalogInfo,
+    ClassShare,
+    File,
+    Frame,
+    KnownFile,
+    TagColumn,
+    make_fkey,
+)
+
+_FETCHED_ROWS = 10_000
+
+_ARROW = {
+    "VARCHAR": pa.string(),
+    "BIGINT": pa.int64(),
+    "INTEGER": pa.int32(),
+    "SMALLINT": pa.int16(),
+    "TINYINT": pa.int8(),
+    "TIMESTAMP": pa.timestamp("us"),
+}
+
+
+@dataclass(frozen=True)
+class SourceNames:
+    """How a source's files are named in the catalog.
+
+    Attributes:
+        platform: "IBM COS", "NFS", "local"...
+        cluster: Cluster or host that serves it.
+        datasource: Bucket, export or folder name.
+        root: Folder its keys are below, as rows of a file system show it.
+        site: Free text.
+    """
+
+    platform: str
+    cluster: str
+    datasource: str
+    root: str
+    site: str = ""
+
+
+def register(
+    connection: duckdb.DuckDBPyConnection,
+    source: SourceNames,
+    files: Sequence[File],
+    frames: Sequence[Frame],
+    scan: int,
+) -> None:
+    """Put files and the tags of their frames into the caller's transaction, replacing older rows.
+
+    Rows are as Spectrum Discover has them: one per file; the camera image's row carries the
+    frame's tags and the label file's does not, so that nothing counts twice.
+
+    Args:
+        connection: Inside CatalogStore.writing.
+        source: How the files are named.
+        files: The files; each key once.
+        frames: Frames whose files are among ``files``.
+        scan: Number of the scan, kept as scangen.
+
+    Raises:
+        InvalidInput: A key is given twice, or a name is longer than the catalog allows.
+    """
+    rows = [_file_row(source, file, scan) for file in files]
+    keys = [row["fkey"] for row in rows]
+    if len(set(keys)) < len(keys):
+        raise InvalidInput(f"source {source.datasource}: a key is listed twice")
+    file_table = _table(rows, FILES_COLUMNS | INTERNAL_FILES_COLUMNS)
+    if not rows:
+        return
+    connection.register("new_files", file_table)
+    for table in (FILES, CLASS_PIXELS, FRAME_TAGS, *OF_SCANS):
+        # Tags go too: a frame whose label became unreadable must not keep its old counts.
+        connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM new_files)")
+    connection.execute(f"INSERT INTO {FILES} BY NAME SELECT * FROM new_files")
+    _give_back(connection, "SELECT fkey FROM new_files")
+    connection.unregister("new_files")
+    if not frames:
+        return
+    classes = dict.fromkeys((tag for frame in frames for tag in frame.class_pixels), "INTEGER")
+    positions = dict.fromkeys(frames[0].positions, "TINYINT")
+    columns = {"fkey": "VARCHAR", **positions, UNKNOWN_PIXELS: "INTEGER", **classes}
+    for table, rows_of_tags, family in (
+        (CLASS_PIXELS, [_class_row(source, frame) for frame in frames], columns),
+        (FRAME_TAGS, [_frame_row(source, frame) for frame in frames], FRAME_TAGS_COLUMNS),
+        (FILE_DIGESTS, _digest_rows(source, frames), FILE_DIGESTS_COLUMNS),
+    ):
+        if not rows_of_tags:
+            continue
+        connection.register("new_tags", _table(rows_of_tags, family))
+        connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_tags")
+        connection.unregister("new_tags")
+
+
+def count_files(cursor: duckdb.DuckDBPyConnection, source: SourceNames) -> int:
+    """How many files of a source the cursor's snapshot has."""
+    row = cursor.execute(
+        f"SELECT count(*) FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ?",
+        [source.cluster, source.datasource],
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def known_files(
+    cursor: duckdb.DuckDBPyConnection, source: SourceNames, below: str = ""
+) -> Iterator[KnownFile]:
+    """A source's files as the cursor's snapshot has them, in byte order of the keys.
+
+    Streamed: the cursor must not be used for anything else meanwhile.
+
+    Args:
+        cursor: Of CatalogStore.reading.
+        source: Which source.
+        below: Only what lies in this folder (ends in a slash), or this one file.
+    """
+    prefix = make_fkey(source.cluster, source.datasource, "")
+    # Bounds and not starts_with: DuckDB skips Parquet row groups by them.
+    first, last = prefix + below, prefix + below
+    if not below or below.endswith("/"):
+        last += "\U0010ffff"
+    cursor.execute(
+        f"SELECT substr(fkey, {len(prefix) + 1}), size, mtime, coalesce(etag, ''), fkey IN "
+        f"(SELECT fkey FROM {LAKE}.main.{FRAME_TAGS} "
+        f"UNION ALL SELECT fkey FROM {LAKE}.main.{FRAME_TREES}), state, tier "
+        f"FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ? "
+        "AND fkey BETWEEN ? AND ? ORDER BY fkey",
+        [source.cluster, source.datasource, first, last],
+    )
+    while rows := cursor.fetchmany(_FETCHED_ROWS):
+        yield from (KnownFile(*row) for row in rows)
+
+
+def restate(
+    connection: duckdb.DuckDBPyConnection, source: SourceNames, files: Sequence[File]
+) -> None:
+    """Note state and tier of files whose content is as it was, inside the caller's transaction.
+
+    Their tags stay: nothing was read.
+    """
+    if not files:
+        return
+    columns = {"fkey": "VARCHAR", "state": "VARCHAR", "tier": "VARCHAR", "sizeconsumed": "BIGINT"}
+    rows = [
+        {
+            "fkey": make_fkey(source.cluster, source.datasource, file.key),
+            "state": file.state,
+            "tier": file.tier,
+            "sizeconsumed": file.size_consumed,
+        }
+        for file in files
+    ]
+    connection.register("restated_files", _table(rows, columns))
+    connection.execute(
+        f"UPDATE {FILES} SET state = n.state, tier = n.tier, migloc = NULL, "
+        f"sizeconsumed = n.sizeconsumed FROM restated_files AS n WHERE {FILES}.fkey = n.fkey"
+    )
+    connection.unregister("restated_files")
+
+
+def remove(connection: duckdb.DuckDBPyConnection, source: SourceNames, keys: Sequence[str]) -> None:
+    """Remove files with the tags of every family, inside the caller's transaction.
+
+    They leave the current snapshot and stay in older ones. Tags that people gave are kept, and
+    return with the file; see kept_tags.
+    """
+    if not keys:
+        return
+    fkeys = [make_fkey(source.cluster, source.datasource, key) for key in keys]
+    connection.register("gone_files", pa.table({"fkey": pa.array(fkeys, pa.string())}))
+    kept_tags.keep(connection, peoples_tags(connection), "SELECT fkey FROM gone_files")
+    for table in _tables_of_tags(connection):
+        connection.execute(f"DELETE FROM {table} WHERE fkey IN (SELECT fkey FROM gone_files)")
+    connection.unregister("gone_files")
+
+
+def remove_source_files(connection: duckdb.DuckDBPyConnection, source: SourceNames) -> int:
+    """Remove every file of a source as `remove` does; how many there were."""
+    of_source = _fkeys_of(source)
+    row = connection.execute(f"SELECT count(*) FROM ({of_source})").fetchone()
+    kept_tags.keep(connection, peoples_tags(connection), of_source)
+    for table in _tables_of_tags(connection):
+        connection.execute(f"DELETE FROM {table} WHERE fkey IN ({of_source})")
+    return int(row[0]) if row else 0
+
+
+def source_contents(
+    cursor: duckdb.DuckDBPyConnection, source: SourceNames
+) -> tuple[int, int, dict[str, int]]:
+    """What the cursor's snapshot has of a source.
+
+    Returns:
+        Its files, its labelled frames, and of each family of tags that people gave (that no scan
+        and no extractor gives again) how many of its files have some.
+    """
+    of_source = _fkeys_of(source)
+
+    def count(table: str) -> int:
+        row = cursor.execute(
+            f'SELECT count(*) FROM {LAKE}.main."{table}" WHERE fkey IN ({of_source})'
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    tables = dict.fromkeys(column.table for column in peoples_tags(cursor))
+    counted = {family_of(table): count(table) for table in tables}
+    given = {family: files for family, files in counted.items() if files}
+    row = cursor.execute(
+        f"SELECT count(label_file) FROM {LAKE}.main.{FRAME_TAGS} WHERE fkey IN ({of_source})"
+    ).fetchone()
+    return count(FILES), int(row[0]) if row else 0, given
+
+
+def peoples_tags(cursor: duckdb.DuckDBPyConnection) -> list[TagColumn]:
+    """The tags that no scan and no extractor gives again."""
+    read = extracted_families(cursor)
+    return [
+        column
+        for column in tag_columns(cursor)
+        if column.table not in (CLASS_PIXELS, FRAME_TAGS) and family_of(column.table) not in read
+    ]
+
+
+def _give_back(connection: duckdb.DuckDBPyConnection, files: str) -> None:
+    """Give files that have returned the tags that people had given them.
+
+    A value that its tag no longer takes stays where it is kept.
+    """
+    kept = kept_tags.tags_kept_of(connection, files)
+    for column in tag_columns(connection) if kept else ():
+        if column.tag not in kept:
+            continue
+        rows = connection.execute(kept_tags.values_of([column.tag], files)).to_arrow_table()
+        with suppress(InvalidInput):
+            put_rows(connection, family_of(column.table), rows)
+            kept_tags.forget(connection, [column.tag], files)
+
+
+def _fkeys_of(source: SourceNames) -> str:
+    """The statement for the fkeys of a source's files."""
+    cluster, datasource = (quoted(text) for text in (source.cluster, source.datasource))
+    return (
+        f"SELECT fkey FROM {LAKE}.main.{FILES} "
+        f"WHERE cluster = '{cluster}' AND datasource = '{datasource}'"
+    )
+
+
+def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """The tables of every tag family and of scans, and last the files' own."""
+    return [*dict.fromkeys(column.table for column in tag_columns(connection)), *OF_SCANS, FILES]
+
+
+def info(store: CatalogStore) -> CatalogInfo:
+    """Snapshot number, and how many files, labelled frames and tags the catalog holds."""
+    with store.reading() as cursor:
+        counts = cursor.execute(
+            f"SELECT (SELECT count(*) FROM {LAKE}.main.{FILES}), "
+            f"(SELECT count(label_file) FROM {LAKE}.main.{FRAME_TAGS})"
+        ).fetchone()
+        files, frames = counts or (0, 0)
+        return CatalogInfo(snapshot_of(cursor), files, frames, len(tag_columns(cursor)))
+
+
+def class_shares(
+    store: CatalogStore, class_names: Mapping[str, str], at: int | None = None
+) -> list[ClassShare]:
+    """For every class its frames and its share of all pixels, classes in catalog order.
+
+    Args:
+        store: The catalog.
+        class_names: Class name of each class tag; those that the snapshot lacks are left out.
+        at: The snapshot to ask; the newest when None.
+
+    Raises:
+        NotFound: There is no snapshot ``at``.
+    """
+    with store.reading(at) as cursor:
+        present = kept(cursor, "class tags", _class_tags)
+        class_names = {tag: name for tag, name in class_names.items() if tag in present}
+        measures = _measures(cursor, present, list(class_names))
+    shares = []
+    for place, (tag, name) in enumerate(class_names.items()):
+        frames, pixels, pixels_of_frames = (
+            int(measures.frames[place]),
+            int(measures.pixels[place]),
+            int(measures.pixels_of_frames[place]),
+        )
+        shares.append(
+            ClassShare(
+                tag,
+                name,
+                frames,
+                pixels,
+                pixels / measures.total if measures.total else 0.0,
+                pixels / pixels_of_frames if pixels_of_frames else 0.0,
+            )
+        )
+    return shares
+
+
+def _class_tags(cursor: duckdb.DuckDBPyConnection) -> list[str]:
+    return [column.tag for column in tag_columns(cursor) if column.table == CLASS_PIXELS]
+
+
+def _measures(
+    cursor: duckdb.DuckDBPyConnection, present: Sequence[str], tags: Sequence[str]
+) -> ClassMeasures:
+    """The sums of some class tags over all frames."""
+    matrix = class_matrix(cursor)
+    if matrix is not None:
+        return matrix.measures(os.cpu_count() or 1).of([matrix.tags.index(tag) for tag in tags])
+    # A label's pixels are its classes' and those of no class: asking tags_frame for its size
+    # would join by fkey. With FILTER in place of the products: 9 times the time, either way.
+    counted = [f'coalesce("{tag}", 0)' for tag in present if tag not in POSITION_TAGS]
+    sums = "".join(
+        f', coalesce(sum(("{tag}" > 0)::INTEGER), 0), coalesce(sum("{tag}"), 0), '
+        f'coalesce(sum(pixels * ("{tag}" > 0)::INTEGER), 0)'
+        for tag in tags
+    )
+    row = cursor.execute(
+        f"SELECT coalesce(sum(pixels), 0){sums} "
+        f"FROM (SELECT *, 0::BIGINT + {' + '.join(counted)} AS pixels "
+        f"FROM {LAKE}.main.{CLASS_PIXELS})"
+    ).fetchone()
+    total, *values = row or (0, *[0] * (3 * len(tags)))
+    frames, pixels, of_frames = np.array(values, np.int64).reshape(-1, 3).T
+    return ClassMeasures(frames, pixels, of_frames, int(total))
+
+
+def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:
+    is_object = source.platform in OBJECT_PLATFORMS
+    folder, _, name = file.key.rpartition("/")
+    now = datetime.now(UTC).replace(tzinfo=None)
+    fkey = make_fkey(source.cluster, source.datasource, file.key)
+    if len(fkey) > FKEY_CHARACTERS:
+        raise InvalidInput(
+            f"{file.key}: its name is longer than the {FKEY_CHARACTERS:,} characters of an fkey"
+        )
+    return {
+        "datasource": source.datasource,
+        "operation": "INDEX",
+        "ingesttype": "SCAN",
+        "revision": "MO1",
+        "site": source.site,
+        "platform": source.platform,
+        "cluster": source.cluster,
+        "inode": file.inode,
+        "owner": file.owner,
+        "group": file.group,
+        "permissions": file.permissions,
+        "fileset": "" if is_object else "NA",
+        "uid": file.uid,
+        "gid": file.gid,
+        # Objects: the bucket and the whole key. Files: the folder and the base name.
+        "path": f"{source.datasource}/"
+        if is_object
+        else f"{source.root.rstrip('/')}/{folder}{'/' if folder else ''}",
+        "filename": file.key if is_object else name,
+        "filetype": name.rpartition(".")[2].lower() if "." in name else "",
+        "recordversion": "",
+        "state": file.state,
+        "migloc": None,  # where a tape system put it: no listing tells
+        "mtime": file.mtime,
+        "atime": file.atime,
+        "ctime": file.ctime,
+        "inserttime": now,
+        "updatedtime": now,
+        "requesttime": now,
+        "scangen": scan,
+        "tier": file.tier,
+        "size": file.size,
+        "qpart": None,
+        "fkey": fkey,
+        "collection": None,
+        "temperature": None,
+        "duplicate": None,
+        "sizeconsumed": file.size_consumed,
+        "etag": file.etag,
+    }
+
+
+def _class_row(source: SourceNames, frame: Frame) -> dict[str, object]:
+    return {
+        "fkey": make_fkey(source.cluster, source.datasource, frame.image),
+        UNKNOWN_PIXELS: frame.unknown_pixels,
+        **frame.positions,
+        **frame.class_pixels,
+    }
+
+
+def _frame_row(source: SourceNames, frame: Frame) -> dict[str, object]:
+    return {
+        "fkey": make_fkey(source.cluster, source.datasource, frame.image),
+        "scene": frame.scene,
+        "camera": frame.camera,
+        "frame_number": frame.number,
+        "image_width": frame.width,
+        "image_height": frame.height,
+        "label_file": frame.label,
+        "lidar_file": frame.lidar,
+        "camera_json_file": frame.camera_json,
+        "labelled": int(frame.label is not None),
+    }
+
+
+def _digest_rows(source: SourceNames, frames: Sequence[Frame]) -> list[dict[str, object]]:
+    return [
+        {
+            "fkey": make_fkey(source.cluster, source.datasource, frame.label),
+            "digest": frame.label_digest,
+        }
+        for frame in frames
+        if frame.label is not None and frame.label_digest
+    ]
+
+
+def _table(rows: Sequence[Mapping[str, object]], columns: Mapping[str, str]) -> pa.Table:
+    schema = pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
+    return pa.Table.from_pylist(list(rows), schema=schema)

@@ -1,0 +1,267 @@
+"""DuckLake's own functions and tables: what there is of snapshots, files and their care.
+
+Beside catalog.store, which opens the lake, the only file that knows DuckLake.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import duckdb
+
+from catalog.lake.connection import LAKE, METADATA, snapshot_of
+from catalog.lake.quoting import literal
+
+_ROW_CHANGES = ("tables_inserted_into", "tables_deleted_from")
+_TABLE_CHANGES = (*_ROW_CHANGES, "tables_altered")
+_TABLE_NAMES = ("tables_created", "tables_dropped")
+
+OF_ONE_PLACE = frozenset({"ducklake_files_scheduled_for_deletion", "ducklake_metadata"})
+"""DuckLake's own tables that say where a catalog lies and which files are about to go there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A snapshot, as its commit wrote it down.
+
+    Attributes:
+        number: Its number.
+        time: When it was committed, naive UTC.
+        author: Who made it; empty where nobody said.
+        reason: What for; empty where nobody said.
+        tables: Tables whose rows or columns it changed; empty for compaction.
+    """
+
+    number: int
+    time: datetime
+    author: str
+    reason: str
+    tables: tuple[str, ...]
+
+
+def commits(cursor: duckdb.DuckDBPyConnection, limit: int | None = None) -> list[Commit]:
+    """The snapshots that there are, newest first, without number 0, which has no tables."""
+    rows = cursor.execute(
+        "SELECT snapshot_id, snapshot_time AT TIME ZONE 'UTC', coalesce(author, ''), "
+        "coalesce(commit_message, ''), "
+        "flatten([map_extract_value(changes, kind) FOR kind IN "
+        f"{[*_TABLE_CHANGES, *_TABLE_NAMES]} IF map_contains(changes, kind)]) "
+        f"FROM {LAKE}.snapshots() WHERE snapshot_id > 0 ORDER BY snapshot_id DESC "
+        + (f"LIMIT {int(limit)}" if limit is not None else "")
+    ).fetchall()
+    names = _table_names(cursor)
+    return [
+        Commit(number, time, author, reason, _names(changed, names))
+        for number, time, author, reason, changed in rows
+    ]
+
+
+def written_since(cursor: duckdb.DuckDBPyConnection, number: int) -> tuple[str, ...] | None:
+    """Tables whose rows the commits after a snapshot wrote, and nothing else than rows.
+
+    Args:
+        cursor: Of CatalogStore.inspecting.
+        number: The snapshot's number.
+
+    Returns:
+        None where a commit changed columns, tables or files of the lake, or is not there any more.
+    """
+    newest = snapshot_of(cursor)  # others may have come since the cursor's transaction began
+    rows = cursor.execute(
+        "SELECT snapshot_id, map_keys(changes), flatten(map_values(changes)) "
+        f"FROM {LAKE}.snapshots() WHERE snapshot_id BETWEEN ? AND ? ORDER BY snapshot_id",
+        [number + 1, newest],
+    ).fetchall()
+    if [found for found, _, _ in rows] != list(range(number + 1, newest + 1)):
+        return None
+    if not {kind for _, kinds, _ in rows for kind in kinds or ("none",)} <= {*_ROW_CHANGES}:
+        return None
+    return _names([one for _, _, changed in rows for one in changed], _table_names(cursor))
+
+
+def changed_fkeys(table: str, after: int, until: int) -> str:
+    """A statement that gives the fkeys of rows of a table that commits wrote or deleted.
+
+    Args:
+        table: One of `written_since`.
+        after: Number of a snapshot; the commits after it.
+        until: Number of the last one.
+    """
+    return (
+        f"SELECT fkey FROM ducklake_table_changes('{LAKE}', 'main', {literal(table)}, "
+        f"{after + 1}, {until})"
+    )
+
+
+def _table_names(cursor: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Names of tables by their numbers, as texts; also of those that are gone."""
+    return dict(
+        cursor.execute(
+            f"SELECT CAST(table_id AS VARCHAR), table_name FROM {METADATA}.ducklake_table"
+        ).fetchall()
+    )
+
+
+def _names(changed: Sequence[str] | None, names: dict[str, str]) -> tuple[str, ...]:
+    """Table names of ids and of "main.name", without repetition."""
+    found = (names.get(one, one).rpartition(".")[2] for one in changed or ())
+    return tuple(sorted(dict.fromkeys(found)))
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file that a snapshot needs.
+
+    Attributes:
+        table: Its table.
+        path: Its path below the data folder.
+        size: Its size [bytes].
+        newest: Whether the newest snapshot needs it.
+    """
+
+    table: str
+    path: str
+    size: int
+    newest: bool
+
+
+def data_files(cursor: duckdb.DuckDBPyConnection) -> list[DataFile]:
+    """Every Parquet file that any snapshot needs, by table and path."""
+    rows = cursor.execute(
+        "SELECT table_name, place, file_size_bytes, bool_or(end_snapshot IS NULL) "
+        f"FROM ({_FILES}) GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    return [DataFile(*row) for row in rows]
+
+
+def snapshots_that_need(
+    cursor: duckdb.DuckDBPyConnection, paths: Collection[str]
+) -> dict[str, set[int]]:
+    """Numbers of the snapshots that need each of some files, by its path below the data folder."""
+    rows = cursor.execute(
+        f"SELECT place, list(DISTINCT snapshot_id) FROM ({_FILES}) AS f "
+        f"JOIN {METADATA}.ducklake_snapshot AS s ON s.snapshot_id >= f.begin_snapshot "
+        "AND (f.end_snapshot IS NULL OR s.snapshot_id < f.end_snapshot) "
+        "WHERE place IN (SELECT unnest(?::VARCHAR[])) AND snapshot_id > 0 GROUP BY place",
+        [list(paths)],
+    ).fetchall()
+    return {str(path): set(numbers) for path, numbers in rows}
+
+
+_COLUMNS = ("table_id", "path", "path_is_relative", "file_size_bytes", "begin_snapshot")
+
+# A delete file that ended with its data file is not marked as ended itself.
+_FILES = f"""
+    SELECT t.table_name, CASE WHEN f.path_is_relative THEN s.path || t.path || f.path
+        ELSE f.path END AS place, f.file_size_bytes, f.begin_snapshot, f.end_snapshot
+    FROM (
+        SELECT {", ".join(_COLUMNS)}, end_snapshot FROM {METADATA}.ducklake_data_file
+        UNION ALL
+        SELECT {", ".join(f"d.{name}" for name in _COLUMNS)}, coalesce(
+            d.end_snapshot, CASE WHEN of_data.data_file_id IS NULL THEN 0 END, of_data.end_snapshot)
+        FROM {METADATA}.ducklake_delete_file AS d
+        LEFT JOIN {METADATA}.ducklake_data_file AS of_data USING (data_file_id)
+    ) AS f
+    JOIN (SELECT DISTINCT table_id, table_name, schema_id, path
+        FROM {METADATA}.ducklake_table) AS t USING (table_id)
+    JOIN (SELECT DISTINCT schema_id, path FROM {METADATA}.ducklake_schema) AS s USING (schema_id)
+"""
+
+
+def row_counts(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """How many rows each table of the newest snapshot has by what DuckLake wrote down."""
+    rows = cursor.execute(
+        "SELECT table_name, sum(coalesce(record_count, 0) - coalesce(delete_count, 0))::BIGINT "
+        f"FROM {METADATA}.ducklake_table AS t "
+        f"LEFT JOIN {METADATA}.ducklake_data_file AS f "
+        "ON f.table_id = t.table_id AND f.end_snapshot IS NULL "
+        f"LEFT JOIN {METADATA}.ducklake_delete_file AS d "
+        "ON d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL "
+        "WHERE t.end_snapshot IS NULL GROUP BY table_name"
+    ).fetchall()
+    return {str(table): int(count) for table, count in rows}
+
+
+def files_on_disk(cursor: duckdb.DuckDBPyConnection, data: str) -> dict[str, int]:
+    """Size of every Parquet file below the data folder or prefix, by its path below it [bytes]."""
+    root = f"{data.rstrip('/')}/"
+    rows = cursor.execute(
+        "SELECT filename, size FROM read_blob(?)", [f"{_escaped(root)}**/*.parquet"]
+    ).fetchall()
+    return {str(name).removeprefix(root): int(size) for name, size in rows}
+
+
+def _escaped(path: str) -> str:
+    """The path as a pattern that matches itself only."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+
+
+def tables(cursor: duckdb.DuckDBPyConnection) -> list[str]:
+    """The tables of the cursor's snapshot, by name."""
+    rows = cursor.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'main' "
+        "ORDER BY table_name",
+        [LAKE],
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
+def rewrite_deleted(connection: duckdb.DuckDBPyConnection, table: str, share: float) -> int:
+    """Write anew the files of which more than ``share`` (0 to 1) is deleted; how many."""
+    rows = connection.execute(
+        "CALL ducklake_rewrite_data_files(?, ?, schema => 'main', delete_threshold => ?)",
+        [LAKE, table, share],
+    ).fetchall()
+    return sum(int(row[2]) for row in rows)
+
+
+def merge_small(connection: duckdb.DuckDBPyConnection, table: str, most: int) -> int:
+    """Merge the table's small files into at most ``most`` larger ones; how many were merged.
+
+    Once per transaction: a second call in the same one merges the same files again, and each of
+    their rows is there twice afterwards (DuckLake 1.5.5).
+    """
+    rows = connection.execute(
+        "CALL ducklake_merge_adjacent_files(?, ?, schema => 'main', max_compacted_files => ?)",
+        [LAKE, table, most],
+    ).fetchall()
+    return sum(int(row[2]) for row in rows)
+
+
+def expire(connection: duckdb.DuckDBPyConnection, numbers: Sequence[int]) -> None:
+    """Forget snapshots; files that only they needed are noted for deletion."""
+    connection.execute(
+        "CALL ducklake_expire_snapshots(?, versions => ?::UBIGINT[])", [LAKE, list(numbers)]
+    )
+
+
+def delete_old_files(connection: duckdb.DuckDBPyConnection, older_than: timedelta | None) -> int:
+    """Delete files noted for deletion; how many.
+
+    Args:
+        connection: A writer's.
+        older_than: Only those noted at least so long ago; all when None. Up to a day longer:
+            DuckLake compares the times as texts in SQLite, "2026-11-21 10:17" with
+            "2026-11-21T09:17", which takes everything of the same day for older.
+    """
+    if older_than is None:
+        choice, values = "cleanup_all => true", []
+    else:
+        choice = "older_than => now() - to_seconds(?)"
+        values = [(older_than + timedelta(days=1)).total_seconds()]
+    rows = connection.execute(
+        f"CALL ducklake_cleanup_old_files('{LAKE}', {choice})", values
+    ).fetchall()
+    return len(rows)
+
+
+def orphans(connection: duckdb.DuckDBPyConnection, *, delete: bool) -> list[str]:
+    """Files in the data folder that the lake knows nothing of, deleted if wanted; their paths.
+
+    Under the write lock only: a file that another writer has not committed yet is one, too.
+    """
+    rows = connection.execute(
+        f"CALL ducklake_delete_orphaned_files('{LAKE}', cleanup_all => true, dry_run => ?)",
+        [not delete],
+    ).fetchall()
+    return [str(row[0]) for row in rows]

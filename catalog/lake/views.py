@@ -1,0 +1,115 @@
+"""Spectrum Discover's shape over the catalog's tables.
+
+    metaocean          one row per file, the product's columns
+    metaocean_view     the same plus every tag as a text column
+    t_<tag>            fkey and value (text) of every tag
+
+They lie in the schema BLUADMIN and follow the tags in the transaction that changes them.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import duckdb
+
+from catalog.lake.schema import CLASS_PIXELS, FILES, FILES_COLUMNS, VIEW_COLUMNS
+from catalog.values import TagColumn
+
+
+def tag_columns(cursor: duckdb.DuckDBPyConnection) -> list[TagColumn]:
+    """Every tag of every family, families in order of creation, as the cursor's snapshot has it."""
+    rows = cursor.execute(
+        """
+        SELECT column_name, table_name, data_type
+        FROM duckdb_columns()
+        WHERE database_name = 'lake' AND schema_name = 'main' AND column_name <> 'fkey'
+          AND (table_name = ? OR table_name LIKE 'tags\\_%' ESCAPE '\\')
+        ORDER BY table_name <> ?, table_oid, column_index
+        """,
+        [CLASS_PIXELS, CLASS_PIXELS],
+    ).fetchall()
+    return [TagColumn(tag, table, kind) for tag, table, kind in rows]
+
+
+def create(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    anew: bool = False,
+    before: Sequence[TagColumn] = (),
+) -> None:
+    """Bring the views up to the tags, inside the caller's transaction.
+
+    A tag's own view depends on its name and table only, and is made once: with 500 tags, making
+    all of them anew takes 0.22 s instead of 0.10 s, and keeps 500 more rows of metadata each time.
+
+    Args:
+        connection: Of CatalogStore.writing.
+        anew: Make every view anew, whatever there is.
+        before: The tags before a table was altered in this transaction: until it is committed,
+            DuckDB gives such a table another place among the others than readers will find.
+    """
+    tables = dict.fromkeys(tag.table for tag in before)
+    places = {table: place for place, table in enumerate(tables)}
+    tags = sorted(tag_columns(connection), key=lambda tag: places.get(tag.table, len(places)))
+    present = set() if anew else _views(connection)
+    if "metaocean" not in present:
+        _view(connection, "metaocean", _metaocean())
+    for tag in tags:
+        if f"t_{tag.tag}" not in present:
+            _view(connection, f"t_{tag.tag}", _of_tag(tag))
+    _view(connection, "metaocean_view", _wide(tags))
+    connection.execute(f"COMMENT ON VIEW lake.bluadmin.metaocean_view IS '{_definition()}'")
+
+
+def are_former(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the views are those of a release that defined them otherwise."""
+    row = connection.execute(
+        "SELECT comment FROM duckdb_views() WHERE database_name = 'lake' "
+        "AND schema_name = 'bluadmin' AND view_name = 'metaocean_view'"
+    ).fetchone()
+    return row is not None and row[0] != _definition()
+
+
+def _definition() -> str:
+    """What tells this release's views from those that were defined otherwise."""
+    texts = (_metaocean(), _of_tag(TagColumn("a", "b", "c")), _wide([TagColumn("a", "b", "c")]))
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+def _views(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Names of the views that there are."""
+    rows = connection.execute(
+        "SELECT view_name FROM duckdb_views() "
+        "WHERE database_name = 'lake' AND schema_name = 'bluadmin'"
+    ).fetchall()
+    return {str(row[0]) for row in rows}
+
+
+def _metaocean() -> str:
+    columns = ", ".join(f'"{name}"' for name in FILES_COLUMNS)
+    return f"SELECT {columns} FROM lake.main.{FILES}"
+
+
+def _of_tag(tag: TagColumn) -> str:
+    return (
+        f'SELECT fkey, CAST("{tag.tag}" AS VARCHAR) AS value '
+        f'FROM lake.main.{tag.table} WHERE "{tag.tag}" IS NOT NULL'
+    )
+
+
+def _wide(tags: list[TagColumn]) -> str:
+    """The statement behind metaocean_view."""
+    columns = [
+        f'f."{name}"' if name in FILES_COLUMNS else f'CAST(NULL AS VARCHAR) AS "{name}"'
+        for name in VIEW_COLUMNS
+    ]
+    columns += [f'CAST({tag.table}."{tag.tag}" AS VARCHAR) AS "{tag.tag}"' for tag in tags]
+    joins = "".join(
+        f" LEFT JOIN lake.main.{table} ON {table}.fkey = f.fkey"
+        for table in dict.fromkeys(tag.table for tag in tags)
+    )
+    return f"SELECT {', '.join(columns)} FROM lake.main.{FILES} AS f{joins}"
+
+
+def _view(connection: duckdb.DuckDBPyConnection, name: str, statement: str) -> None:
+    connection.execute(f'CREATE OR REPLACE VIEW lake.bluadmin."{name}" AS {statement}')

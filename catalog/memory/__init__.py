@@ -1,0 +1,1 @@
+"""The newest snapshot held in memory."""

@@ -1,0 +1,231 @@
+"""Keeps the newest snapshot in memory: loaded in the background, and brought up to each commit.
+
+Meanwhile, and where it does not fit, questions go to the catalog itself.
+"""
+
+import atexit
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import FramesiftError
+from catalog.interruptible import Interruptible
+from catalog.memory.refresh import MustLoad
+from catalog.memory.snapshot import HotSnapshot, TooLarge
+
+_LOG = logging.getLogger(__name__)
+
+_REST = 3.0
+"""After a long load the next one waits for so many times as long: where commits come faster than
+snapshots are loaded, loading takes a quarter of the time and not all of it. A refresh waits for
+nothing: it takes a fraction of a load."""
+
+_LONG_LOAD_S = 1.0
+
+_LARGE = 200_000
+"""Where there are so many files, questions wait for a refresh: of 1,000,000 frames it takes 0.4 s
+of CPU, which a question to Parquet takes, too; many of these would leave the refresh none."""
+
+_PATIENCE_S = 5.0
+
+_LOOK_S = 0.05
+
+_END_S = 5.0
+"""How long closing waits for the end of a load: less than a server has to stop."""
+
+_AGAIN_S = 0.02
+"""How often a load is interrupted until it ends."""
+
+_ENGINE_FAILS = (duckdb.Error, pa.ArrowException, OSError)
+"""What DuckDB raises, and pyarrow where it reads from it: an interrupt is an OSError there."""
+
+Inspecting = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
+
+
+class HotSnapshots:
+    """Keeps the newest snapshot in memory, as far as it fits.
+
+    Attributes:
+        tried: Whether a load has ended, well or not: answers are as fast as they will be.
+    """
+
+    def __init__(
+        self,
+        newest: Callable[[], int],
+        inspecting: Inspecting,
+        budget_mb: int,
+        limits: dict[str, str],
+    ) -> None:
+        """Nothing is loaded before the first question.
+
+        Args:
+            newest: Number of the newest snapshot.
+            inspecting: CatalogStore.inspecting.
+            budget_mb: Memory that the tables may take [MB].
+            limits: DuckDB's settings of memory and threads for questions.
+        """
+        self._newest, self._inspecting = newest, inspecting
+        self._budget_mb, self._limits = budget_mb, limits
+        self._held: HotSnapshot | None = None
+        self._state = threading.Condition()
+        self._working = self._refreshing = False
+        self._not_before = 0.0
+        self._must_load = False  # what is held cannot be refreshed to what was committed
+        self._loading = Interruptible()
+        self._thread: threading.Thread | None = None
+        self._refused = -1
+        self.tried = False
+        _KEEPERS.add(self)
+
+    def at(self, number: int | None) -> HotSnapshot | None:
+        """The snapshot of that number, or the newest, if it is in memory; else it may be soon.
+
+        Waits for a large one that is being brought up to what was committed.
+        """
+        held, loading = self._held, self._loading
+        if number is not None:
+            return held if held is not None and held.number == number else None
+        newest = self._newest()
+        if held is not None and held.number == newest:
+            return held
+        # A catalog that was put back has a newest that is older: what is held is of no use then.
+        behind = held is None or held.number < newest
+        waits = held is not None and held.files >= _LARGE
+        del held  # who waits must not keep it
+        until = time.monotonic() + _PATIENCE_S
+        with self._state:
+            while not loading.ended:
+                if behind and self._held is not None and self._held.number >= newest:
+                    return self._held
+                self._begin(newest)
+                if not (waits and self._refreshing and self._state.wait(until - time.monotonic())):
+                    break
+        return None
+
+    def _begin(self, newest: int) -> None:
+        """Begin to bring the newest snapshot into memory, if nothing speaks against it."""
+        if self._working or newest == self._refused:
+            return
+        if self._rests and (self._held is None or self._must_load):
+            return
+        thread = threading.Thread(
+            target=self._load, args=(newest, self._loading), name="hot-snapshot", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:  # no more threads: the next question tries again
+            _LOG.warning("snapshot %s was not loaded into memory: %s", newest, error)
+        else:
+            self._working, self._refreshing = True, self._held is not None
+            self._thread = thread
+
+    @property
+    def _rests(self) -> bool:
+        return time.monotonic() < self._not_before
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the tables of the snapshot that is held take; 0 while there is none."""
+        held = self._held
+        return 0 if held is None else held.table_bytes
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the newest snapshot is in memory, or cannot be; whether it is."""
+        until = time.monotonic() + seconds
+        while self.at(None) is None:
+            if self._refused == self._newest() or time.monotonic() > until:
+                return False
+            time.sleep(_LOOK_S)
+        return True
+
+    def close(self) -> None:
+        """End a load that is under way, and hold nothing any more; the next question begins again.
+
+        Python ends a thread that is inside DuckDB when the process ends, and with it the process by
+        std::terminate.
+        """
+        with self._state:
+            loading, self._loading = self._loading, Interruptible()
+            thread, self._held = self._thread, None
+            loading.interrupt()
+            self._state.notify_all()
+        until = time.monotonic() + _END_S
+        while thread is not None and thread.is_alive() and time.monotonic() < until:
+            loading.interrupt()
+            thread.join(_AGAIN_S)
+
+    def _load(self, wanted: int, loading: Interruptible) -> None:
+        try:
+            with self._inspecting() as cursor, loading.using(cursor):
+                self._must_load = not self._refresh(cursor, loading)
+                if self._must_load and not self._rests:
+                    self._tell(working=True)
+                    self._load_all(cursor, loading)
+                    self._must_load = False
+        except TooLarge:
+            self._refused = wanted
+            _LOG.warning(
+                "snapshot %s does not fit into the %s MB of FRAMESIFT_HOT_MEMORY_MB; questions "
+                "go to the catalog itself", wanted, self._budget_mb,
+            )  # fmt: skip
+        except (FramesiftError, *_ENGINE_FAILS) as error:
+            # Closed meanwhile, its cursor fails in one way or another.
+            level = logging.DEBUG if loading.ended else logging.WARNING
+            _LOG.log(level, "snapshot %s was not loaded into memory: %s", wanted, error)
+        finally:
+            if loading.ended:
+                self._held = None
+            self.tried = True
+            self._tell(working=False)
+
+    def _tell(self, *, working: bool) -> None:
+        """Let those who wait for a refresh look again."""
+        with self._state:
+            self._working, self._refreshing = working, False
+            self._state.notify_all()
+
+    def _refresh(self, cursor: duckdb.DuckDBPyConnection, loading: Interruptible) -> bool:
+        """Bring what is held up to the cursor's snapshot; whether that could be done."""
+        held = self._held
+        if held is None:
+            return False
+        try:
+            self._held = held.refreshed(cursor, loading)
+        except (MustLoad, *_ENGINE_FAILS) as reason:
+            if loading.ended:
+                raise
+            _LOG.info("snapshot %s in memory is not refreshed but loaded: %s", held.number, reason)
+            return False
+        held.retire()
+        return True
+
+    def _load_all(self, cursor: duckdb.DuckDBPyConnection, loading: Interruptible) -> None:
+        began = time.monotonic()
+        # The old one goes first: two of them would be twice the budget.
+        self._held = None
+        try:
+            self._held = HotSnapshot(cursor, self._budget_mb, self._limits, loading)
+        finally:
+            ended = time.monotonic()
+            if ended - began > _LONG_LOAD_S:
+                self._not_before = ended + _REST * (ended - began)
+
+
+_KEEPERS: "weakref.WeakSet[HotSnapshots]" = weakref.WeakSet()
+
+
+@atexit.register
+def _end_loads() -> None:
+    """However the process ends: a store may not have been closed."""
+    for keeper in list(_KEEPERS):
+        keeper.close()
+
+
+os.register_at_fork(after_in_child=_KEEPERS.clear)  # a fork has no threads

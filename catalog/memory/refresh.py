@@ -1,0 +1,170 @@
+"""Bring a snapshot laid out in memory up to a later one: only what was written in between is read.
+
+The files of which a row was written or deleted, in `files` or in a family, are taken out of the two
+wide tables and put in as they are now, in one transaction. Who reads the earlier snapshot meanwhile
+goes on reading it.
+"""
+
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.lake.connection import LAKE
+from catalog.lake.metadata import changed_fkeys, written_since
+from catalog.lake.schema import FILE_DIGESTS, FILES
+from catalog.memory.class_matrix import class_pixels
+from catalog.memory.wide_names import EVERY_FILE, TAGGED_FILES
+from catalog.memory.wide_tables import MOST_VALUES, Layout, enum_type
+
+_CHANGED = "changed_files"
+"""Temporary table on both sides: the fkeys of files that are put in anew."""
+
+_IS_CHANGED = f"fkey IN (FROM temp.{_CHANGED})"
+
+
+class MustLoad(Exception):
+    """The later snapshot has to be loaded as a whole; the text says why."""
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """What a refresh exchanged.
+
+    Attributes:
+        files: Files taken out or put in.
+        gone: Class pixels of the frames taken out, int32, shape (classes, frames).
+        come: Those of the frames put in.
+    """
+
+    files: int
+    gone: npt.NDArray[np.int32]
+    come: npt.NDArray[np.int32]
+
+
+def refresh(
+    source: duckdb.DuckDBPyConnection,
+    target: duckdb.DuckDBPyConnection,
+    layout: Layout,
+    before: int,
+    until: int,
+    most: int,
+    classes: tuple[str, ...],
+) -> Exchanged:
+    """Exchange what commits wrote; where it fails, the transaction on ``target`` is to be undone.
+
+    Args:
+        source: A cursor of CatalogStore.inspecting that reads snapshot ``until``.
+        target: A cursor on the tables of wide_tables.load, in a transaction.
+        layout: What that gave.
+        before: The snapshot that ``target`` has.
+        until: The later one.
+        most: Files that may be exchanged.
+        classes: Class tags of which the pixels exchanged are wanted.
+
+    Raises:
+        MustLoad: Other things than rows changed, or too many rows.
+        duckdb.OutOfMemoryException: It does not fit into the target's memory limit.
+    """
+    written = written_since(source, before)
+    if until < before:
+        raise MustLoad(f"the catalog went back to snapshot {until}")
+    if written is None or Layout.of(source) != layout:
+        raise MustLoad("the catalog's tables are others")
+    changed = _changed(source, target, layout, written, before, until)
+    if changed > most:
+        raise MustLoad(f"{changed:,} files changed")
+    for table in set(written) & set(layout.others):
+        rows = source.execute(f'SELECT * FROM {LAKE}.main."{table}"').to_arrow_table()
+        target.execute(f'DELETE FROM {LAKE}.main."{table}"')
+        _put(target, table, rows)
+    gone = class_pixels(target, classes, _IS_CHANGED)
+    for table, rows in layout.divided(
+        source.execute(layout.every_row(_IS_CHANGED)).to_arrow_table()
+    ).items():
+        if table == TAGGED_FILES:
+            _extend_enums(target, rows)
+        target.execute(f"DELETE FROM {LAKE}.main.{table} WHERE {_IS_CHANGED}")
+        _put(target, table, rows)
+    come = class_pixels(target, classes, _IS_CHANGED)
+    _compare(source, target, layout)
+    return Exchanged(changed, gone, come)
+
+
+def _changed(
+    source: duckdb.DuckDBPyConnection,
+    target: duckdb.DuckDBPyConnection,
+    layout: Layout,
+    written: tuple[str, ...],
+    before: int,
+    until: int,
+) -> int:
+    """Note the fkeys of changed files on both sides; how many there are."""
+    of_files = [table for table in written if table not in (*layout.others, FILE_DIGESTS)]
+    statements = [changed_fkeys(table, before, until) for table in of_files]
+    none = "SELECT NULL::VARCHAR AS fkey WHERE false"
+    found = source.execute(" UNION ".join([none, *statements])).to_arrow_table()
+    _note(target, found)
+    if FILES in written:
+        # A frame's row in memory has the size of its label, which is another file.
+        frames = target.execute(
+            f"SELECT fkey FROM {LAKE}.main.{EVERY_FILE} WHERE label_file IS NOT NULL AND "
+            f"cluster || ':' || datasource || ':' || label_file IN (FROM temp.{_CHANGED}) "
+            f"UNION FROM temp.{_CHANGED}"
+        ).to_arrow_table()
+        _note(target, frames)
+        found = frames
+    _note(source, found)
+    return int(found.num_rows)
+
+
+def _note(cursor: duckdb.DuckDBPyConnection, fkeys: pa.Table) -> None:
+    cursor.register("incoming", fkeys)
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE {_CHANGED} AS SELECT fkey FROM incoming")
+    cursor.unregister("incoming")
+
+
+def _put(target: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    target.register("incoming", rows)
+    target.execute(f'INSERT INTO {LAKE}.main."{table}" SELECT * FROM incoming')
+    target.unregister("incoming")
+
+
+def _extend_enums(target: duckdb.DuckDBPyConnection, rows: pa.Table) -> None:
+    """Let the text tags of few values have those of new rows, too."""
+    enums = target.execute(
+        "SELECT column_name FROM duckdb_columns() WHERE database_name = ? AND table_name = ? "
+        "AND starts_with(data_type, 'ENUM')",
+        [LAKE, TAGGED_FILES],
+    ).fetchall()
+    for (tag,) in enums:
+        (known,) = target.execute(
+            f'SELECT enum_range((SELECT "{tag}" FROM {LAKE}.main.{TAGGED_FILES} LIMIT 1))'
+        ).fetchone() or ([],)
+        values = set(pc.unique(rows[tag]).to_pylist()) - {None} | set(known)
+        if len(values) > 2 * MOST_VALUES:  # a load counts approximately
+            raise MustLoad(f"{tag} has {len(values):,} values")
+        if len(values) > len(known):
+            target.execute(
+                f'ALTER TABLE {LAKE}.main.{TAGGED_FILES} ALTER COLUMN "{tag}" '
+                f"TYPE {enum_type(sorted(values))}"
+            )
+
+
+def _compare(
+    source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection, layout: Layout
+) -> None:
+    """Make sure that no row stayed, and no file is missing.
+
+    Of a family the catalog may have rows of files that it does not have: those are not laid out.
+    """
+    counts = " UNION ALL ".join(
+        f"SELECT '{table}', count(*) FROM {LAKE}.main.{table}"
+        for table in (FILES, *layout.families)
+    )
+    here, there = (dict(side.execute(counts).fetchall()) for side in (target, source))
+    if here[FILES] != there[FILES] or any(here[table] > there[table] for table in here):
+        raise MustLoad(f"rows {here} where the catalog has {there}")

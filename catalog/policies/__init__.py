@@ -1,0 +1,1 @@
+"""The records of policies, their runs, and the regular expressions they name."""

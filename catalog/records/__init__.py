@@ -1,0 +1,1 @@
+"""The records: small transactional data in SQLite or PostgreSQL."""

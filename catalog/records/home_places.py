@@ -1,0 +1,125 @@
+"""Where what belongs to the records lies: a home's folders, and for a team datasets and models.
+
+    HOME/datasets/NAME/vN/         a dataset's manifest
+    HOME/jobs/NAME/                a job: logs, model, report
+    HOME/cache/                    what is staged
+
+A catalog whose data lie elsewhere than in a home keeps its datasets and models beside the data, so
+that every host of the team has them: `<data>-files/datasets/NAME/vN/`, `<data>-files/models/NAME/`.
+
+In the records' database paths are relative to these places, behind a word that no path begins with:
+`@home/jobs/train-1`, `@datasets/city/v1`. So a home may be moved, restored and copied.
+"""
+
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from catalog.atomic_write import atomic_path
+from catalog.storage.location import CatalogLocation
+from catalog.storage.s3_prefix import S3Prefix
+
+HOME, DATASETS = "@home", "@datasets"
+
+
+@dataclass(frozen=True)
+class HomePlaces:
+    """Where what belongs to some records lies.
+
+    Attributes:
+        home: The home's folder on this host.
+        files: Folder or S3 prefix beside a team's data that holds `datasets` and `models`; None
+            where they lie in the home.
+    """
+
+    home: Path
+    files: Path | S3Prefix | None = None
+
+    @classmethod
+    def of(cls, home: Path, location: CatalogLocation) -> "HomePlaces":
+        """Those of a home whose catalog lies there."""
+        data = location.data
+        if isinstance(data, S3Prefix):
+            # Below the whole of a bucket everything counts as the catalog's own.
+            beside = f"{data.prefix.removesuffix('/')}-files/"
+            return cls(home, replace(data, prefix=beside) if data.prefix else None)
+        in_home = data.is_relative_to(home)
+        return cls(home, None if in_home else data.with_name(f"{data.name}-files"))
+
+    @property
+    def datasets(self) -> Path | S3Prefix:
+        """Where manifests lie."""
+        return self.home / "datasets" if self.files is None else below(self.files, "datasets")
+
+    def short(self, text: str) -> str:
+        """A path as the database has it; as it is where it lies elsewhere."""
+        for word, place in self._roots().items():
+            if text == place or text.startswith(f"{place}/"):
+                return word + text.removeprefix(place)
+        return text
+
+    def full(self, text: str) -> str:
+        """What `short` was given, at these places."""
+        for word, place in self._roots().items():
+            if text == word or text.startswith(f"{word}/"):
+                return place + text.removeprefix(word)
+        return text
+
+    def _roots(self) -> Mapping[str, str]:
+        return {DATASETS: str(self.datasets).rstrip("/"), HOME: str(self.home)}
+
+
+def below(place: Path | S3Prefix, name: str) -> Path | S3Prefix:
+    """A folder below a folder or prefix."""
+    if isinstance(place, Path):
+        return place / name
+    return replace(place, prefix=f"{place.prefix}{name}/")
+
+
+def names_in(place: Path | S3Prefix) -> list[str]:
+    """Every file below a folder or prefix, by its path below it.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    if isinstance(place, S3Prefix):
+        return sorted(key.removeprefix(place.prefix) for key, _ in place.objects())
+    return sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
+
+
+@contextmanager
+def local_file(place: Path | S3Prefix, name: str, scratch: Path) -> Iterator[Path]:
+    """The file of that name below a place as a local one, for the block.
+
+    Args:
+        place: Where it lies.
+        name: Its path below.
+        scratch: Folder for a file that is fetched.
+
+    Raises:
+        StorageError: S3 refuses.
+    """
+    if isinstance(place, Path):
+        yield place / name
+        return
+    fetched = place.fetch(name, scratch / uuid.uuid4().hex)
+    try:
+        yield fetched
+    finally:
+        fetched.unlink(missing_ok=True)
+
+
+def put_file(path: Path, place: Path | S3Prefix, name: str) -> None:
+    """Copy a local file to that name below a place; on a disk it is there whole or not at all.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
+    if isinstance(place, S3Prefix):
+        place.put(name, path)
+        return
+    with atomic_path(place / name, parents=True) as part:
+        shutil.copyfile(path, part)

@@ -1,0 +1,84 @@
+"""Answers kept by a client's key: a request that is repeated is answered, and not done again."""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import delete, update
+
+from catalog.records.store import RecordStore
+from catalog.records.tables import KeptAnswer, now
+
+KEPT = timedelta(hours=24)
+"""How long an answer is."""
+
+LEASE = timedelta(seconds=60)
+"""How long a request counts as under way that says nothing."""
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A request with a key.
+
+    Attributes:
+        key: Of who asks and key.
+        digest: Of what is asked.
+    """
+
+    key: str
+    digest: str
+
+    @classmethod
+    def of(cls, who: str, given: str, asked: bytes) -> "Keyed":
+        """The request that somebody gave a key."""
+        secret = given.encode()
+        key = hashlib.sha256(who.encode() + b"\0" + secret).hexdigest()
+        return cls(key, hmac.new(secret, asked, hashlib.sha256).hexdigest())
+
+
+def begin(records: RecordStore, keyed: Keyed) -> KeptAnswer | None:
+    """What is kept by the key, of whatever request; None where there was nothing, and it is ours.
+
+    Of several that ask at once, one gets None.
+    """
+    with records.session() as session:
+        session.execute(delete(KeptAnswer).where(KeptAnswer.until < now()))
+        held = session.get(KeptAnswer, keyed.key)
+        if held is None:
+            until = now() + LEASE
+            session.add(KeptAnswer(key=keyed.key, digest=keyed.digest, status=None, until=until))
+        return held
+
+
+def still_busy(records: RecordStore, keyed: Keyed) -> None:
+    """Say that the request is under way."""
+    with records.session() as session:
+        session.execute(
+            update(KeptAnswer)
+            .where(KeptAnswer.key == keyed.key, KeptAnswer.status.is_(None))
+            .values(until=now() + LEASE)
+        )
+
+
+def keep(
+    records: RecordStore, keyed: Keyed, status: int, headers: dict[str, str], body: str
+) -> None:
+    """Keep the answer."""
+    with records.session() as session:
+        session.merge(
+            KeptAnswer(
+                key=keyed.key,
+                digest=keyed.digest,
+                status=status,
+                headers=headers,
+                body=body,
+                until=now() + KEPT,
+            )
+        )
+
+
+def forget(records: RecordStore, keyed: Keyed) -> None:
+    """Keep nothing of a request that failed: it may be made again."""
+    with records.session() as session:
+        session.execute(delete(KeptAnswer).where(KeptAnswer.key == keyed.key))

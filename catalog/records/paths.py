@@ -1,0 +1,63 @@
+"""Columns of the records that hold paths: relative in the database, absolute everywhere else."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import JSON, Dialect, String
+from sqlalchemy.types import TypeDecorator
+from typing_extensions import override
+
+from catalog.records.home_places import HomePlaces
+
+
+def use(dialect: Dialect, places: HomePlaces | None) -> None:
+    """Have an engine's paths be relative to these places in its database."""
+    dialect.framesift_places = places  # type: ignore[attr-defined]  # types get nothing else
+
+
+def _places(dialect: Dialect) -> HomePlaces | None:
+    return getattr(dialect, "framesift_places", None)
+
+
+class PathText(TypeDecorator[str]):
+    """A path; in the database relative to the records' places."""
+
+    impl = String
+    cache_ok = True
+
+    @override
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        places = _places(dialect)
+        return value if value is None or places is None else places.short(value)
+
+    @override
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        places = _places(dialect)
+        return value if value is None or places is None else places.full(value)
+
+
+class PathsJson(TypeDecorator[dict[str, Any]]):
+    """JSON whose texts may be paths; in the database relative to the records' places."""
+
+    impl = JSON
+    cache_ok = True
+
+    @override
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        places = _places(dialect)
+        return value if places is None else _mapped(value, places.short)
+
+    @override
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        places = _places(dialect)
+        return value if places is None else _mapped(value, places.full)
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {key: _mapped(one, change) for key, one in value.items()}
+    if isinstance(value, Iterable):
+        return [_mapped(one, change) for one in value]
+    return value

@@ -1,0 +1,1 @@
+"""Where a catalog lies: locations, servers, locks, and files written so that nothing is lost."""

@@ -1,0 +1,95 @@
+"""Where a catalog lies: its metadata in SQLite or PostgreSQL, its data in a folder or in S3."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from catalog.errors import StorageError
+from catalog.storage.postgres import Postgres
+from catalog.storage.private_files import make_private_folder
+from catalog.storage.s3_prefix import S3Prefix
+from catalog.storage.write_lock import write_lock
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogLocation:
+    """Where a catalog lies.
+
+    Attributes:
+        metadata: SQLite file or PostgreSQL database of DuckLake's metadata.
+        data: Folder or S3 prefix of the Parquet files.
+    """
+
+    metadata: Path | Postgres
+    data: Path | S3Prefix
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> "CatalogLocation":
+        """A catalog that lies whole in one folder."""
+        return cls(folder / "catalog.sqlite", folder / "data")
+
+    def lock(
+        self, name: str, wait_s: float, held: str
+    ) -> AbstractContextManager[Callable[[], None]]:
+        """A lock that every process on this catalog sees, held for the block.
+
+        Args:
+            name: Its name; the one that writers hold is WRITE_LOCK.
+            wait_s: How long to wait for another holder.
+            held: What another holder is doing, for the message.
+
+        Yields:
+            A check that raises StorageError where the lock was lost meanwhile.
+
+        Raises:
+            CatalogBusy: Another process held it for longer than ``wait_s``; the message names it.
+            StorageError: The lock cannot be asked for.
+        """
+        if isinstance(self.metadata, Postgres):
+            return self.metadata.lock(name, wait_s, held)
+        return write_lock(self.metadata.with_name(f"{name}.lock"), wait_s, held)
+
+    def make_folders(self) -> None:
+        """Make the folders that metadata and data lie in, where they are local.
+
+        Raises:
+            StorageError: One cannot be made.
+        """
+        folders = [path for path in (self.data,) if isinstance(path, Path)]
+        if isinstance(self.metadata, Path):
+            folders.insert(0, self.metadata.parent)
+        for folder in folders:
+            try:
+                make_private_folder(folder)
+            except OSError as error:
+                raise StorageError(
+                    f"{error.filename}: the catalog's folder cannot be made: {error.strerror}",
+                    str(error.filename),
+                ) from error
+
+    def holds_files(self, folder: str) -> bool:
+        """Whether a folder below the data, or any where it is "", holds Parquet files.
+
+        Raises:
+            StorageError: S3 refuses or cannot be reached.
+        """
+        if isinstance(self.data, Path):
+            return any((self.data / folder).glob("*.parquet" if folder else "**/*.parquet"))
+        slash = "/" if folder else ""
+        below = replace(self.data, prefix=f"{self.data.prefix}{folder}{slash}")
+        return next(below.objects(), None) is not None
+
+    def clean(self, text: str) -> str:
+        """The text without passwords and keys, should a foreign message hold one."""
+        if isinstance(self.metadata, Postgres):
+            text = self.metadata.clean(text)
+        if isinstance(self.data, S3Prefix):
+            _, *secrets = self.data.keys()
+            for secret in filter(None, secrets):
+                text = text.replace(secret, "***")
+        return text
+
+
+WRITE_LOCK = "catalog"
+"""Name of the lock that every write holds from BEGIN to COMMIT."""

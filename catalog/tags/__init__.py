@@ -1,0 +1,1 @@
+"""Tags and their families: what there is, and how they are written."""

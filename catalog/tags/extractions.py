@@ -1,0 +1,441 @@
+"""Which frames an extractor has read, from which state of their file, and what was wrong.
+
+The table `extracted` has a row per family and frame: the file that was read with its size and
+mtime, the extractor's version, and the reason where the file was bad. A frame is read again when
+one of these has changed, so that a run of an extractor costs only what is new.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from string import Formatter
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import InvalidInput
+from catalog.lake.schema import FILES, FRAME_TAGS
+from catalog.store import LAKE, CatalogStore
+from catalog.tags.families import (
+    TYPES,
+    define,
+    family_columns,
+    missing_columns,
+    put_rows,
+    table_of,
+)
+from catalog.values import Problem, make_fkey
+
+TABLE = "extracted"
+_COLUMNS = {
+    "family": "VARCHAR",
+    "fkey": "VARCHAR",
+    "file": "VARCHAR",
+    "size": "BIGINT",
+    "mtime": "TIMESTAMP",
+    "version": "INTEGER",
+    "reason": "VARCHAR",
+}
+
+PAGE_FRAMES = 100_000
+"""Frames fetched together: what a run holds in memory, about 60 MB."""
+
+PARTNERS = {
+    "image": "image",
+    "label": "label_file",
+    "lidar": "lidar_file",
+    "camera_json": "camera_json_file",
+}
+"""What an extractor may read of a frame, and the column that names it."""
+
+NAMES = {
+    "lidar": "{stamp}_lidar_{camera}_{number:09}.npz",
+    "camera_json": "{stamp}_camera_{camera}_{number:09}.json",
+}
+"""Patterns of partners that other sources of the same data set may hold."""
+
+_FIELDS = {"stamp": 0, "camera": 1, "number": 2, "scene": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class CataloguedFrame:
+    """A frame of the catalog, and the file that an extractor is to read of it.
+
+    Attributes:
+        fkey: fkey of the file whose row carries the tags: the camera image, or the label where
+            there is no camera image.
+        file: Key of the file to read, below its source's root.
+        file_source: What fkeys of that source begin with.
+        size: Its size [bytes].
+        mtime: Its last change, naive UTC.
+        image: Key of the camera image, if there is one.
+        label: Key of the label image.
+        lidar: Key of the lidar file, if there is one.
+        camera_json: Key of the camera's description, if there is one.
+        scene: Scene folder, "YYYYMMDD_hhmmss" in local time.
+        camera: Camera name such as "front_center".
+        number: Frame number within the scene.
+        width: Image width [pixels].
+        height: Image height [pixels].
+    """
+
+    fkey: str
+    file: str
+    file_source: str
+    size: int
+    mtime: datetime
+    image: str | None
+    label: str
+    lidar: str | None
+    camera_json: str | None
+    scene: str
+    camera: str
+    number: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What reading one frame gave.
+
+    Attributes:
+        frame: The frame.
+        values: Values of its tags; tags left out, and all of them where it is empty, are unknown.
+        reason: Why the file cannot be used; None where it can.
+    """
+
+    frame: CataloguedFrame
+    values: Mapping[str, object]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What an extractor writes, and of which source.
+
+    Attributes:
+        cluster: The source's cluster.
+        datasource: The source's datasource.
+        family: The tag family.
+        columns: Type of each tag.
+        reads: A key of PARTNERS, or the pattern of a file's base name with {stamp} (of the scene,
+            "YYYYMMDDhhmmss"), {camera} (as file names write it, "frontcenter"), {number} and
+            {scene}, such as "{stamp}_label3D_{camera}_{number:09}.json".
+        version: The extractor's version; another one reads every frame again.
+        others: Cluster and datasource of the data set's other sources, where the file is looked
+            for as well; the source's own goes before theirs.
+        whole: Whether the columns are all that the extractor gives; else a run writes these only,
+            and does not count as having read the frames.
+    """
+
+    cluster: str
+    datasource: str
+    family: str
+    columns: Mapping[str, str]
+    reads: str
+    version: int = 1
+    others: tuple[tuple[str, str], ...] = ()
+    whole: bool = True
+
+    @property
+    def prefix(self) -> str:
+        """What every fkey of the source begins with."""
+        return make_fkey(self.cluster, self.datasource, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Where an extraction stands.
+
+    Attributes:
+        frames: Labelled frames of the source.
+        with_file: Those that have the file that the extractor reads.
+        pending: Those that a run would read.
+    """
+
+    frames: int
+    with_file: int
+    pending: int
+
+
+def begin(store: CatalogStore, extraction: Extraction) -> None:
+    """Make the family and its bookkeeping where needed, and drop the tags of vanished files.
+
+    Commits only where there is something to change.
+
+    Raises:
+        InvalidInput: The family's names or types cannot be used, or the pattern is wrong.
+    """
+    with store.reading() as cursor:
+        ready = _has_table(cursor) and family_columns(cursor, extraction.family)
+        missing = missing_columns(cursor, extraction.family, extraction.columns)
+        gone = f"{_gone(extraction)} LIMIT 1"
+        if ready and not missing and not cursor.execute(gone).fetchall():
+            return
+    reason = f"tag family {extraction.family}: made ready"
+    with store.writing(reason, author="extract") as connection:
+        _make_table(connection)
+        define(connection, extraction.family, extraction.columns)
+        gone_rows = connection.execute(_gone(extraction)).to_arrow_table()
+        connection.register("gone_rows", gone_rows)
+        for table, condition in (
+            (table_of(extraction.family), "true"),
+            (TABLE, f"family = {_text(extraction.family)}"),
+        ):
+            connection.execute(
+                f"DELETE FROM {LAKE}.main.{table} "
+                f"WHERE {condition} AND fkey IN (SELECT fkey FROM gone_rows)"
+            )
+
+
+def coverage(store: CatalogStore, extraction: Extraction, *, full: bool) -> Coverage:
+    """How many frames there are to read; `begin` must have run."""
+    with store.reading() as cursor:
+        row = cursor.execute(
+            f"WITH {_found(extraction)} SELECT (SELECT count(*) FROM frame), "
+            f"(SELECT count(*) FROM found), (SELECT count(*) {_pending(extraction, full)})"
+        ).fetchone()
+    frames, with_file, pending = row or (0, 0, 0)
+    return Coverage(frames, with_file, pending)
+
+
+def pending_frames(
+    store: CatalogStore, extraction: Extraction, *, full: bool, page: int = PAGE_FRAMES
+) -> Iterator[CataloguedFrame]:
+    """The frames to read, by fkey, fetched a page at a time; `begin` must have run.
+
+    Each page is of the newest snapshot: what was committed meanwhile is not given again.
+    """
+    last = ""
+    while True:
+        with store.reading() as cursor:
+            found = cursor.execute(
+                f"WITH {_found(extraction)} SELECT found.* {_pending(extraction, full)} "
+                f"AND found.fkey > ? ORDER BY found.fkey LIMIT {page}",
+                [last],
+            ).to_arrow_table()
+        for batch in found.to_batches(max_chunksize=1_000):
+            for row in batch.to_pylist():
+                yield CataloguedFrame(**row)
+        if found.num_rows < page:
+            return
+        last = found["fkey"][-1].as_py()
+
+
+def commit(store: CatalogStore, extraction: Extraction, done: Sequence[Extracted]) -> int:
+    """Keep what reading some frames gave, in one commit; how many frames were kept.
+
+    Frames that a scan removed meanwhile are left out. A bad file's frame loses its older tags.
+    """
+    good = [item for item in done if item.reason is None]
+    columns = {tag: TYPES[kind] for tag, kind in extraction.columns.items()}
+    rows = pa.table(
+        {
+            "fkey": pa.array([item.frame.fkey for item in good], pa.string()),
+            **{
+                tag: pa.array([item.values.get(tag) for item in good], kind)
+                for tag, kind in columns.items()
+            },
+        }
+    )
+    reason = f"tag family {extraction.family}: {len(done)} frames"
+    with store.writing(reason, author="extract") as connection:
+        written = put_rows(connection, extraction.family, rows)
+        connection.register("done_rows", _done_table(extraction, done))
+        table = f"{LAKE}.main.{table_of(extraction.family)}"
+        bad = "WHERE fkey IN (SELECT fkey FROM done_rows WHERE reason IS NOT NULL)"
+        if extraction.whole:
+            connection.execute(f"DELETE FROM {table} {bad}")
+        else:
+            unknown = ", ".join(f'"{tag}" = NULL' for tag in columns)
+            connection.execute(f"UPDATE {table} SET {unknown} {bad}")
+        # Of a part of the tags only what was bad is noted: the others are still to be read.
+        noted = "" if extraction.whole else " WHERE reason IS NOT NULL"
+        void = "" if extraction.whole else " AND reason IS NOT NULL"
+        connection.execute(
+            f"DELETE FROM {LAKE}.main.{TABLE} "
+            f"WHERE family = ? AND fkey IN (SELECT fkey FROM done_rows{noted}){void}",
+            [extraction.family],
+        )
+        connection.execute(
+            f"INSERT INTO {LAKE}.main.{TABLE} BY NAME SELECT * FROM done_rows{noted}"
+        )
+        return written.rows
+
+
+def problems(store: CatalogStore, extraction: Extraction) -> list[Problem]:
+    """The files that the extractor could not use, by key."""
+    with store.reading() as cursor:
+        if not _has_table(cursor):
+            return []
+        rows = cursor.execute(
+            f"SELECT DISTINCT file, reason FROM {LAKE}.main.{TABLE} "
+            "WHERE family = ? AND starts_with(fkey, ?) AND reason IS NOT NULL ORDER BY ALL",
+            [extraction.family, extraction.prefix],
+        ).fetchall()
+    return [Problem("bad_file", str(file), str(reason)) for file, reason in rows]
+
+
+def is_extracted(cursor: duckdb.DuckDBPyConnection, family: str) -> bool:
+    """Whether an extractor has written a family, as the cursor's snapshot has it."""
+    if not _has_table(cursor):
+        return False
+    row = cursor.execute(
+        f"SELECT count(*) FROM (FROM {LAKE}.main.{TABLE} WHERE family = ? LIMIT 1)", [family]
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def extracted_families(cursor: duckdb.DuckDBPyConnection) -> set[str]:
+    """The tag families that extractors have written, as the cursor's snapshot has them."""
+    if not _has_table(cursor):
+        return set()
+    rows = cursor.execute(f"SELECT DISTINCT family FROM {LAKE}.main.{TABLE}").fetchall()
+    return {str(row[0]) for row in rows}
+
+
+def _done_table(extraction: Extraction, done: Sequence[Extracted]) -> pa.Table:
+    frames = [item.frame for item in done]
+    return pa.table(
+        {
+            "family": pa.array([extraction.family] * len(done), pa.string()),
+            "fkey": pa.array([frame.fkey for frame in frames], pa.string()),
+            "file": pa.array([_shown(extraction, frame) for frame in frames], pa.string()),
+            "size": pa.array([frame.size for frame in frames], pa.int64()),
+            "mtime": pa.array([frame.mtime for frame in frames], pa.timestamp("us")),
+            "version": pa.array([extraction.version] * len(done), pa.int32()),
+            "reason": pa.array([item.reason for item in done], pa.string()),
+        }
+    )
+
+
+def _shown(extraction: Extraction, frame: CataloguedFrame) -> str:
+    """A file's key; its fkey where it is another source's."""
+    own = frame.file_source == extraction.prefix
+    return frame.file if own else frame.file_source + frame.file
+
+
+def _has_table(cursor: duckdb.DuckDBPyConnection) -> bool:
+    return bool(
+        cursor.execute(
+            "SELECT 1 FROM duckdb_tables() WHERE database_name = ? AND table_name = ?",
+            [LAKE, TABLE],
+        ).fetchall()
+    )
+
+
+def _make_table(connection: duckdb.DuckDBPyConnection) -> None:
+    if not _has_table(connection):
+        body = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+        connection.execute(f"CREATE TABLE {LAKE}.main.{TABLE} ({body})")
+
+
+def _text(value: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _found(extraction: Extraction) -> str:
+    """The common table expressions `frame` (all of the source) and `found` (with their file)."""
+    prefix = _text(extraction.prefix)
+    source = (
+        f"cluster = {_text(extraction.cluster)} AND datasource = {_text(extraction.datasource)}"
+    )
+    frame = (
+        f"frame AS (SELECT fkey, nullif(substr(fkey, length({prefix}) + 1), label_file) AS image,"
+        " label_file,"
+        " lidar_file, camera_json_file, scene, camera, frame_number, image_width, image_height"
+        f" FROM {LAKE}.main.{FRAME_TAGS} SEMI JOIN"
+        f" (SELECT fkey FROM {LAKE}.main.{FILES} WHERE {source}) USING (fkey))"
+    )
+    partner = PARTNERS.get(extraction.reads)
+    pattern = NAMES.get(extraction.reads) if extraction.others else None
+    if partner is not None and pattern is None:
+        key, best = f"p.fkey = {prefix} || frame.{partner}", ""
+        frame += (
+            f", partner AS (SELECT fkey, size, mtime, {prefix} AS source"
+            f" FROM {LAKE}.main.{FILES} WHERE {source})"
+        )
+    else:
+        key, name = _pattern_join(pattern or extraction.reads)
+        sources = ", ".join(
+            f"({_text(cluster)}, {_text(datasource)})"
+            for cluster, datasource in (
+                (extraction.cluster, extraction.datasource), *extraction.others
+            )
+        )  # fmt: skip
+        frame += (
+            ", partner AS (SELECT fkey, size, mtime, split_part(fkey, '/', -1) AS name,"
+            " cluster || ':' || datasource || ':' AS source"
+            f" FROM {LAKE}.main.{FILES} WHERE (cluster, datasource) IN ({sources})"
+            f" AND ends_with(fkey, {_text(name)}))"
+        )
+        # Several of that name: the one in the frame's own source and tree, else the first.
+        own_tree = "starts_with(p.fkey, split_part(frame.fkey, scene || '/', 1))"
+        best = (
+            " QUALIFY row_number() OVER (PARTITION BY frame.fkey"
+            f" ORDER BY p.source = {prefix} DESC, {own_tree} DESC, p.fkey) = 1"
+        )
+    found = (
+        "found AS (SELECT frame.fkey, substr(p.fkey, length(p.source) + 1) AS file,"
+        " p.source AS file_source, p.size,"
+        " p.mtime, image, label_file AS label, lidar_file AS lidar,"
+        " camera_json_file AS camera_json, scene, camera, frame_number AS number,"
+        " image_width AS width, image_height AS height"
+        f" FROM frame JOIN partner AS p ON {key}{best})"
+    )
+    return f"{frame}, {found}"
+
+
+def _pattern_join(pattern: str) -> tuple[str, str]:
+    """A pattern's condition on `partner`, and what every name that fits it ends with."""
+    translated, ending = "", ""
+    try:
+        for literal, field, spec, _ in Formatter().parse(pattern):
+            translated += literal.replace("{", "{{").replace("}", "}}")
+            ending = literal
+            if field is not None:
+                number = f":{spec.rstrip('d')}d" if spec else ""
+                translated += f"{{{_FIELDS[field]}{number}}}"
+                ending = ""
+    except (ValueError, KeyError) as error:
+        raise InvalidInput(
+            f"extractor reads '{pattern}': expected {', '.join(PARTNERS)}, or a base name with "
+            f"{', '.join(f'{{{name}}}' for name in _FIELDS)}"
+        ) from error
+    if "/" in pattern or "{" not in translated:
+        raise InvalidInput(
+            f"extractor reads '{pattern}': expected {', '.join(PARTNERS)}, or the pattern of a "
+            'base name, such as "{stamp}_label3D_{camera}_{number:09}.json"'
+        )
+    values = "replace(scene, '_', ''), replace(camera, '_', ''), frame_number, scene"
+    return f"p.name = format({_text(translated)}, {values})", ending
+
+
+def _pending(extraction: Extraction, full: bool) -> str:
+    """FROM and WHERE of the frames of `found` that are to be read."""
+    family = table_of(extraction.family)
+    own = f"found.file_source = {_text(extraction.prefix)}"
+    file = f"CASE WHEN {own} THEN found.file ELSE found.file_source || found.file END"
+    changed = (
+        f"e.fkey IS NULL OR e.version <> {int(extraction.version)}"
+        f" OR (e.file, e.size, e.mtime) IS DISTINCT FROM ({file}, found.size, found.mtime)"
+        " OR (e.reason IS NULL AND d.fkey IS NULL)"
+    )
+    return (
+        f"FROM found LEFT JOIN (SELECT * FROM {LAKE}.main.{TABLE}"
+        f" WHERE family = {_text(extraction.family)}) AS e ON e.fkey = found.fkey"
+        f" LEFT JOIN (SELECT fkey FROM {LAKE}.main.{family}) AS d ON d.fkey = found.fkey"
+        f" WHERE ({'true' if full else changed})"
+    )
+
+
+def _gone(extraction: Extraction) -> str:
+    """The statement for fkeys whose frame or file is no longer there."""
+    return (
+        f"WITH {_found(extraction)} SELECT e.fkey FROM {LAKE}.main.{TABLE} AS e"
+        " ANTI JOIN found ON found.fkey = e.fkey"
+        f" WHERE family = {_text(extraction.family)}"
+        f" AND starts_with(e.fkey, {_text(extraction.prefix)})"
+    )

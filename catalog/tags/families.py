@@ -1,0 +1,320 @@
+"""Tag families: side tables `tags_<family>` of typed tags, one row per file.
+
+A new family, a new tag or new rows touch the family's own table and the views, never the large
+tables: a tag for every one of a million frames is a commit of a fraction of a second.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import InvalidInput, NotFound
+from catalog.lake import views as discover_views
+from catalog.lake.schema import (
+    CLASS_PIXELS_COLUMNS,
+    FILES,
+    FILES_COLUMNS,
+    FRAME_TAGS,
+    VIEW_COLUMNS,
+)
+from catalog.store import DISCOVER, LAKE, CatalogStore
+from catalog.tags import kept_tags, tag_kinds
+
+TYPES: dict[str, pa.DataType] = {
+    "BOOLEAN": pa.bool_(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "VARCHAR": pa.string(),
+    "TIMESTAMP": pa.timestamp("us"),
+}
+"""Types a tag may have, and Arrow's for each."""
+
+MOST_TAGS = 4_000
+"""Of a catalog: a Db2 result has at most 4,096 columns, and metaocean_view has all."""
+
+NAME_CHARACTERS = 64
+"""Longest name of a tag or family."""
+
+_PREFIX = "tags_"
+_TAG_NAME = re.compile(r"[a-z]([a-z0-9_-]*[a-z0-9_])?")
+_FAMILY_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+# Columns that t_<tag> and selections have beside the tags.
+_RESERVED = {"value", "image_file", "image_size", "label_size", "fkey_hash"}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A tag family.
+
+    Attributes:
+        name: Its name.
+        columns: Type of each tag, in order of creation.
+        rows: Files that have a row in it.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write did.
+
+    Attributes:
+        rows: Rows inserted or replaced.
+        unknown: fkeys that are no file of the catalog; their rows were not written.
+    """
+
+    rows: int
+    unknown: tuple[str, ...]
+
+
+def table_of(family: str) -> str:
+    """Name of a family's table.
+
+    Raises:
+        InvalidInput: It is no name that a family can have.
+    """
+    if not _FAMILY_NAME.fullmatch(family) or len(family) > NAME_CHARACTERS:
+        raise InvalidInput(
+            f"tag family '{family}': expected a name of at most {NAME_CHARACTERS} lower-case "
+            "letters, digits and underscores that begins with a letter"
+        )
+    table = _PREFIX + family
+    if table == FRAME_TAGS:
+        raise InvalidInput(
+            f"tag family '{family}' is the catalog's own, written by framesift ingest; "
+            "choose another name"
+        )
+    return table
+
+
+def family_of(table: str) -> str:
+    """Name of the family that a table is of."""
+    return table.removeprefix(_PREFIX)
+
+
+def families(store: CatalogStore) -> list[Family]:
+    """Every family that extractors and imports wrote, in order of creation."""
+    with store.reading() as cursor:
+        columns: dict[str, dict[str, str]] = {}
+        for column in discover_views.tag_columns(cursor):
+            if column.table.startswith(_PREFIX) and column.table != FRAME_TAGS:
+                columns.setdefault(column.table, {})[column.tag] = column.type
+        found = []
+        for table, tags in columns.items():
+            row = cursor.execute(f'SELECT count(*) FROM {LAKE}.main."{table}"').fetchone()
+            found.append(Family(table.removeprefix(_PREFIX), tags, row[0] if row else 0))
+        return found
+
+
+def family_columns(cursor: duckdb.DuckDBPyConnection, family: str) -> dict[str, str]:
+    """Type of each tag of a family as the cursor's snapshot has it; empty where there is none."""
+    table = table_of(family)
+    tags = discover_views.tag_columns(cursor)
+    return {column.tag: column.type for column in tags if column.table == table}
+
+
+def write(
+    store: CatalogStore,
+    family: str,
+    columns: Mapping[str, str],
+    rows: pa.Table | None = None,
+    *,
+    author: str = "tags",
+) -> Written:
+    """Make a family or give it what it lacks of tags, and set rows of it, in one commit.
+
+    Args:
+        store: The catalog.
+        family: The family.
+        columns: Tag -> type, a key of TYPES; tags it already has must have that type.
+        rows: fkey and any of the family's tags. A row replaces the file's older values of these
+            tags; the family's other tags keep theirs.
+        author: Who writes, kept with the snapshot.
+
+    Raises:
+        InvalidInput: A name or type cannot be used, a tag is another family's, an fkey comes
+            twice, or a value does not fit its tag's type or kind.
+        CatalogBusy: The write lock was not free in time.
+    """
+    with store.writing(f"tag family {family}", author=author) as connection:
+        define(connection, family, columns)
+        return put_rows(connection, family, rows) if rows is not None else Written(0, ())
+
+
+def define(
+    connection: duckdb.DuckDBPyConnection, family: str, columns: Mapping[str, str]
+) -> list[str]:
+    """Make a family, or add tags to it, inside the caller's transaction; the tags that were new.
+
+    Raises:
+        InvalidInput: As `write`.
+    """
+    table = table_of(family)
+    missing = missing_columns(connection, family, columns)
+    present = family_columns(connection, family)
+    if not present and not missing:
+        raise InvalidInput(f"tag family '{family}': got no tags, expected at least one")
+    if not missing:
+        return []
+    before = discover_views.tag_columns(connection)
+    if present:
+        for tag, kind in missing.items():
+            connection.execute(f'ALTER TABLE {LAKE}.main.{table} ADD COLUMN "{tag}" {kind}')
+    else:
+        body = "".join(f', "{tag}" {kind}' for tag, kind in missing.items())
+        connection.execute(f"CREATE TABLE {LAKE}.main.{table} (fkey VARCHAR NOT NULL{body})")
+    discover_views.create(connection, before=before)
+    return list(missing)
+
+
+def missing_columns(
+    cursor: duckdb.DuckDBPyConnection, family: str, columns: Mapping[str, str]
+) -> dict[str, str]:
+    """Those of the columns that the family would have to be given; all of them checked.
+
+    Raises:
+        InvalidInput: As `write`.
+    """
+    table = table_of(family)
+    held = {column.tag: column for column in discover_views.tag_columns(cursor)}
+    missing = {}
+    for tag, kind in columns.items():
+        _check_type(tag, kind)
+        if tag not in held:
+            check_tag_name(tag)
+            missing[tag] = kind
+        elif held[tag].table != table:
+            other = held[tag].table.removeprefix(_PREFIX)
+            raise InvalidInput(
+                f"tag '{tag}' belongs to family {other} already; choose another name for it"
+            )
+        elif held[tag].type != kind:
+            raise InvalidInput(
+                f"tag '{tag}' of family {family} is {held[tag].type}, got {kind}; keep its type, "
+                f"choose another name, or drop the family first: framesift tags drop {family}"
+            )
+    if missing and len(held) + len(missing) > MOST_TAGS:
+        raise InvalidInput(
+            f"tag family '{family}': {len(missing):,} new tags, and the catalog has {len(held):,} "
+            f"of at most {MOST_TAGS:,}; drop a family that is not needed: framesift tags drop"
+        )
+    return missing
+
+
+def check_tag_name(tag: str) -> None:
+    """Refuse a name that a tag cannot have.
+
+    Raises:
+        InvalidInput: Its form is wrong, or it is a column's or a reserved word.
+    """
+    if not _TAG_NAME.fullmatch(tag) or len(tag) > NAME_CHARACTERS:
+        raise InvalidInput(
+            f"tag '{tag}': expected a name of at most {NAME_CHARACTERS} lower-case letters, "
+            "digits, underscores and, inside, hyphens, that begins with a letter"
+        )
+    if tag in CLASS_PIXELS_COLUMNS or tag in FILES_COLUMNS or tag in VIEW_COLUMNS:
+        raise InvalidInput(f"tag '{tag}' is a column of every file already; choose another name")
+    if tag in _RESERVED or tag in _sql_words():
+        raise InvalidInput(
+            f"tag '{tag}' is a word of SQL or of the catalog's views; choose another name, "
+            f"such as {tag}_"
+        )
+
+
+def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table) -> Written:
+    """Set rows of a family inside the caller's transaction; see `write`.
+
+    Raises:
+        InvalidInput: The family lacks one of the columns, or as `write`.
+    """
+    table = table_of(family)
+    columns = family_columns(connection, family)
+    given = [name for name in rows.column_names if name != "fkey"]
+    for name in given:
+        if name not in columns:
+            raise InvalidInput(f"tag family '{family}' has no tag '{name}'; define it first")
+    connection.register("given_rows", rows)
+    twice = connection.execute(
+        "SELECT fkey FROM given_rows GROUP BY fkey HAVING count(*) > 1 LIMIT 1"
+    ).fetchone()
+    if twice is not None:
+        raise InvalidInput(f"tag family '{family}': a row for {twice[0]} is given twice; keep one")
+    unknown = connection.execute(
+        f"SELECT fkey FROM given_rows ANTI JOIN {LAKE}.main.{FILES} USING (fkey) ORDER BY fkey"
+    ).fetchall()
+    values = "".join(
+        f', CAST(g."{tag}" AS {kind}) AS "{tag}"' if tag in given else f', h."{tag}" AS "{tag}"'
+        for tag, kind in columns.items()
+    )
+    try:
+        # Held before the old rows go: the other tags' values come from them.
+        fresh = connection.execute(
+            f"SELECT g.fkey{values} FROM given_rows AS g "
+            f"SEMI JOIN {LAKE}.main.{FILES} AS f ON f.fkey = g.fkey "
+            f"LEFT JOIN {LAKE}.main.{table} AS h ON h.fkey = g.fkey ORDER BY g.fkey"
+        ).to_arrow_table()
+    except (duckdb.ConversionException, duckdb.OutOfRangeException) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise InvalidInput(f"tag family '{family}': a value does not fit: {reason}") from error
+    connection.unregister("given_rows")
+    connection.register("fresh_rows", fresh)
+    tag_kinds.check_values(connection, "fresh_rows", {tag: columns[tag] for tag in given})
+    connection.execute(
+        f"DELETE FROM {LAKE}.main.{table} WHERE fkey IN (SELECT fkey FROM fresh_rows)"
+    )
+    connection.execute(f"INSERT INTO {LAKE}.main.{table} BY NAME SELECT * FROM fresh_rows")
+    connection.unregister("fresh_rows")
+    return Written(fresh.num_rows, tuple(str(row[0]) for row in unknown))
+
+
+def drop(store: CatalogStore, family: str) -> int:
+    """Remove a family with its tags and views from the current snapshot; how many rows it had.
+
+    Older snapshots keep it.
+
+    Raises:
+        NotFound: There is no such family.
+    """
+    table = table_of(family)
+    with store.writing(f"tag family {family} dropped", author="tags") as connection:
+        columns = family_columns(connection, family)
+        if not columns:
+            names = {
+                column.table.removeprefix(_PREFIX)
+                for column in discover_views.tag_columns(connection)
+                if column.table.startswith(_PREFIX) and column.table != FRAME_TAGS
+            }
+            known = ", ".join(sorted(names)) or "none"
+            raise NotFound("tag family", family, f"known: {known}")
+        row = connection.execute(f"SELECT count(*) FROM {LAKE}.main.{table}").fetchone()
+        for tag in columns:
+            connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
+        connection.execute(f"DROP TABLE {LAKE}.main.{table}")
+        tag_kinds.forget(connection, columns)
+        kept_tags.forget(connection, columns)
+        discover_views.create(connection)
+        return int(row[0]) if row else 0
+
+
+def _check_type(tag: str, kind: str) -> None:
+    if kind not in TYPES:
+        raise InvalidInput(f"tag '{tag}': type '{kind}'; expected one of {', '.join(TYPES)}")
+
+
+@cache
+def _sql_words() -> frozenset[str]:
+    with duckdb.connect(":memory:") as connection:
+        rows = connection.execute(
+            "SELECT keyword_name FROM duckdb_keywords() "
+            "WHERE keyword_category IN ('reserved', 'type_function')"
+        ).fetchall()
+    return frozenset(str(row[0]) for row in rows)

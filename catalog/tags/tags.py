@@ -1,0 +1,179 @@
+"""Tags: adding one with its type and kind, changing a kind, removing one, and class tags."""
+
+from collections.abc import Sequence
+
+import duckdb
+
+from catalog.errors import AlreadyExists, InUse, InvalidInput, NotFound, nearest_names
+from catalog.lake import views as discover_views
+from catalog.lake.schema import (
+    CLASS_PIXELS,
+    CLASS_PIXELS_COLUMNS,
+    FILES_COLUMNS,
+    FRAME_TAGS,
+    FRAME_TREES,
+    POSITION_TAGS,
+    VIEW_COLUMNS,
+)
+from catalog.store import DISCOVER, LAKE, CatalogStore
+from catalog.tags import kept_tags, tag_kinds
+from catalog.tags.extractions import is_extracted
+from catalog.tags.families import define, family_of
+from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY, TYPES, TagKind, kind_named
+from catalog.values import TagColumn
+
+
+def add_tag(
+    store: CatalogStore,
+    tag: str,
+    type_name: str,
+    kind: str = DEFAULT.kind,
+    allowed: Sequence[str] = (),
+    family: str = OWN_FAMILY,
+) -> TagKind:
+    """Add a tag that no file has a value of yet; its kind as it was kept.
+
+    Args:
+        store: The catalog.
+        tag: Its name: lower-case letters, digits, underscores and, inside, hyphens.
+        type_name: A key of TYPES.
+        kind: "Open", "Restricted" or "Characteristics".
+        allowed: The values of a Restricted tag; numbers and times in any spelling of their type.
+        family: The tag family, made where there is none.
+
+    Raises:
+        InvalidInput: A name, type, kind or value cannot be used.
+        AlreadyExists: There is a tag of that name.
+        CatalogBusy: The write lock was not free in time.
+    """
+    if type_name not in TYPES:
+        raise InvalidInput(f"type '{type_name}': expected one of {', '.join(TYPES)}")
+    with store.writing(f"tag {tag} added", author="tags") as connection:
+        if tag in _columns(connection):
+            raise AlreadyExists("tag", tag, "framesift tags list shows its type and kind")
+        wanted = kind_named(kind, _spelled(connection, TYPES[type_name], allowed))
+        define(connection, family, {tag: TYPES[type_name]})
+        tag_kinds.put(connection, tag, wanted)
+    return wanted
+
+
+def set_kind(store: CatalogStore, tag: str, kind: str, allowed: Sequence[str] = ()) -> TagKind:
+    """Give a tag another kind, or other values; its kind as it was kept.
+
+    Raises:
+        NotFound: There is no such tag.
+        InvalidInput: The kind or a value cannot be used, or files have values that it refuses.
+        CatalogBusy: The write lock was not free in time.
+    """
+    with store.writing(f"tag {tag}: kind {kind}", author="tags") as connection:
+        held = _held(connection, tag)
+        wanted = kind_named(kind, _spelled(connection, held.type, allowed))
+        rows = f"{LAKE}.main.{held.table}"
+        tag_kinds.check_values(connection, rows, {tag: held.type}, {tag: wanted})
+        tag_kinds.put(connection, tag, wanted)
+    return wanted
+
+
+def drop_tag(store: CatalogStore, tag: str) -> int:
+    """Remove a tag with its values, its family with its last one; how many files had a value.
+
+    Older snapshots keep it.
+
+    Raises:
+        NotFound: There is no such tag.
+        InUse: The labels or an extractor give it.
+        CatalogBusy: The write lock was not free in time.
+    """
+    with store.writing(f"tag {tag} dropped", author="tags") as connection:
+        before = discover_views.tag_columns(connection)
+        held = _held(connection, tag)
+        _refuse_given(connection, held)
+        table = f'{LAKE}.main."{held.table}"'
+        row = connection.execute(f'SELECT count("{tag}") FROM {table}').fetchone()
+        connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
+        if any(each.table == held.table and each != held for each in _columns(connection).values()):
+            connection.execute(f'ALTER TABLE {table} DROP COLUMN "{tag}"')
+        else:
+            connection.execute(f"DROP TABLE {table}")
+        tag_kinds.forget(connection, [tag])
+        kept_tags.forget(connection, [tag])
+        discover_views.create(connection, before=before)
+        return int(row[0]) if row else 0
+
+
+def _refuse_given(cursor: duckdb.DuckDBPyConnection, held: TagColumn) -> None:
+    """Refuse to remove a tag that a scan or an extractor would not give again.
+
+    Both read only what is new or has changed since they read it.
+    """
+    if held.table == CLASS_PIXELS and held.tag not in POSITION_TAGS:
+        raise InUse("tag", held.tag, "it counts a class's pixels, which scans read from labels")
+    if held.table in (CLASS_PIXELS, FRAME_TAGS):
+        raise InUse("tag", held.tag, "scans give it to every frame")
+    family = family_of(held.table)
+    if is_extracted(cursor, family):
+        raise InUse(
+            "tag",
+            held.tag,
+            f"an extractor gives it with the others of its family; framesift tags drop {family}, "
+            f"or DELETE /v1/families/{family}, removes all of them",
+        )
+
+
+def _held(cursor: duckdb.DuckDBPyConnection, tag: str) -> TagColumn:
+    known = _columns(cursor)
+    if tag not in known:
+        nearest = nearest_names(tag, known)
+        hint = f"did you mean {' or '.join(nearest)}?" if nearest else ""
+        raise NotFound("tag", tag[:80], hint or "framesift tags list shows them")
+    return known[tag]
+
+
+def _columns(cursor: duckdb.DuckDBPyConnection) -> dict[str, TagColumn]:
+    return {column.tag: column for column in discover_views.tag_columns(cursor)}
+
+
+def _spelled(connection: duckdb.DuckDBPyConnection, kind: str, allowed: Sequence[str]) -> list[str]:
+    """Values as a tag of that type shows them: "1" for the integer " 01"."""
+    spelled = []
+    for value in allowed:
+        row = connection.execute(
+            f"SELECT CAST(TRY_CAST(? AS {kind}) AS VARCHAR)", [value.strip()]
+        ).fetchone()
+        if row is None or row[0] is None:
+            raise InvalidInput(f"value '{value}' of a Restricted tag is no {kind}")
+        spelled.append(str(row[0]))
+    return spelled
+
+
+def add_class_tags(store: CatalogStore, tags: Sequence[str]) -> list[str]:
+    """Give every class a column in class_pixels and a view; the tags that were new.
+
+    Raises:
+        InvalidInput: A tag's name is already another column's.
+    """
+    with store.reading() as cursor:
+        missing = _missing(cursor, tags)
+    if not missing:
+        return []
+    with store.writing(f"{len(missing)} class tags") as connection:
+        missing = _missing(connection, tags)  # another writer may have added some meanwhile
+        for tag in missing:
+            for table in (CLASS_PIXELS, FRAME_TREES):
+                connection.execute(f'ALTER TABLE {table} ADD COLUMN "{tag}" INTEGER')
+        discover_views.create(connection)
+    return missing
+
+
+def _missing(cursor: duckdb.DuckDBPyConnection, tags: Sequence[str]) -> list[str]:
+    present = _columns(cursor)
+    for tag in tags:
+        held = present.get(tag)
+        other_family = held is not None and (held.table, held.type) != (CLASS_PIXELS, "INTEGER")
+        taken = tag in CLASS_PIXELS_COLUMNS or tag in FILES_COLUMNS or tag in VIEW_COLUMNS
+        if other_family or taken:
+            raise InvalidInput(
+                f"class tag '{tag}' would collide with a column of that name that the catalog "
+                "already has; rename the class in class_list.json"
+            )
+    return [tag for tag in tags if tag not in present]

@@ -1,0 +1,190 @@
+"""Plain data that the parts of Framesift hand to each other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+OBJECT_PLATFORMS = ("IBM COS", "S3")
+"""Platforms whose rows are named as objects: path is the bucket, filename the whole key."""
+
+FILE_PLATFORMS = ("NFS", "Spectrum Scale", "SMB/CIFS", "local")
+"""Platforms whose rows are named as files: path is the folder, filename the base name."""
+
+PLATFORMS = OBJECT_PLATFORMS + FILE_PLATFORMS
+
+
+FKEY_CHARACTERS = 2048
+"""Longest fkey, as Spectrum Discover has it."""
+
+
+def make_fkey(cluster: str, datasource: str, key: str) -> str:
+    """The catalog's unique name of a file: stable wherever the source is mounted or copied."""
+    return f"{cluster}:{datasource}:{key}"
+
+
+def key_of(fkey: str, cluster: str, datasource: str) -> str:
+    """The file's key below its source's root: what make_fkey was given."""
+    return fkey.removeprefix(f"{cluster}:{datasource}:")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a source, as its listing shows it.
+
+    Attributes:
+        key: Path below the source's root, with slashes.
+        size: Size [bytes].
+        mtime: Last change, naive UTC.
+        atime: Last access, naive UTC; None where the platform keeps none.
+        ctime: Last change of metadata, naive UTC; None where the platform keeps none.
+        inode: Inode number, or a number that stands in for it.
+        owner: Name of the owning user; empty where unknown.
+        group: Name of the owning group; empty where unknown.
+        uid: Number of the owning user; None where unknown.
+        gid: Number of the owning group; None where unknown.
+        permissions: As ls -l prints them, such as "-rw-r--r--"; empty where unknown.
+        size_consumed: Space it takes [bytes].
+        etag: The object store's mark of this content; empty where there is none.
+        state: "resdnt" where it can be read at once, "migrtd" where it must be recalled or restored
+            first, "premig" where it can be read and lies in the archive as well; None where the
+            source does not tell.
+        tier: Its storage class, such as "STANDARD"; None where the source does not tell.
+    """
+
+    key: str
+    size: int
+    mtime: datetime
+    atime: datetime | None = None
+    ctime: datetime | None = None
+    inode: int = 0
+    owner: str = ""
+    group: str = ""
+    uid: int | None = None
+    gid: int | None = None
+    permissions: str = ""
+    size_consumed: int = 0
+    etag: str = ""
+    state: str | None = None
+    tier: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """What the catalog keeps of a file to tell whether it has changed: see File.
+
+    Attributes:
+        carries_tags: Its row carries a frame's tags: it is a camera image, or a label without one.
+    """
+
+    key: str
+    size: int
+    mtime: datetime
+    etag: str
+    carries_tags: bool = False
+    state: str | None = None
+    tier: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A camera image with its partners and, where it is labelled, what its label image holds.
+
+    Attributes:
+        image: Key of the file whose row carries the tags: the camera image, or the label where
+            there is no camera image.
+        label: Key of the label image, if there is one.
+        lidar: Key of the lidar file, if there is one.
+        camera_json: Key of the camera's description, if there is one.
+        scene: Scene folder, "YYYYMMDD_hhmmss".
+        camera: Camera name such as "front_center".
+        number: Frame number within the scene.
+        width: Image width [pixels]; None without a label, as only labels are decoded.
+        height: Image height [pixels]; None without a label.
+        positions: Position tags, 0 or 1 each.
+        class_pixels: Pixels per class tag; empty without a label.
+        unknown_pixels: Pixels whose colour is no class; None without a label.
+        label_digest: What the label shows, as catalog.frames.duplicates compares it; empty where
+            unknown.
+    """
+
+    image: str
+    label: str | None
+    lidar: str | None
+    camera_json: str | None
+    scene: str
+    camera: str
+    number: int
+    width: int | None
+    height: int | None
+    positions: Mapping[str, int]
+    class_pixels: Mapping[str, int]
+    unknown_pixels: int | None
+    label_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something a scan met that a person should know of.
+
+    Attributes:
+        kind: "bad_file", "unreadable" (tried again by every scan), "orphan" or "unknown_colours".
+        key: The file concerned, below the source's root.
+        reason: What is wrong, in one line.
+    """
+
+    kind: str
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassShare:
+    """How much of all labelled frames one class is.
+
+    Attributes:
+        tag: Tag name.
+        name: Class name.
+        frames: Frames with at least one pixel of the class.
+        pixels: Pixels of the class in all frames.
+        share: Its part of all pixels of all frames (0 to 1), the redbook's measure.
+        share_where_present: Its part of the pixels of the frames that contain it (0 to 1).
+    """
+
+    tag: str
+    name: str
+    frames: int
+    pixels: int
+    share: float
+    share_where_present: float
+
+
+@dataclass(frozen=True, slots=True)
+class TagColumn:
+    """A tag and the column that holds it.
+
+    Attributes:
+        tag: Tag name, which is also the column's name.
+        table: Table of its family: "class_pixels" or "tags_<family>".
+        type: DuckDB type of the column, such as "INTEGER".
+    """
+
+    tag: str
+    table: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogInfo:
+    """Where a catalog stands.
+
+    Attributes:
+        snapshot: Number of the newest snapshot.
+        files: Rows of metaocean.
+        frames: Labelled frames.
+        tags: Number of tags.
+    """
+
+    snapshot: int
+    files: int
+    frames: int
+    tags: int = field(default=0)

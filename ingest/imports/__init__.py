@@ -1,0 +1,1 @@
+"""Tags from tables and maps."""

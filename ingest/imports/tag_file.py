@@ -1,0 +1,170 @@
+"""The table in a CSV or Parquet file of tags: its columns, and the rows that had no place in them.
+
+A few kilobytes of Parquet may stand for any number of bytes. `most_bytes` bounds what its values
+become; what its footer or pages only pretend ends where `ingest.imports.apart` sets the limit.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from catalog.errors import InvalidInput, StorageError
+from ingest.imports.apart import read_apart
+
+MOST_COLUMNS = 512
+"""Of a file: each is a column of the catalog, which has a few thousand at most."""
+
+_BATCH_ROWS = 16_384
+_BROKEN = b"broken"
+
+
+def read_table(file: Path, most_bytes: int | None = None) -> tuple[pa.Table, list[tuple[int, str]]]:
+    """A file's table, and line and reason of the rows with a wrong number of fields.
+
+    Args:
+        file: CSV (comma, semicolon or tab; UTF-8; a line of names first) or Parquet (.parquet).
+        most_bytes: What the values of a Parquet file may take, once decoded [bytes]; None for any.
+
+    Raises:
+        InvalidInput: The file is no such file or too large.
+        StorageError: It cannot be read.
+    """
+    try:
+        if file.suffix.lower() in (".parquet", ".pq"):
+            return _read_parquet(file, most_bytes), []
+        return _read_csv(file)
+    except OSError as error:
+        raise StorageError(
+            f"{file}: cannot be read: {error.strerror or error}", str(file)
+        ) from error
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise InvalidInput(f"{file}: cannot be read as CSV or Parquet: {reason}") from error
+
+
+def read_table_apart(
+    file: Path, most_bytes: int, stopped: Callable[[], bool]
+) -> tuple[pa.Table, list[tuple[int, str]]]:
+    """`read_table` in a process of its own; see `ingest.imports.apart.read_apart`."""
+    options = {"most_bytes": most_bytes}
+    table = read_apart("ingest.imports.tag_file:_with_broken", file, options, stopped=stopped)
+    broken = json.loads((table.schema.metadata or {})[_BROKEN])
+    return table, [(int(line), str(reason)) for line, reason in broken]
+
+
+def _with_broken(file: Path, most_bytes: int) -> pa.Table:
+    table, broken = read_table(file, most_bytes)
+    return table.replace_schema_metadata({_BROKEN: json.dumps(broken)})
+
+
+def check_columns(file: Path, columns: int) -> None:
+    """Refuse a file of too many columns.
+
+    Raises:
+        InvalidInput: It has more than MOST_COLUMNS.
+    """
+    if columns > MOST_COLUMNS:
+        raise InvalidInput(
+            f"{file}: has {columns:,} columns, at most {MOST_COLUMNS} are imported at once; "
+            "send the others with another file"
+        )
+
+
+def _read_parquet(file: Path, most_bytes: int | None) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    if most_bytes is None:
+        return pq.read_table(file)
+    found = pq.ParquetFile(file)
+    schema, about = found.schema_arrow, found.metadata
+    check_columns(file, len(schema))
+    for group in range(about.num_row_groups):
+        if about.row_group(group).total_byte_size > most_bytes:
+            raise _too_large(file, most_bytes)
+    # As dictionaries, columns take what they take in the file until their size is known.
+    texts = [field.name for field in schema if _is_variable(file, field)]
+    found = pq.ParquetFile(file, read_dictionary=texts, buffer_size=2**20, pre_buffer=False)
+    batches, size = [], 0
+    for batch in found.iter_batches(_BATCH_ROWS, use_threads=False):
+        size += sum(_decoded_bytes(column) for column in batch.columns)
+        if size > most_bytes:
+            raise _too_large(file, most_bytes)
+        batches.append(batch)
+    table = pa.Table.from_batches(batches, found.schema_arrow)
+    plain = [pa.field(field.name, _values(field.type)) for field in table.schema]
+    return table.cast(pa.schema(plain))
+
+
+def _too_large(file: Path, most_bytes: int) -> InvalidInput:
+    return InvalidInput(
+        f"{file}: its values take more than {most_bytes:,} bytes; send them with several files"
+    )
+
+
+def _is_variable(file: Path, field: pa.Field) -> bool:
+    """Whether a column's values are texts or bytes of any length."""
+    kind, types = _values(field.type), pa.types
+    if types.is_nested(kind) or types.is_fixed_size_binary(kind):
+        raise InvalidInput(
+            f"{file}: column '{field.name}' is {kind}; expected numbers, texts or times"
+        )
+    return not (types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind))
+
+
+def _values(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _decoded_bytes(column: pa.Array) -> int:
+    """What a column takes without a dictionary."""
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes) + len(column)
+    lengths = pc.binary_length(column.dictionary).take(column.indices)
+    return int(pc.sum(lengths.cast(pa.int64())).as_py() or 0) + 8 * len(column)
+
+
+def _read_csv(file: Path) -> tuple[pa.Table, list[tuple[int, str]]]:
+    """All columns as text, and line and reason of the rows with a wrong number of fields."""
+    from pyarrow import csv
+
+    content = file.read_bytes()
+    # A CR beside an LF is no line end: CR CR LF is CRLF written as text once more, "0\r" is dirt.
+    content = content.replace(b"\r", b"" if b"\n" in content else b"\n").rstrip(b"\n")
+    if not content.strip():
+        raise InvalidInput(f"{file}: is empty; expected a line of column names and rows")
+    header = content.partition(b"\n")[0].decode("utf-8-sig")
+    delimiter = max(",;\t", key=header.count)
+    names = next(iter(_names(header, delimiter)))
+    broken: list[tuple[int, str]] = []
+
+    def note(row: csv.InvalidRow) -> str:
+        reason = f"has {row.actual_columns} fields, expected {row.expected_columns}"
+        broken.append((row.number, reason))
+        return "skip"
+
+    table = csv.read_csv(
+        pa.py_buffer(content + b"\n"),
+        csv.ReadOptions(use_threads=False, block_size=1 << 24),
+        csv.ParseOptions(
+            delimiter=delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=False,
+            invalid_row_handler=note,
+        ),
+        csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            null_values=[],
+            strings_can_be_null=False,
+        ),
+    )
+    return table, broken
+
+
+def _names(header: str, delimiter: str) -> "list[list[str]]":
+    import csv
+
+    return list(csv.reader([header], delimiter=delimiter))

@@ -1,0 +1,1 @@
+"""Label images: how many pixels each class covers."""

@@ -1,0 +1,77 @@
+"""The class list of a source: which colour is which class."""
+
+import json
+from pathlib import Path
+
+from catalog.errors import BadFile, ClassListMissing, InvalidInput
+from ingest.sources.source_files import SourceFiles
+
+CLASS_LIST = "class_list.json"
+
+MOST_CHARACTERS = 100
+"""Of a class's name."""
+
+
+def read_class_list(files: SourceFiles, given: Path | None) -> dict[str, str]:
+    """The parsed class list: the given file's, or the source's own.
+
+    Raises:
+        ClassListMissing: Neither is there.
+        InvalidInput: It is not JSON, or a class's name is too long or cannot be printed.
+    """
+    if given is not None:
+        name = str(given)
+        try:
+            text = given.read_bytes()
+        except OSError as error:
+            raise ClassListMissing(f"{given}: {error.strerror}") from error
+    else:
+        name, text = _find_class_list(files)
+    try:
+        parsed = json.loads(text, object_pairs_hook=_each_once)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{name}: not JSON: {error}") from error
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from error
+    if not isinstance(parsed, dict):
+        raise InvalidInput(f'{name}: expected an object like {{"#ff0000": "Car 1", ...}}')
+    for colour, class_name in parsed.items():
+        _check_name(name, colour, class_name)
+    return parsed
+
+
+def _check_name(file: str, colour: str, name: object) -> None:
+    """Refuse what no table and no picture has room for."""
+    if not isinstance(name, str):
+        return  # Palette says what it expects
+    if len(name) > MOST_CHARACTERS:
+        raise InvalidInput(
+            f"{file}: the class of {colour[:10]} has a name of {len(name):,} characters; "
+            f"at most {MOST_CHARACTERS}"
+        )
+    if not name.isprintable():
+        raise InvalidInput(
+            f"{file}: the class {name!a} has characters that cannot be printed; rename it"
+        )
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object's entries; json itself would silently keep the last of two."""
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise InvalidInput(f"'{key}' is listed {keys.count(key)} times; keep one")
+    return dict(pairs)
+
+
+def _find_class_list(files: SourceFiles) -> tuple[str, bytes]:
+    for key in (CLASS_LIST, f"camera_lidar_semantic/{CLASS_LIST}"):
+        try:
+            return f"{files.root}/{key}", files.read(key)
+        except BadFile:
+            continue
+    raise ClassListMissing(
+        f"{files.root}: no {CLASS_LIST} there or in camera_lidar_semantic/; it says which colour "
+        "is which class. Point the source at the folder that holds it, give --class-list FILE, or "
+        "add the source as --part-of one that has been scanned"
+    )

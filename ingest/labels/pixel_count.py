@@ -1,0 +1,154 @@
+"""How many pixels of a label image each class covers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog.errors import BadFile
+from ingest.labels.inflate import crc32, inflate
+from ingest.labels.label_image import open_png
+from ingest.labels.palette import UNKNOWN_CLASS, Palette
+from ingest.labels.png_chunks import PngChunks, take_apart
+
+_REPORTED_COLOURS = 16
+_EACH_SAMPLE = np.arange(256, dtype=np.uint8)
+
+
+@dataclass(frozen=True)
+class PixelCounts:
+    """Pixels per class of one label image; all counts are exact and sum to width * height.
+
+    Attributes:
+        counts: (n_classes,) int64 [pixels], in the palette's class order.
+        unknown: Pixels whose colour is not in the palette.
+        unknown_colours: Those colours as "#rrggbb" with their pixels, at most the 16 largest.
+        width: Image width [pixels].
+        height: Image height [pixels].
+        digest: 16 hexadecimal digits, the same for images of the same size and colours, however
+            they are stored; 64 bits of no cryptographic strength.
+    """
+
+    counts: npt.NDArray[np.int64]
+    unknown: int
+    unknown_colours: Mapping[str, int]
+    width: int
+    height: int
+    digest: str = ""
+
+
+def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
+    """Exact pixels per class of a label PNG; colours are compared exactly, never nearest.
+
+    Alpha is ignored and gamma is not applied. 8-bit images that are not interlaced are counted by
+    `ingest.labels.run_kernel`, all others through Pillow.
+
+    Raises:
+        BadFile: Not a PNG, truncated or damaged.
+    """
+    chunks = take_apart(png, crc32)
+    width, height = chunks.header.width, chunks.header.height
+    digest = np.zeros(1, np.uint64)
+    if chunks.header.bit_depth == 8 and not chunks.header.interlaced:
+        counts = _count_rows(chunks, palette, digest)
+    else:
+        counts = _count_image(png, palette, digest)
+    unknown = int(counts[UNKNOWN_CLASS])
+    return PixelCounts(
+        counts[: len(palette)].copy(),
+        unknown,
+        _unknown_colours(png, palette) if unknown else {},
+        width,
+        height,
+        f"{int(digest[0]):016x}",
+    )
+
+
+def _count_rows(
+    chunks: PngChunks, palette: Palette, digest: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """(256,) int64 [pixels] by class id, from an 8-bit image that is not interlaced; and digest."""
+    from ingest.labels import (
+        run_kernel,  # Numba takes half a second to import: only who counts needs it
+    )
+
+    header = chunks.header
+    width, height = header.width, header.height
+    raw = inflate(chunks.pixels, header.inflated_bytes)
+    counts = np.zeros(256, dtype=np.int64)
+    if header.colour_type == 2:
+        done = run_kernel.count_rgb_runs(raw, height, width, palette.lookup_table, counts, digest)
+        if done == height:
+            return counts
+        counts[:] = 0
+    undone = run_kernel.unfilter(raw, height, header.row_bytes, header.samples)
+    if undone < height:
+        raise BadFile(f"PNG is damaged: row {undone} has a filter that PNG does not know")
+    several = header.samples >= 3
+    colours = _colours_of_samples(chunks)
+    run_kernel.count_rows(
+        raw,
+        height,
+        width,
+        header.samples,
+        palette.lookup_table if several else _EACH_SAMPLE,
+        counts,
+        np.resize(colours, 256),
+        digest,
+    )
+    return counts if several else _classes_of_samples(counts, colours, palette)
+
+
+def _colours_of_samples(chunks: PngChunks) -> npt.NDArray[np.uint32]:
+    """(256 or fewer,) uint32 colour by grey level or palette index."""
+    levels = np.arange(256, dtype=np.uint32)
+    colours = levels << 16 | levels << 8 | levels
+    if chunks.palette is not None and chunks.header.colour_type == 3:
+        entries = np.frombuffer(chunks.palette, dtype=np.uint8)[: len(chunks.palette) // 3 * 3]
+        red, green, blue = entries.reshape(-1, 3)[:256].astype(np.uint32).T
+        colours = red << 16 | green << 8 | blue
+    return colours.astype(np.uint32)
+
+
+def _classes_of_samples(
+    pixels: npt.NDArray[np.int64], colours: npt.NDArray[np.uint32], palette: Palette
+) -> npt.NDArray[np.int64]:
+    """(256,) int64 [pixels] by class id, from pixels by grey level or palette index."""
+    largest = int(np.flatnonzero(pixels).max())
+    if largest >= len(colours):
+        raise BadFile(f"PNG is damaged: uses colour {largest} of a palette of {len(colours)}")
+    counts = np.zeros(256, dtype=np.int64)
+    np.add.at(counts, palette.lookup_table[colours], pixels[: len(colours)])
+    return counts
+
+
+def _count_image(
+    png: bytes, palette: Palette, digest: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """(256,) int64 [pixels] by class id, of any PNG, decoded by Pillow; and digest."""
+    from ingest.labels import run_kernel
+
+    image = open_png(png)
+    rows = np.zeros((image.height, 1 + 3 * image.width), np.uint8)
+    rows[:, 1:] = np.asarray(image).reshape(image.height, -1)
+    counts = np.zeros(256, dtype=np.int64)
+    run_kernel.count_rows(
+        rows.ravel(), image.height, image.width, 3, palette.lookup_table, counts,
+        np.zeros(256, np.uint32), digest,
+    )  # fmt: skip
+    return counts
+
+
+def _unknown_colours(png: bytes, palette: Palette) -> dict[str, int]:
+    unknown = [item for item in _colours(png) if item[0] not in palette.class_of_colour]
+    unknown.sort(key=lambda item: (-item[1], item[0]))
+    return {f"#{colour:06x}": pixels for colour, pixels in unknown[:_REPORTED_COLOURS]}
+
+
+def _colours(png: bytes) -> list[tuple[int, int]]:
+    """Colours 0xRRGGBB of an image with their pixels."""
+    image = open_png(png)
+    # A small table first: Pillow clears all of it for every image.
+    found = image.getcolors(1 << 10) or image.getcolors(image.width * image.height) or []
+    return [(red << 16 | green << 8 | blue, pixels) for pixels, (red, green, blue) in found]  # type: ignore[misc]

@@ -1,0 +1,1 @@
+"""A scan: from a source's listing to rows in the catalog."""

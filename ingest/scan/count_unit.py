@@ -1,0 +1,148 @@
+"""The unit of work that leaves this process: frames to count in, their counts out.
+
+Both are compressed JSON, so that a unit can be handed to any worker: a Dask worker, or an element
+of a job array that finds it in a file. Counting a unit twice gives the same bytes.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, astuple, dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+from catalog.errors import CatalogDamaged
+from catalog.values import Problem
+from ingest.labels.palette import Palette
+from ingest.scan.read_frame import FrameCount, FrameKeys, read_frame
+from ingest.sources import sealed_keys
+from ingest.sources.source_files import FileReader, open_reader
+from ingest.sources.source_options import SourceOptions
+
+FORMAT = 2
+
+READS_AT_ONCE = 4
+"""Frames that a unit reads at once: while one waits for its bytes, another is counted."""
+
+
+@dataclass(frozen=True)
+class UnitSource:
+    """What a worker needs to know of a source, beside the frames.
+
+    Attributes:
+        uri: Where its files are; the worker must reach them under the same URI.
+        options: How an object store is reached; credentials are the worker's own, or sealed.
+        class_list: Class name by colour.
+    """
+
+    uri: str
+    options: SourceOptions
+    class_list: dict[str, str]
+
+
+def write_unit(
+    source: UnitSource, frames: Sequence[FrameKeys], spans: dict[str, tuple[int, int]]
+) -> bytes:
+    """A unit as bytes.
+
+    Args:
+        source: Where the frames are.
+        frames: The frames.
+        spans: What SourceFiles.spans gave for the frames' files.
+    """
+    return _packed(
+        {
+            "uri": source.uri,
+            "options": source.options.to_json(),
+            "class_list": source.class_list,
+            "frames": [astuple(frame) for frame in frames],
+            "spans": spans,
+            **_key_file(source.options),
+        }
+    )
+
+
+def _key_file(options: SourceOptions) -> dict[str, str]:
+    """Where the worker may find what opens sealed keys: a path, and never the key."""
+    path = sealed_keys.place() if options.sealed_keys else ""
+    return {"key_file": path} if path else {}
+
+
+def count_unit(unit: bytes, reads_at_once: int = READS_AT_ONCE) -> bytes:
+    """Count the frames of a unit; bytes for ``read_counts``.
+
+    Raises:
+        StorageError: The source cannot be reached from here.
+        InvalidInput: The source's keys are sealed, and what opens them is not to be had here.
+        CatalogDamaged: The unit is none.
+    """
+    content = _unpacked(unit)
+    if key_file := content.get("key_file"):
+        sealed_keys.learn(key_file)
+    frames = [FrameKeys(*frame) for frame in content["frames"]]
+    reader = _reader(content["uri"], json.dumps(content["options"]), json.dumps(content["spans"]))
+    palette = _palette(json.dumps(content["class_list"]))
+    read = partial(read_frame, reader, palette=palette)
+    if reads_at_once == 1:
+        counted = [read(frame) for frame in frames]
+    else:
+        with ThreadPoolExecutor(reads_at_once, thread_name_prefix="count") as pool:
+            counted = list(pool.map(read, frames))
+    return _packed({"counts": [_row(count) for count in counted]})
+
+
+def read_counts(counts: bytes) -> list[FrameCount]:
+    """What ``count_unit`` found, in the order of the unit's frames.
+
+    Raises:
+        CatalogDamaged: These are no counts.
+    """
+    return [
+        FrameCount(
+            width, height, tuple(pixels), unknown, size, tuple(Problem(**p) for p in found), digest
+        )
+        for width, height, pixels, unknown, size, found, digest in _unpacked(counts)["counts"]
+    ]
+
+
+def _row(count: FrameCount) -> list[object]:
+    problems = [asdict(problem) for problem in count.problems]
+    return [
+        count.width, count.height, count.pixels, count.unknown_pixels, count.bytes_read, problems,
+        count.digest,
+    ]  # fmt: skip
+
+
+# A worker gets many units of one source: it opens it once. Tar archives differ by their spans.
+@lru_cache(maxsize=4)
+def _reader(uri: str, options: str, spans: str) -> FileReader:
+    return open_reader(uri, SourceOptions.from_json(json.loads(options)), json.loads(spans))
+
+
+@lru_cache(maxsize=4)
+def _palette(class_list: str) -> Palette:
+    return Palette.from_class_list(json.loads(class_list))
+
+
+def _packed(content: dict[str, Any]) -> bytes:
+    text = json.dumps({"format": FORMAT, **content}, separators=(",", ":"))
+    return zlib.compress(text.encode(), level=1)
+
+
+def _unpacked(content: bytes) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(zlib.decompress(content))
+    except (zlib.error, ValueError) as error:
+        raise CatalogDamaged(f"a unit of a scan is damaged: {error}; scan again") from error
+    if found.get("format") != FORMAT:
+        raise CatalogDamaged(
+            f"a unit of a scan has format {found.get('format')}, this version reads {FORMAT}: "
+            "the workers need the same release of Framesift"
+        )
+    return found
+
+
+def files_of(frames: Iterable[FrameKeys]) -> list[str]:
+    """Keys of the files that counting these frames reads."""
+    return [key for frame in frames for key in (frame.label, frame.image) if key]

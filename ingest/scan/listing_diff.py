@@ -1,0 +1,91 @@
+"""What of a source's listing is new, changed, gone or as it was: two sorted streams merged.
+
+Neither the listing nor the catalog's files are ever held whole, so a source of millions of files
+costs no more memory than a small one, and the first new file is known at once.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from catalog.errors import StorageError
+from catalog.values import File, KnownFile
+
+Change = Literal["added", "changed", "restated", "unchanged", "removed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One file of the listing or of the catalog.
+
+    Attributes:
+        key: The file's key.
+        change: What has become of it since the last scan: "restated" where only its state or tier
+            is another, "unknown" where its folder could not be listed.
+        file: As it is listed; None where it was removed; what the catalog knows of it where that
+            is unknown.
+        carries_tags: See KnownFile.
+    """
+
+    key: str
+    change: Change
+    file: File | None
+    carries_tags: bool = False
+
+
+def compare(
+    listed: Iterable[File],
+    known: Iterable[KnownFile],
+    unlisted: Callable[[str], bool] = lambda _: False,
+) -> Iterator[Compared]:
+    """Every key of either stream once, in order of the keys.
+
+    A file has changed when its size, or its etag, or, where there is no etag, its time of last
+    change differs.
+
+    Args:
+        listed: The listing, in byte order of the keys.
+        known: The catalog's files of the same source, in byte order of the keys.
+        unlisted: Whether a file lies where nothing could be listed; asked once the listing is past
+            it.
+
+    Raises:
+        StorageError: The listing is not in order; comparing it would lose files.
+    """
+    rest = iter(known)
+    old = next(rest, None)
+    last = None
+    for file in listed:
+        if last is not None and file.key <= last:
+            raise StorageError(
+                f"the source's listing is not in order: '{file.key}' came after '{last}'"
+            )
+        last = file.key
+        while old is not None and old.key < file.key:
+            yield _absent(old, unlisted)
+            old = next(rest, None)
+        if old is not None and old.key == file.key:
+            change: Change = "changed"
+            if _is_same(file, old):
+                told = (file.state, file.tier) == (old.state, old.tier)
+                change = "unchanged" if told else "restated"
+            yield Compared(file.key, change, file, old.carries_tags)
+            old = next(rest, None)
+        else:
+            yield Compared(file.key, "added", file)
+    while old is not None:
+        yield _absent(old, unlisted)
+        old = next(rest, None)
+
+
+def _absent(old: KnownFile, unlisted: Callable[[str], bool]) -> Compared:
+    if not unlisted(old.key):
+        return Compared(old.key, "removed", None)
+    file = File(old.key, old.size, old.mtime, etag=old.etag)
+    return Compared(old.key, "unknown", file, old.carries_tags)
+
+
+def _is_same(file: File, old: KnownFile) -> bool:
+    if file.size != old.size:
+        return False
+    return file.etag == old.etag if file.etag else file.mtime == old.mtime

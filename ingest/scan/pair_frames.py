@@ -1,0 +1,142 @@
+"""Which files belong together: camera image, label, lidar and camera JSON of one frame."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from catalog.values import File, Problem
+from ingest.scan.frame_name import FrameId, looks_like_label, parse
+
+
+@dataclass
+class FrameFiles:
+    """The files found of one frame.
+
+    Attributes:
+        id: Which frame.
+        image: The camera image.
+        label: The label image.
+        lidar: The lidar file.
+        camera_json: The camera's description.
+    """
+
+    id: FrameId
+    image: File | None = None
+    label: File | None = None
+    lidar: File | None = None
+    camera_json: File | None = None
+
+    @property
+    def files(self) -> list[File]:
+        """Those that are there."""
+        files = (self.image, self.label, self.lidar, self.camera_json)
+        return [file for file in files if file is not None]
+
+    @property
+    def label_key(self) -> str:
+        """Key of the label; empty where there is none."""
+        return self.label.key if self.label else ""
+
+
+@dataclass
+class SceneFiles:
+    """The files of one scene folder, or those that belong to no scene.
+
+    Attributes:
+        files: All of them.
+        scene: Path of the scene folder; empty for files of no scene.
+        frames: Frames with a label, in order of camera and number. Where the scene has camera
+            images at all, only those that have theirs: labels alone are enough, but a label whose
+            image is missing among others is an orphan.
+        unlabelled: Frames with a camera image and no label, in the same order.
+        alone: Frames that have a label and no camera image, whether they are in ``frames`` or not.
+        images: The camera images.
+        problems: Orphans and names that do not parse.
+    """
+
+    files: list[File] = field(default_factory=list)
+    scene: str = ""
+    frames: list[FrameFiles] = field(default_factory=list)
+    unlabelled: list[FrameFiles] = field(default_factory=list)
+    alone: list[FrameFiles] = field(default_factory=list)
+    images: list[File] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+LOOSE_FILES = 1_000
+"""Files of no scene that are handed on together."""
+
+_PLACES = {
+    ("camera", "png"): "image",
+    ("camera", "json"): "camera_json",
+    ("label", "png"): "label",
+    ("lidar", "npz"): "lidar",
+}
+
+
+def pair_frames(files: Iterable[File]) -> Iterator[SceneFiles]:
+    """Group a listing by scene and pair the files of each frame.
+
+    A scene's files must come together in the listing, as they do where folders are listed in
+    sorted order; only one scene is held at a time, and a handful of the files of no scene.
+    """
+    held: list[File] = []
+    loose: list[File] = []
+    held_scene = ""
+    for file in files:
+        found = parse(file.key)
+        if found is None:
+            loose.append(file)
+            if len(loose) == LOOSE_FILES:
+                yield _pair(loose)
+                loose = []
+            continue
+        scene = found.frame.folder
+        if held and scene != held_scene:
+            yield _pair(held, held_scene)
+            held = []
+        held_scene = scene
+        held.append(file)
+    if held:
+        yield _pair(held, held_scene)
+    if loose:
+        yield _pair(loose)
+
+
+def _pair(files: list[File], folder: str = "") -> SceneFiles:
+    scene = SceneFiles(files, folder)
+    frames: dict[FrameId, FrameFiles] = {}
+    for file in files:
+        found = parse(file.key)
+        if found is None:
+            if looks_like_label(file.key):
+                reason = (
+                    "name does not follow <scene>/label/cam_<camera>/"
+                    "<YYYYMMDDhhmmss>_label_<camera>_<9 digits>.png"
+                )
+                scene.problems.append(Problem("bad_file", file.key, reason))
+            continue
+        place = _PLACES.get((found.kind, found.extension))
+        if place is not None:
+            frame = frames.setdefault(found.frame, FrameFiles(found.frame))
+            setattr(frame, place, file)
+    scene.images = [frame.image for frame in frames.values() if frame.image is not None]
+    for _, frame in sorted(frames.items()):
+        if frame.label is not None and frame.image is None:
+            scene.alone.append(frame)
+        reason = _missing_partner(frame, has_images=bool(scene.images))
+        if reason:
+            scene.problems.append(Problem("orphan", frame.files[0].key, reason))
+        elif frame.label is not None:
+            scene.frames.append(frame)
+        else:
+            scene.unlabelled.append(frame)
+    return scene
+
+
+def _missing_partner(frame: FrameFiles, *, has_images: bool) -> str:
+    """What the frame lacks to be one; empty where it is."""
+    if frame.image is not None:
+        return ""
+    if frame.label is None:
+        return "neither camera image nor label beside it"
+    return "label without camera image" if has_images else ""

@@ -1,0 +1,321 @@
+"""What a scan has to do, cut into portions: from a listing to frames to read and rows to write.
+
+    listing, catalog -> compare -> pair_frames -> portions -> an engine counts -> commit
+
+A portion stands by itself: which of its frames were counted where and when makes no difference to
+what is committed. They must be committed in their order, because a gone file leaves the catalog no
+earlier than what has become of its frame is written.
+
+What follows from files that are gone comes last: only then is it known whether so many are gone
+that the source's disk is more likely away than emptied (ingest.scan.removal_guard).
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from catalog.frames.frames import SourceNames
+from catalog.values import FKEY_CHARACTERS, File, Problem, make_fkey
+from ingest.scan.frame_name import FrameId, parse
+from ingest.scan.listing_diff import Change, Compared
+from ingest.scan.pair_frames import FrameFiles, SceneFiles, pair_frames
+from ingest.scan.removal_guard import RemovalGuard
+from ingest.scan.scan_counts import ScanCounts
+
+_BAD = ("bad_file", "unreadable")
+
+
+@dataclass
+class Portion:
+    """A part of a scan's work.
+
+    Attributes:
+        frames: Frames to read; they are written together with their files.
+        unlabelled: Frames without a label, of which nothing is read; written likewise.
+        files: Other files to write.
+        restated: Files of which only state and tier are written.
+        examined: Keys whose earlier problems are void.
+        problems: What was found wrong without reading.
+        gone: Keys of files that are no longer there.
+    """
+
+    frames: list[FrameFiles] = field(default_factory=list)
+    files: list[File] = field(default_factory=list)
+    restated: list[File] = field(default_factory=list)
+    examined: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    unlabelled: list[FrameFiles] = field(default_factory=list)
+
+    def add(self, frame: FrameFiles) -> None:
+        """Take a frame, with a label or without."""
+        (self.unlabelled if frame.label is None else self.frames).append(frame)
+
+
+def count_problems(counts: ScanCounts, problems: Iterable[Problem]) -> None:
+    """Add problems to the counts."""
+    for problem in problems:
+        counts.bad_files += problem.kind in _BAD
+        counts.orphans += problem.kind == "orphan"
+
+
+def usable(listed: Iterable[File], names: SourceNames, problems: list[Problem]) -> Iterator[File]:
+    """The files that can be catalogued; the others become problems."""
+    for file in listed:
+        reason = _unusable(names, file.key)
+        if reason:
+            printable = file.key.encode(errors="backslashreplace").decode()
+            problems.append(Problem("bad_file", printable, reason))
+        else:
+            yield file
+
+
+def _unusable(names: SourceNames, key: str) -> str:
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return "name is not UTF-8; rename the file"
+    if len(make_fkey(names.cluster, names.datasource, key)) > FKEY_CHARACTERS:
+        return f"name is longer than the {FKEY_CHARACTERS:,} characters of an fkey"
+    return ""
+
+
+class Portions:
+    """Cuts one scan's work into portions as the listing goes on; holds one scene at a time."""
+
+    def __init__(
+        self,
+        counts: ScanCounts,
+        *,
+        frames_each: int,
+        files_each: int,
+        told: Callable[[], None] = lambda: None,
+        standing: Iterable[Problem] = (),
+        full: bool = False,
+        guard: RemovalGuard | None = None,
+    ) -> None:
+        """Prepare to cut.
+
+        Args:
+            counts: What was listed is counted here.
+            frames_each: Most frames of a portion.
+            files_each: Most files of a portion that are written or removed without being read.
+            told: Called after each file that was listed.
+            standing: What was wrong with the source's files before this scan. What could not be
+                read last time is read again: it may be readable now, though nothing shows it.
+            full: Read everything again.
+            guard: Says whether files that are gone may leave the catalog; all may when None.
+        """
+        self.counts, self.frames_each, self.files_each = counts, frames_each, files_each
+        self._told, self._guard = told, guard or RemovalGuard()
+        self.full = full
+        self.bad, self.unreadable = set[str](), set[str]()
+        self._orphans: dict[str, str] = {}
+        self._unseen = set[str]()
+        for problem in standing:
+            self._unseen.add(problem.key)
+            if problem.kind == "bad_file":
+                self.bad.add(problem.key)
+            elif problem.kind == "unreadable":
+                self.unreadable.add(problem.key)
+            elif problem.kind == "orphan":
+                self._orphans[problem.key] = problem.reason
+        self.listing_problems: list[Problem] = []
+        # Of the scene that is being listed: keys that are new or changed, and the frames that lost
+        # a file.
+        self._fresh: set[str] = set()
+        self._bereft: set[FrameId] = set()
+        self._carrying: set[str] = set()
+        self._unlisted: set[str] = set()
+        self._portion = Portion()
+        self._last = Portion()  # what follows from files that are gone
+
+    def cut(self, compared: Iterable[Compared]) -> Iterator[Portion]:
+        """The portions, each as soon as it is full; at least one."""
+        for scene in pair_frames(self._noted(compared)):
+            yield from self._of_scene(scene)
+        if self._guard.refuses:
+            self.counts.removed = 0
+            self._unseen.clear()  # nobody knows what has become of these files
+        else:
+            yield from self._follow_gone()
+        # A scan that was broken off noted them, and they went before another saw them.
+        self._unseen.difference_update(problem.key for problem in self.listing_problems)
+        self._portion.examined += self._unseen
+        yield self._taken()
+
+    def _noted(self, compared: Iterable[Compared]) -> Iterator[File]:
+        """The listed files, once it is noted what has become of them."""
+        counts = self.counts
+        for found in compared:
+            if found.file is None:
+                counts.removed += 1
+                self._guard.count(found.key)
+                if self._guard.refuses:
+                    self._last = Portion()
+                else:
+                    self._last.gone.append(found.key)
+                parsed = parse(found.key)
+                if parsed is not None:
+                    self._bereft.add(parsed.frame)
+                continue
+            if found.change == "unknown":
+                self._unlisted.add(found.key)
+                self._unseen.discard(found.key)
+                if found.carries_tags:
+                    self._carrying.add(found.key)
+                yield found.file
+                continue
+            counts.files += 1
+            self._unseen.discard(found.key)
+            again = self.full or found.key in self.unreadable
+            change = self._counted_as(found.change, found.file, again=again)
+            setattr(counts, change, getattr(counts, change) + 1)
+            if change != "unchanged":
+                self._fresh.add(found.key)
+            if found.carries_tags:
+                self._carrying.add(found.key)
+            self._told()
+            yield found.file
+
+    def _counted_as(self, change: Change, file: File, *, again: bool) -> Change:
+        if again and change in ("restated", "unchanged"):
+            return "changed"
+        if change == "restated":
+            self._portion.restated.append(file)
+            return "unchanged"
+        return change
+
+    def _follow_gone(self) -> Iterator[Portion]:
+        """What follows from files that are gone, and last these themselves.
+
+        Only as long as they are in the catalog does a scan see that they are gone.
+        """
+        last, self._last = self._last, Portion()
+        self._portion.examined += last.examined
+        self._portion.problems += last.problems
+        for file in last.files:
+            self._portion.files.append(file)
+            yield from self._if_full()
+        for frame in last.frames + last.unlabelled:
+            yield from self._with_frame(frame)
+        for key in last.gone:
+            self._portion.gone.append(key)
+            yield from self._if_full()
+
+    def _of_scene(self, scene: SceneFiles) -> Iterator[Portion]:
+        # What lies in a folder that could not be listed stays as it is catalogued, and its frame.
+        unlisted = {_frame_of(file) for file in scene.files if file.key in self._unlisted} - {None}
+        touched = self._touched_frames(scene) - unlisted
+        bereft = self._bereft_frames(scene) - unlisted
+        due = [
+            frame
+            for frame in scene.frames + scene.unlabelled
+            if frame.id in touched or frame.id in bereft
+        ]
+        with_tags = {file.key for frame in due for file in frame.files}
+        others = [
+            file
+            for file in scene.files
+            if (file.key in self._fresh or _frame_of(file) in touched | bereft)
+            and file.key not in with_tags
+            and _frame_of(file) not in unlisted
+        ]
+        free = [file for file in others if _frame_of(file) not in bereft]
+        last = [file for file in others if _frame_of(file) in bereft]
+        # All of it here: were a file examined by a later portion, that would void what is noted.
+        self._portion.examined += [file.key for file in free]
+        self._last.examined += [file.key for file in last]
+        self._note_problems(scene, bereft, changed=bool(touched or bereft))
+        self._last.files += last
+        for file in free:
+            self._portion.files.append(file)
+            yield from self._if_full()
+        for frame in due:
+            if frame.id in bereft:
+                self._last.add(frame)
+            else:
+                yield from self._with_frame(frame)
+        for keys in (self._fresh, self._carrying, self._unlisted):
+            keys.difference_update(file.key for file in scene.files)
+        yield from self._if_full()
+        if self._guard.refuses:
+            self._last = Portion()
+        if scene.scene:  # scenes come in order
+            self._bereft = {found for found in self._bereft if found.folder > scene.scene}
+
+    def _with_frame(self, frame: FrameFiles) -> Iterator[Portion]:
+        # One portion for all of a frame: were a part of it committed before, it would not be new
+        # to the next scan, and the frame not due.
+        self._portion.add(frame)
+        self._portion.examined += [file.key for file in frame.files]
+        yield from self._if_full()
+
+    def _note_problems(
+        self, scene: SceneFiles, bereft: set[FrameId | None], *, changed: bool
+    ) -> None:
+        found = {problem.key for problem in scene.problems}
+        # Partners may have come and gone while a scan was broken off: nothing of that is fresh.
+        for file in scene.files:
+            if file.key in self._orphans and file.key not in found:
+                self._portion_of(file.key, bereft).examined.append(file.key)
+        if changed or any(
+            p.key in self._fresh or (p.kind == "orphan" and self._orphans.get(p.key) != p.reason)
+            for p in scene.problems
+        ):
+            for problem in scene.problems:
+                self._portion_of(problem.key, bereft).problems.append(problem)
+
+    def _portion_of(self, key: str, bereft: set[FrameId | None]) -> Portion:
+        parsed = parse(key)
+        return self._portion if parsed is None or parsed.frame not in bereft else self._last
+
+    def _bereft_frames(self, scene: SceneFiles) -> set[FrameId | None]:
+        """Frames of the scene that lost a file, and labels that are frames only because of that."""
+        bereft: set[FrameId | None] = {
+            found for found in self._bereft if found.folder == scene.scene
+        }
+        if bereft and not scene.images:
+            bereft |= {frame.id for frame in scene.alone}
+        return bereft
+
+    def _touched_frames(self, scene: SceneFiles) -> set[FrameId | None]:
+        """Frames of the scene with a file that is new or has changed."""
+        touched = {_frame_of(file) for file in scene.files if file.key in self._fresh}
+        touched.discard(None)
+        # Labels alone are frames where a scene has no camera images, and orphans where it has: this
+        # may change for labels that have not changed themselves.
+        for frame in scene.alone:
+            label = frame.label_key
+            is_frame = not scene.images
+            if (label in self._carrying) != is_frame and not (is_frame and label in self.bad):
+                touched.add(frame.id)
+        touched |= {
+            frame.id for frame in scene.frames if frame.image and frame.label_key in self._carrying
+        }
+        # Releases before 0.2 took images without a label for files of no frame.
+        touched |= {
+            frame.id
+            for frame in scene.unlabelled
+            if frame.image is not None and frame.image.key not in self._carrying
+        }
+        return touched
+
+    def _if_full(self) -> Iterator[Portion]:
+        portion = self._portion
+        rows = len(portion.files) + len(portion.restated) + len(portion.gone)
+        rows += len(portion.unlabelled)
+        if len(portion.frames) >= self.frames_each or rows >= self.files_each:
+            yield self._taken()
+
+    def _taken(self) -> Portion:
+        portion, self._portion = self._portion, Portion()
+        portion.problems += self.listing_problems
+        self.listing_problems.clear()
+        self._unseen.difference_update(problem.key for problem in portion.problems)
+        count_problems(self.counts, portion.problems)
+        return portion
+
+
+def _frame_of(file: File) -> FrameId | None:
+    parsed = parse(file.key)
+    return None if parsed is None else parsed.frame

@@ -1,0 +1,163 @@
+"""One frame's files in, its pixel counts out: the unit of work of a scan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from catalog.errors import BadFile, UnreadableFile
+from catalog.lake.schema import POSITION_TAGS
+from catalog.values import Frame, Problem
+from ingest.labels.palette import Palette
+from ingest.labels.pixel_count import PixelCounts, count_pixels
+from ingest.labels.png_chunks import HEADER_BYTES, read_header
+from ingest.scan.frame_name import CAMERAS
+from ingest.scan.pair_frames import FrameFiles
+from ingest.sources.source_files import FileReader
+
+_T = TypeVar("_T")
+
+_TAIL_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class FrameKeys:
+    """What of a frame is read: its label, and the ends of its camera image.
+
+    Attributes:
+        label: Key of the label image.
+        label_size: Its size [bytes].
+        image: Key of the camera image; empty where there is none, or it is not to be opened.
+        image_size: Its size [bytes].
+    """
+
+    label: str
+    label_size: int
+    image: str
+    image_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FrameCount:
+    """What reading a frame gave.
+
+    Attributes:
+        width: Image width [pixels]; 0 where a file of the frame is bad.
+        height: Image height [pixels].
+        pixels: Pixels of each class, in the palette's order; empty where a file is bad.
+        unknown_pixels: Pixels in colours that are no class.
+        bytes_read: Bytes read from the source.
+        problems: The bad file, or the colours that are no class.
+        digest: PixelCounts.digest of the label; empty where a file is bad.
+    """
+
+    width: int
+    height: int
+    pixels: tuple[int, ...]
+    unknown_pixels: int
+    bytes_read: int
+    problems: tuple[Problem, ...] = ()
+    digest: str = ""
+
+
+def keys_of(frame: FrameFiles, *, check_images: bool) -> FrameKeys:
+    """What of a frame to read."""
+    label, image = frame.label, frame.image if check_images else None
+    if label is None:
+        raise ValueError("a frame that is to be counted needs a label")
+    return FrameKeys(label.key, label.size, image.key if image else "", image.size if image else 0)
+
+
+def read_frame(source: FileReader, frame: FrameKeys, palette: Palette) -> FrameCount:
+    """Count the label's pixels and check that label and camera image fit together.
+
+    Of the camera image only the header and the end are read. A bad file is a result, not an
+    exception: the scan goes on.
+
+    Raises:
+        StorageError: The source itself fails.
+    """
+    try:
+        png = source.read(frame.label)
+        counts = _in_file(frame.label, lambda: count_pixels(png, palette))
+        if frame.image:
+            _in_file(frame.image, lambda: _check_image(source, frame, counts))
+    except BadFile as error:
+        kind = "unreadable" if isinstance(error, UnreadableFile) else "bad_file"
+        problem = Problem(kind, error.file, error.reason)
+        return FrameCount(0, 0, (), 0, frame.label_size, (problem,))
+    problems = []
+    if counts.unknown:
+        some = ", ".join(f"{colour} {n:,}" for colour, n in counts.unknown_colours.items())
+        reason = f"{counts.unknown:,} pixels in colours that are no class: {some}"
+        problems.append(Problem("unknown_colours", frame.label, reason))
+    return FrameCount(
+        counts.width,
+        counts.height,
+        tuple(counts.counts.tolist()),
+        counts.unknown,
+        len(png) + (min(frame.image_size, HEADER_BYTES + _TAIL_BYTES) if frame.image else 0),
+        tuple(problems),
+        counts.digest,
+    )
+
+
+def frame_record(files: FrameFiles, count: FrameCount, palette: Palette) -> Frame | None:
+    """The frame as it is catalogued; None where a file of it is bad.
+
+    The camera image's row carries the tags; the label's own where there is no camera image.
+    """
+    if not count.width:
+        return None
+    return replace(
+        unlabelled_record(files),
+        label=files.label_key,
+        width=count.width,
+        height=count.height,
+        class_pixels=dict(zip(palette.tags, count.pixels, strict=True)),
+        unknown_pixels=count.unknown_pixels,
+        label_digest=count.digest,
+    )
+
+
+def unlabelled_record(files: FrameFiles) -> Frame:
+    """The frame as it is catalogued without a label."""
+    carrier = files.image or files.label
+    if carrier is None:
+        raise ValueError("a frame needs a camera image or a label")
+    return Frame(
+        image=carrier.key,
+        label=None,
+        lidar=files.lidar.key if files.lidar else None,
+        camera_json=files.camera_json.key if files.camera_json else None,
+        scene=files.id.scene,
+        camera=files.id.camera,
+        number=files.id.number,
+        width=None,
+        height=None,
+        positions={tag: int(tag in CAMERAS[files.id.camera]) for tag in POSITION_TAGS},
+        class_pixels={},
+        unknown_pixels=None,
+    )
+
+
+def _check_image(source: FileReader, frame: FrameKeys, counts: PixelCounts) -> None:
+    key, size = frame.image, frame.image_size
+    header = read_header(source.read_range(key, 0, HEADER_BYTES))
+    if b"IEND" not in source.read_range(key, max(0, size - _TAIL_BYTES), _TAIL_BYTES):
+        raise BadFile(f"PNG is truncated: {size:,} bytes without an end")
+    if (header.width, header.height) != (counts.width, counts.height):
+        raise BadFile(
+            f"label is {counts.width}x{counts.height} pixels, "
+            f"its camera image {header.width}x{header.height}",
+            frame.label,
+        )
+
+
+def _in_file(key: str, work: Callable[[], _T]) -> _T:
+    """Run ``work``; a BadFile that names no file gets ``key`` for its file."""
+    try:
+        return work()
+    except BadFile as error:
+        if error.file:
+            raise
+        raise BadFile(error.reason, key) from error

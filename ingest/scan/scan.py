@@ -1,0 +1,390 @@
+"""A scan: every file of a source listed, every label counted, all of it registered."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from catalog.errors import ClassListMissing, FramesiftError
+from catalog.frames import frames as catalog_frames
+from catalog.frames.frames import SourceNames
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from catalog.store import CatalogStore
+from catalog.tags.tags import add_class_tags
+from catalog.values import Problem
+from ingest.engines.base import Counted, CountTask, Engine
+from ingest.engines.threads import ThreadEngine
+from ingest.labels.class_list import read_class_list
+from ingest.labels.palette import Palette
+from ingest.scan import scan_record
+from ingest.scan.count_unit import UnitSource
+from ingest.scan.find_duplicates import mark_duplicates
+from ingest.scan.listing_diff import Compared, compare
+from ingest.scan.portions import Portion, Portions, usable
+from ingest.scan.removal_guard import MOST_REMOVED, RemovalGuard
+from ingest.scan.scan_commits import ScanCommits
+from ingest.scan.scan_counts import Progress, ScanCounts
+from ingest.scan.scan_lock import scan_lock
+from ingest.sources.exclude import Excluded
+from ingest.sources.partial import Part
+from ingest.sources.recorded import data_set_of, open_recorded, others_of_data_set
+from ingest.sources.source_files import SourceFiles
+from ingest.sources.source_options import SourceOptions
+
+_RECORD_EVERY_S = 2.0
+_NOTHING = ScanCounts()
+_FEW_FOLDERS = 50  # of so many, the standing problems are asked for one by one
+
+
+def _skip_none(_key: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class ScanResult:
+    """A finished scan: its number and counts."""
+
+    scan: int
+    counts: ScanCounts
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    """How to scan.
+
+    Attributes:
+        class_list: A class list to use instead of the source's own.
+        full: Count every label again; a class list that has changed does the same.
+        check_images: Open each camera image to see that it fits its label. Without, only labels
+            are opened.
+        index_folder: Where the indexes of tar archives are kept; None keeps none.
+        part: Look at this part of the source only, unless its class list has changed.
+        max_removed: Share of the source's catalogued files that may leave the catalog (0 to 1);
+            where more are gone none does. Up to ALWAYS_REMOVED files may go in any case.
+    """
+
+    class_list: Path | None = None
+    full: bool = False
+    check_images: bool = True
+    index_folder: Path | None = None
+    part: Part | None = None
+    max_removed: float = MOST_REMOVED
+
+
+def scan_source(
+    store: CatalogStore,
+    records: RecordStore,
+    source: Source,
+    options: ScanOptions | None = None,
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> ScanResult:
+    """Catalog every file of a source and count the pixels of every label.
+
+    A later scan reads only what is new or has changed. Bad files are recorded and skipped, and
+    tried again when they change. Commits every BATCH_FRAMES frames: when it is killed, what was
+    committed stays, and the next scan goes on from there and ends in the same state.
+
+    Args:
+        store: The catalog.
+        records: The records.
+        source: What to scan.
+        options: How.
+        engine: Where labels are counted; two threads when None.
+        progress: Called after every file listed and every portion, with the counts so far.
+
+    Raises:
+        ClassListMissing: The source has no class_list.json, and none was given.
+        InvalidInput: The class list cannot be used.
+        NotFound: The source was removed meanwhile.
+        CatalogBusy: Another process scans this source.
+        StorageError: The source cannot be listed, or the catalog cannot be written.
+        EngineFailed: The engine's workers failed.
+        RemovalRefused: More files are gone than may be removed; what is new is catalogued.
+    """
+    options = options or ScanOptions()
+    with Scan.begun(store, records, source, options) as scan:
+        if options.part is None:
+            scan.run(engine or ThreadEngine(2), progress=progress)
+        else:
+            part = options.part
+            scan.run(engine or ThreadEngine(2), part.folders, progress, part.leaves_out)
+    return ScanResult(scan.number, scan.counts)
+
+
+class Scan:
+    """A scan that has begun: the source is locked and open, its classes are tags."""
+
+    def __init__(
+        self,
+        store: CatalogStore,
+        records: RecordStore,
+        source: Source,
+        options: ScanOptions,
+        files: SourceFiles,
+        number: int,
+        class_list: dict[str, str],
+        before: ScanCounts,
+        *,
+        other_classes: bool,
+    ) -> None:
+        """Used by ``begun``."""
+        self.store, self.records, self.source, self.options = store, records, source, options
+        self.files, self.number, self.class_list = files, number, class_list
+        self.before, self.other_classes = before, other_classes
+        self.palette = Palette.from_class_list(class_list)
+        self.names = source_names(source, files)
+        self.counts = ScanCounts()
+        self.committed = False
+        self._began = time.monotonic()
+        self._recorded = self._began
+
+    @classmethod
+    @contextmanager
+    def begun(
+        cls,
+        store: CatalogStore,
+        records: RecordStore,
+        source: Source,
+        options: ScanOptions,
+        number: int | None = None,
+        before: ScanCounts = _NOTHING,
+    ) -> Iterator["Scan"]:
+        """A scan for the block; recorded as done at its end, as failed when it raises.
+
+        Args:
+            store: The catalog.
+            records: The records.
+            source: What to scan.
+            options: How.
+            number: A scan's record to use instead of a new one; its end is then the caller's.
+            before: What that record has counted already.
+
+        Raises:
+            ClassListMissing, InvalidInput, NotFound, CatalogBusy, StorageError: See scan_source.
+        """
+        # Two scans of one source would each take the other's files for gone.
+        with scan_lock(store, source):
+            files = open_recorded(source, options.index_folder)
+            class_list = _class_list(records, source, files, options.class_list)
+            palette = Palette.from_class_list(class_list)
+            add_class_tags(store, palette.tags)
+            records.define_class_tags(dict(zip(palette.tags, palette.classes, strict=True)))
+            counted_with = scan_record.counted_with(records, source)
+            changed = bool(counted_with) and [*counted_with.items()] != [*class_list.items()]
+            if changed:
+                options = replace(options, full=True)
+            elif not counted_with:
+                records.set_class_list(source.id, class_list)
+            own_record = number is None
+            if number is None:
+                number = scan_record.begin(records, source)
+            scan = cls(
+                store, records, source, options, files, number, class_list, before,
+                other_classes=changed,
+            )  # fmt: skip
+            try:
+                yield scan
+            except BaseException as error:
+                if own_record:
+                    scan_record.finish(records, number, "failed", scan.counts, _reason(error))
+                raise
+            if changed and scan.committed:
+                # Only now, so that a scan that is killed before is followed by another full one.
+                records.set_class_list(source.id, class_list)
+            if own_record:
+                scan_record.finish(records, number, "done", scan.counts)
+
+    def run(
+        self,
+        engine: Engine,
+        folders: Sequence[str] = ("",),
+        progress: Progress | None = None,
+        skip: Callable[[str], bool] = _skip_none,
+    ) -> None:
+        """Count everything that is new or has changed, drop what is gone, and commit.
+
+        Args:
+            engine: Where labels are counted.
+            folders: Look only at these folders (each ends in a slash) and single keys, in order,
+                none below another; at everything where the class list has changed.
+            progress: Called after every file listed and every portion, with the counts so far.
+            skip: Files to leave as the catalog has them, such as those still being written.
+        """
+        with self.portions(engine.frames_each, folders, progress, skip) as portions:
+            self.commit(engine.count(self.task(), portions), progress)
+
+    def commit(self, counted: Iterable[Counted], progress: Progress | None = None) -> None:
+        """Commit portions that were counted."""
+        commits = ScanCommits(
+            self.store,
+            self.records,
+            self.names,
+            self.palette,
+            source_id=self.source.id,
+            scan=self.number,
+            counts=self.counts,
+        )
+        for item in counted:
+            commits.add(item)
+            self._tell(progress)
+        commits.commit()
+        commits.merge_trees()
+        pair = self.names.cluster, self.names.datasource
+        if mark_duplicates(self.store, self.records, {pair: self.files}):
+            self.counts.commits += 1
+        self.committed = True
+        self._tell(progress)
+
+    @contextmanager
+    def portions(
+        self,
+        frames_each: int,
+        folders: Sequence[str],
+        progress: Progress | None,
+        skip: Callable[[str], bool] = _skip_none,
+    ) -> Iterator[Iterator[Portion]]:
+        """What there is to do, for the block; see run.
+
+        Raises:
+            RemovalRefused: At the end: more files are gone than may be removed.
+        """
+        folders = ("",) if self.other_classes else tuple(folders)
+        below = folders if len(folders) <= _FEW_FOLDERS else ("",)
+        excluded = Excluded(SourceOptions.from_json(self.source.options).exclude)
+        guard = RemovalGuard(
+            self.options.max_removed, self._catalogued, self.source.name, meant=excluded
+        )
+        portions = Portions(
+            self.counts,
+            frames_each=frames_each,
+            files_each=4 * frames_each,
+            told=partial(self._tell, progress),
+            standing=[
+                problem
+                for problem in self.records.problems(source_id=self.source.id, below=below)
+                if any(_lies_in(problem.key, folder) for folder in folders)
+                and not skip(problem.key)
+            ],
+            full=self.options.full,
+            guard=guard,
+        )
+        with ExitStack() as stack:
+            cursor = stack.enter_context(self.store.reading())
+            if folders == ("",):
+                portions.listing_problems += self.files.problems()
+                expected = catalog_frames.count_files(cursor, self.names)
+                stack.enter_context(self._expecting(expected))
+
+            def compared(folder: str) -> Iterator[Compared]:
+                unlisted: list[str] = []
+
+                def unreadable(key: str, reason: str) -> None:
+                    unlisted.append(key)
+                    portions.listing_problems.append(_unlisted(key, reason))
+
+                listed = self.files.list(folder, unreadable)
+                listed = usable(listed, self.names, portions.listing_problems)
+                known = catalog_frames.known_files(cursor, self.names, folder)
+                return compare(
+                    (file for file in listed if not skip(file.key)),
+                    (file for file in known if not skip(file.key)),
+                    lambda key: any(_lies_in(key, below) for below in unlisted),
+                )
+
+            yield portions.cut(chain.from_iterable(map(compared, folders)))
+        guard.check()
+
+    def _catalogued(self) -> int:
+        with self.store.reading() as cursor:
+            return catalog_frames.count_files(cursor, self.names)
+
+    @contextmanager
+    def _expecting(self, catalogued: int) -> Iterator[None]:
+        """Estimate how many files there are: as many as last time, or by a listing of its own."""
+        if catalogued:
+            self.counts.expected_files = catalogued
+            yield
+            return
+        stop = threading.Event()
+
+        def list_ahead() -> None:
+            listed = 0
+            try:
+                for _ in self.files.list("", lambda _key, _reason: None):
+                    listed += 1
+                    if stop.is_set():
+                        return
+            except FramesiftError:  # the scan's own listing meets it, too
+                return
+            self.counts.expected_files = listed
+
+        thread = threading.Thread(target=list_ahead, name="expected-files", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def task(self) -> CountTask:
+        """What an engine needs to know to count this scan's portions."""
+        source = UnitSource(
+            self.source.uri, SourceOptions.from_json(self.source.options), self.class_list
+        )
+        return CountTask(source, self.files, self.palette, self.options.check_images)
+
+    def _tell(self, progress: Progress | None) -> None:
+        now = time.monotonic()
+        self.counts.seconds = now - self._began
+        if now - self._recorded > _RECORD_EVERY_S:
+            self._recorded = now
+            scan_record.update(self.records, self.number, self.before + self.counts)
+        if progress is not None:
+            progress(self.counts)
+
+
+def source_names(source: Source, files: SourceFiles) -> SourceNames:
+    """How a source's files are named in the catalog."""
+    return SourceNames(source.platform, source.cluster, source.datasource, files.root, source.site)
+
+
+def _class_list(
+    records: RecordStore, source: Source, files: SourceFiles, given: Path | None
+) -> dict[str, str]:
+    """The source's class list; that of its data set where it has none, as A2D2's archives do."""
+    try:
+        return read_class_list(files, given)
+    except ClassListMissing:
+        if given is not None:
+            raise
+        others = others_of_data_set(records, source)
+        # That of the source that the data set is named after goes before any other.
+        for other in sorted(others, key=lambda other: other.name != data_set_of(source)):
+            if other.class_list:
+                return dict(other.class_list)
+        raise
+
+
+def _unlisted(key: str, reason: str) -> Problem:
+    printable = key.encode(errors="backslashreplace").decode()
+    return Problem(
+        "unreadable",
+        printable,
+        f"cannot be listed: {reason}; what is catalogued of it stays; give permission, or add the "
+        "source with --exclude",
+    )
+
+
+def _lies_in(key: str, folder: str) -> bool:
+    return key == folder or (key.startswith(folder) and folder[-1:] in ("", "/"))
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) if isinstance(error, FramesiftError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,122 @@
+"""What a scan found, written to catalog and records in commits of some thousand rows."""
+
+from catalog.frames import frame_trees
+from catalog.frames import frames as catalog_frames
+from catalog.frames.frames import SourceNames
+from catalog.records.store import RecordStore
+from catalog.store import CatalogStore
+from catalog.values import File, Frame, Problem
+from ingest.engines.base import Counted
+from ingest.labels.palette import Palette
+from ingest.scan.frame_name import parse
+from ingest.scan.portions import count_problems
+from ingest.scan.read_frame import frame_record, unlabelled_record
+from ingest.scan.scan_counts import ScanCounts
+
+BATCH_FRAMES = 2_000
+"""Frames of one commit. A killed scan loses at most so much work, and no acknowledged row."""
+
+BATCH_FILES = 4 * BATCH_FRAMES
+"""Files written or removed by one commit, about."""
+
+
+class ScanCommits:
+    """Portions fill a batch; a full batch is committed."""
+
+    def __init__(
+        self,
+        store: CatalogStore,
+        records: RecordStore,
+        names: SourceNames,
+        palette: Palette,
+        *,
+        source_id: int,
+        scan: int,
+        counts: ScanCounts,
+    ) -> None:
+        """Prepare to commit.
+
+        Args:
+            store: The catalog.
+            records: The records, for the problems.
+            names: How the source's files are named.
+            palette: The classes.
+            source_id: Number of the source's record.
+            scan: Number of the scan.
+            counts: What was committed is counted here.
+        """
+        self.store, self.records, self.names, self.palette = store, records, names, palette
+        self.source_id, self.scan, self.counts = source_id, scan, counts
+        self._files: list[File] = []
+        self._restated: list[File] = []
+        self._frames: list[Frame] = []
+        self._gone: list[str] = []
+        self._examined: list[str] = []
+        self._problems: list[Problem] = []
+
+    def add(self, counted: Counted) -> None:
+        """Take a portion and its counts; they may be committed now or later."""
+        portion, found = counted
+        counts = self.counts
+        self._files += portion.files
+        self._restated += portion.restated
+        self._gone += portion.gone
+        self._examined += portion.examined
+        self._problems += portion.problems
+        for files, count in zip(portion.frames, found, strict=True):
+            self._files += files.files
+            self._problems += count.problems
+            count_problems(counts, count.problems)
+            counts.bytes_read += count.bytes_read
+            frame = frame_record(files, count, self.palette)
+            if frame is not None:
+                self._frames.append(frame)
+                counts.frames += 1
+                counts.labels_alone += files.image is None
+                counts.unknown_pixels += count.unknown_pixels
+        for files in portion.unlabelled:
+            self._files += files.files
+            self._frames.append(unlabelled_record(files))
+        counts.unlabelled += len(portion.unlabelled)
+        rows = len(self._files) + len(self._restated) + len(self._gone)
+        if len(self._frames) >= BATCH_FRAMES or rows >= BATCH_FILES:
+            self.commit()
+
+    def commit(self) -> None:
+        """Write what was taken since the last commit."""
+        # Problems first: a file whose row is there is not looked at again, so that a problem that
+        # was not yet kept when the scan was killed would be lost.
+        self.records.replace_problems(
+            self.source_id, self.scan, self._examined + self._gone, self._problems
+        )
+        if self._files or self._restated or self._gone:
+            reason = f"scan {self.scan} of {self.names.datasource}"
+            with self.store.writing(reason, author="ingest") as connection:
+                catalog_frames.remove(connection, self.names, self._gone)
+                catalog_frames.restate(connection, self.names, self._restated)
+                catalog_frames.register(
+                    connection, self.names, self._files, self._frames, self.scan
+                )
+                frame_trees.merge(
+                    connection, self.names.cluster, self.names.datasource, self._touched()
+                )
+            self.counts.commits += 1
+        self._files, self._frames, self._problems = [], [], []
+        self._gone, self._examined, self._restated = [], [], []
+
+    def merge_trees(self) -> None:
+        """Count once what releases before 0.2 counted once for each tree."""
+        names = self.names
+        with self.store.reading() as cursor:
+            frames = frame_trees.not_merged(cursor, names.cluster, names.datasource)
+        if frames:
+            reason = f"scan {self.scan} of {names.datasource}: frames of several trees"
+            with self.store.writing(reason, author="ingest") as connection:
+                frame_trees.merge(connection, names.cluster, names.datasource, frames)
+            self.counts.commits += 1
+
+    def _touched(self) -> set[frame_trees.Identity]:
+        """The frames of which a file is written or removed."""
+        keys = [file.key for file in self._files] + self._gone
+        frames = (found.frame for key in keys if (found := parse(key)) is not None)
+        return {(frame.scene, frame.camera, frame.number) for frame in frames}

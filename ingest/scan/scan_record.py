@@ -1,0 +1,60 @@
+"""The record of a scan: begun, kept up to date, ended."""
+
+from sqlalchemy import select
+
+from catalog.errors import NotFound
+from catalog.records.store import RecordStore
+from catalog.records.tables import Scan, Source, now
+from ingest.scan.scan_counts import ScanCounts
+
+SCAN, WATCH = "scan", "watch"
+"""Kinds of scans: one that ends by itself, and a watcher's."""
+
+
+def counted_with(records: RecordStore, source: Source) -> dict[str, str]:
+    """The class list of the source's last whole scan; empty before the first.
+
+    Raises:
+        NotFound: The source was removed.
+    """
+    with records.reading() as session:
+        current = session.get(Source, source.id)
+        if current is None:
+            raise NotFound("source", source.name, "it was removed meanwhile")
+        return dict(current.class_list)
+
+
+def begin(records: RecordStore, source: Source, kind: str = SCAN) -> int:
+    """Record a new scan, and the end of those of its kind that were killed; its number.
+
+    The caller holds the lock that keeps scans of this kind apart.
+    """
+    with records.session() as session:
+        for killed in session.scalars(
+            select(Scan).where(
+                Scan.source_id == source.id, Scan.state == "running", Scan.kind == kind
+            )
+        ):
+            killed.state, killed.finished = "failed", now()
+            killed.error = "its process ended without finishing"
+        scan = Scan(source_id=source.id, state="running", kind=kind)
+        session.add(scan)
+        session.flush()
+        return scan.id
+
+
+def update(records: RecordStore, number: int, counts: ScanCounts) -> None:
+    """Keep the counts so far."""
+    with records.session() as session:
+        session.get_one(Scan, number).counts = counts.to_json()
+
+
+def finish(
+    records: RecordStore, number: int, state: str, counts: ScanCounts, error: str = ""
+) -> None:
+    """Record how a scan ended: "done" or "failed"."""
+    if state == "done" and counts.expected_files is not None:
+        counts.expected_files = counts.files
+    with records.session() as session:
+        scan = session.get_one(Scan, number)
+        scan.state, scan.finished, scan.counts, scan.error = state, now(), counts.to_json(), error

@@ -1,0 +1,1 @@
+"""Sources: folders, tar archives and S3, listed and read."""

@@ -1,0 +1,130 @@
+"""A source whose files lie elsewhere by now: re-pointed, once they are found to be the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import duckdb
+
+from catalog.errors import InvalidInput, StorageError
+from catalog.frames.frames import SourceNames, count_files, known_files
+from catalog.lake.schema import FILES
+from catalog.records.store import RecordStore
+from catalog.records.tables import Source
+from catalog.store import CatalogStore
+from catalog.values import OBJECT_PLATFORMS, make_fkey
+from ingest.scan.listing_diff import Compared, compare
+from ingest.scan.scan_lock import scan_lock
+from ingest.sources.source_files import open_source
+from ingest.sources.source_options import SourceOptions
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A source at its new place, and what lies there of what is catalogued.
+
+    Attributes:
+        name: The source.
+        uri: Where it lies now.
+        same: Files that are as they are catalogued.
+        changed: Files of another size, ETag or time of last change.
+        missing: Files that are catalogued and not there.
+        new: Files that are there and not catalogued.
+    """
+
+    name: str
+    uri: str
+    same: int
+    changed: int
+    missing: int
+    new: int
+
+
+def move_source(
+    store: CatalogStore,
+    records: RecordStore,
+    name: str,
+    uri: str,
+    options: SourceOptions,
+    *,
+    index_folder: Path | None = None,
+    differing: bool = False,
+) -> Moved:
+    """Have a source lie at a URI; its files keep their names, tags and datasets.
+
+    Args:
+        store: The catalog.
+        records: The records.
+        name: The source.
+        uri: Where it lies now, as open_source takes it.
+        options: How it is reached there.
+        index_folder: Where the indexes of tar archives are kept.
+        differing: Do so although files are missing or changed there.
+
+    Raises:
+        NotFound: There is no such source.
+        InvalidInput: What lies there cannot be opened, or is not what is catalogued.
+        CatalogBusy: The source is being scanned.
+    """
+    source = records.source(name)
+    names = SourceNames(source.platform, source.cluster, source.datasource, uri, source.site)
+    with scan_lock(store, source):
+        try:
+            files = open_source(uri, options, index_folder)
+            listed = files.list("", lambda _key, _reason: None)
+            with store.reading() as cursor:
+                found = [one for one in compare(listed, known_files(cursor, names)) if _tells(one)]
+                catalogued = count_files(cursor, names)
+        except StorageError as error:
+            raise InvalidInput(str(error)) from error
+        changed, missing, new = (
+            [one.key for one in found if one.change == change]
+            for change in ("changed", "removed", "added")
+        )
+        if not differing:
+            _refuse(name, uri, catalogued, changed, missing)
+        if source.platform not in OBJECT_PLATFORMS:
+            with store.writing(f"source {name} moved") as connection:
+                _show_at(connection, replace(names, root=files.root))
+        with records.session() as session:
+            kept = session.get_one(Source, source.id)
+            kept.uri, kept.options = uri, options.to_json()
+    same = catalogued - len(changed) - len(missing)
+    return Moved(name, uri, same, len(changed), len(missing), len(new))
+
+
+def _tells(compared: Compared) -> bool:
+    return compared.change != "unchanged"
+
+
+def _refuse(
+    name: str, uri: str, catalogued: int, changed: Sequence[str], missing: Sequence[str]
+) -> None:
+    parts = [
+        f"{len(keys):,} {what} ({', '.join(keys[:_EXAMPLES])}{', ...' * (len(keys) > _EXAMPLES)})"
+        for keys, what in (
+            (missing, "are missing"),
+            (changed, "have another size or time of last change"),
+        )
+        if keys
+    ]
+    if parts:
+        raise InvalidInput(
+            f"source {name}: of {catalogued:,} catalogued files {' and '.join(parts)} at {uri}. "
+            "Copy it with its times (rsync -a, cp -a), or re-point it all the same with "
+            "--differing: the next ingest then takes what is there, and datasets of files that "
+            "changed must be made again"
+        )
+
+
+def _show_at(connection: duckdb.DuckDBPyConnection, names: SourceNames) -> None:
+    """Let the rows of a file system's files show the folders that they lie in now."""
+    prefix = make_fkey(names.cluster, names.datasource, "")
+    folder = "? || left(substr(fkey, ?), length(fkey) - ? - length(filename))"
+    root, length = f"{names.root.rstrip('/')}/", len(prefix)
+    connection.execute(
+        f"UPDATE {FILES} SET path = {folder} WHERE cluster = ? AND datasource = ?",
+        [root, length + 1, length, names.cluster, names.datasource],
+    )

@@ -1,0 +1,441 @@
+"""One bucket of an S3 server: obstore moves the bytes, boto3 finds credentials and the region."""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+import botocore
+import obstore
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, ProfileNotFound
+from obstore.auth.boto3 import Boto3CredentialProvider
+from obstore.exceptions import (
+    BaseError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+from obstore.store import S3Store
+
+from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError, UnreadableFile
+from ingest.sources.endpoint_proxy import REDIRECTED, Way, way_to
+from ingest.sources.s3_page import ObjectEntry, Page, page_of, read_pages_of
+from ingest.sources.sealed_keys import unseal
+from ingest.sources.source_options import SourceOptions
+
+_BUCKET = re.compile(r"[A-Za-z0-9._-]{1,255}")
+"""boto3's own limits. A bucket's name becomes a part of AWS's host name."""
+
+_CONNECT_SECONDS = 5
+_IDLE_SECONDS = 20
+_REQUEST_SECONDS = 300
+
+_REASONS = {
+    "NoSuchBucket": "no such bucket; check its name and the endpoint",
+    "InvalidBucketName": "no legal bucket name; expected s3://bucket/prefix",
+    "AccessDenied": "access denied; these credentials may not list or read it",
+    "AllAccessDisabled": "access denied; the bucket is disabled",
+    "AccountProblem": "access denied; the account has a problem",
+    "InvalidAccessKeyId": "the server does not know this access key; check the profile or the keys",
+    "SignatureDoesNotMatch": "the secret key is wrong: its signature does not match",
+    "ExpiredToken": "the credentials have expired; log in again",
+    "InvalidToken": "the session token is not valid; log in again",
+    "RequestTimeTooSkewed": "this machine's clock is too far from the server's; set it",
+    "PermanentRedirect": "the bucket lies in another region; give its region",
+    "AuthorizationHeaderMalformed": "the bucket lies in another region; give its region",
+    "IllegalLocationConstraintException": "the bucket lies in another region; give its region",
+    "InvalidObjectState": "is archived (Glacier); restore it first",
+    "SlowDown": "the server asks to slow down; scan with fewer workers",
+}
+_STATUS_CODES = {"301": "PermanentRedirect", "403": "AccessDenied", "404": "NoSuchBucket"}
+# What follows it in obstore's errors is the answer's body, which is not shown.
+_STATUS = re.compile(r"status code: (\d{3})")
+# What ails one object, while the rest of the bucket may be well.
+_OBJECT_CODES = frozenset({"AccessDenied", "InvalidObjectState", "NoSuchKey"})
+
+
+@dataclass(frozen=True, slots=True)
+class S3Address:
+    """The parts of s3://bucket/key. Nothing is percent-decoded: keys may hold any character."""
+
+    bucket: str
+    key: str
+
+    @classmethod
+    def parse(cls, uri: str) -> "S3Address":
+        """Split a URI.
+
+        Raises:
+            InvalidInput: It is not of that form.
+        """
+        scheme, _, rest = uri.partition("://")
+        bucket, _, key = rest.partition("/")
+        if scheme.lower() != "s3" or not _BUCKET.fullmatch(bucket):
+            raise InvalidInput(f"source {uri}: expected s3://bucket or s3://bucket/prefix")
+        return cls(bucket, key)
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.key}".rstrip("/")
+
+
+def obstore_can_name(key: str) -> bool:
+    """Whether obstore's paths can hold this key; S3 allows more, and those go through boto3.
+
+    Empty, "." and ".." segments and control characters are refused by it, outer slashes dropped:
+    https://docs.rs/object_store/latest/object_store/path/struct.Path.html
+    """
+    return not any(segment in ("", ".", "..") for segment in key.split("/")) and not any(
+        ord(character) < 32 or ord(character) == 127 for character in key
+    )
+
+
+_SENDS = 3
+"""How often a request is sent whose connection was closed before it took it."""
+
+
+class S3Bucket:
+    """Lists and reads a bucket. Its methods may be called from many threads at once.
+
+    Attributes:
+        name: The bucket's name.
+        options: How it is reached.
+        client: boto3's client, for what obstore cannot do.
+        store: obstore's store, for bytes and long listings.
+    """
+
+    def __init__(self, name: str, options: SourceOptions) -> None:
+        """Find credentials, endpoint and region; asks the server only for an AWS bucket's region.
+
+        Raises:
+            InvalidInput: The profile or the CA bundle does not exist.
+            StorageError: There are no credentials.
+        """
+        self.name, self.options = name, options
+        session = session_of(options)
+        self._way: Way | None = None
+        self._proxy = ""
+        if options.reach:
+            self._way, self._proxy = way_to(options.endpoint_url, options.reach)
+        self._credentials = None if options.anonymous else _credentials(session, name)
+        self.client = self._client(session)
+        read_pages_of(self.client)
+        host = urlsplit(self.client.meta.endpoint_url).hostname or ""
+        self._endpoint = "" if host.endswith("amazonaws.com") else self.client.meta.endpoint_url
+        self.region = options.region or session.region_name or self._find_region()
+        self.store = self._store()
+
+    def _client(self, session: Any) -> Any:
+        options = self.options
+        config = Config(
+            signature_version=botocore.UNSIGNED if options.anonymous else "s3v4",
+            s3={"addressing_style": "path"},  # own servers seldom have a host name per bucket
+            retries={"mode": "standard", "total_max_attempts": 4},
+            connect_timeout=min(_CONNECT_SECONDS, options.give_up_after),
+            read_timeout=min(_IDLE_SECONDS, options.give_up_after),
+            proxies={"http": self._proxy, "https": self._proxy} if self._proxy else None,
+        )
+        verify = (options.ca_bundle or None) if options.verify_tls else False
+        region = options.region or session.region_name or "us-east-1"
+        try:
+            return session.client(
+                "s3",
+                endpoint_url=options.endpoint_url or None,
+                region_name=region,
+                verify=verify,
+                config=config,
+            )
+        except (BotoCoreError, ValueError) as error:
+            raise InvalidInput(f"s3://{self.name}: {_first_line(error)}") from error
+
+    def _find_region(self) -> str:
+        """The region AWS names in any answer about a bucket, even in a refusal."""
+        if self._endpoint:
+            return "us-east-1"  # a custom server takes whatever its clients sign
+        try:
+            answer = self.client.head_bucket(Bucket=self.name)
+        except ClientError as error:
+            answer = error.response
+        except BotoCoreError as error:
+            raise self.trouble(error) from error
+        headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+        return str(headers.get("x-amz-bucket-region", "us-east-1"))
+
+    def _store(self) -> S3Store:
+        options = self.options
+        give_up = options.give_up_after
+        client: dict[str, Any] = {
+            "allow_http": self._endpoint.startswith("http://"),
+            "allow_invalid_certificates": not options.verify_tls,
+            "connect_timeout": timedelta(seconds=min(_CONNECT_SECONDS, give_up)),
+            "read_timeout": timedelta(seconds=min(_IDLE_SECONDS, give_up)),
+            "timeout": timedelta(seconds=_REQUEST_SECONDS),
+        }
+        if self._proxy:
+            client["proxy_url"] = self._proxy
+        if options.ca_bundle:
+            client["root_certificate"] = _read_ca_bundle(options.ca_bundle)
+        settings: dict[str, Any] = {"region": self.region, "skip_signature": options.anonymous}
+        if self._endpoint:
+            # Set both: object_store prefers this one, and takes it from the environment if unset.
+            settings |= {"endpoint": self._endpoint, "aws_endpoint_url_s3": self._endpoint}
+        elif "." not in self.name:  # AWS's certificate covers one label before s3
+            settings["virtual_hosted_style_request"] = True
+        return S3Store(
+            self.name,
+            client_options=client,  # type: ignore[arg-type]  # a TypedDict, filled by key
+            retry_config={
+                # Time is the bound: with jitter, 20 retries were over after 4.5 s.
+                "max_retries": 1000,
+                "retry_timeout": timedelta(seconds=give_up),
+                "backoff": {
+                    "init_backoff": timedelta(milliseconds=100),
+                    "max_backoff": timedelta(seconds=min(5.0, give_up / 4)),
+                    "base": 2,
+                },
+            },
+            credential_provider=self._credentials,
+            **settings,
+        )
+
+    def head(self, key: str) -> ObjectEntry:
+        """An object's size, last change and ETag.
+
+        Raises:
+            StorageError: It is not there, or the server refuses.
+        """
+        try:
+            found = self.client.head_object(Bucket=self.name, Key=key)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
+                uri = f"s3://{self.name}/{key}"
+                raise StorageError(f"{uri}: no such object, or no such bucket", uri) from error
+            raise self.trouble(error, key) from error
+        except BotoCoreError as error:
+            raise self.trouble(error, key) from error
+        return _entry(key, found["ContentLength"], found["LastModified"], found.get("ETag"))
+
+    def page(self, prefix: str, after: str = "", *, delimiter: str = "", keys: int = 1000) -> Page:
+        """One page of a listing: objects, common prefixes, whether more follow.
+
+        Raises:
+            StorageError: The server refuses or cannot be reached.
+        """
+        asked: dict[str, Any] = {"Prefix": prefix, "MaxKeys": keys}
+        if after:
+            asked["StartAfter"] = after
+        if delimiter:
+            asked["Delimiter"] = delimiter
+        page = self._page(prefix, asked)
+        if any(found.is_archived for found in page.objects):
+            # Only then: some servers refuse headers that they do not know.
+            with suppress(StorageError):
+                return self._page(prefix, {**asked, "OptionalObjectAttributes": ["RestoreStatus"]})
+        return page
+
+    def _page(self, prefix: str, asked: dict[str, Any]) -> Page:
+        try:
+            return page_of(self.client.list_objects_v2(Bucket=self.name, **asked))
+        except (BotoCoreError, ClientError) as error:
+            raise self.trouble(error, prefix) from error
+
+    def read(self, key: str, shown: str, most: int) -> bytes:
+        """A whole object.
+
+        Args:
+            key: Its key in the bucket.
+            shown: How messages call it.
+            most: Largest size that is read [bytes].
+
+        Raises:
+            BadFile: It vanished, may not be read or is too large.
+            StorageError: The server cannot be reached, or refuses everything.
+        """
+        if not obstore_can_name(key):
+            return self._read_odd(key, shown, most)
+        try:
+            found = self._get(key, {})
+            size = found.meta["size"]
+            if size <= most:
+                return bytes(found.bytes())
+        except (BaseError, OSError, ValueError) as error:
+            raise self.object_trouble(error, shown) from error
+        raise _too_large(size, most, shown)
+
+    def read_range(self, key: str, shown: str, start: int, length: int, etag: str = "") -> bytes:
+        """At most ``length`` bytes from ``start``; fewer at the object's end.
+
+        With ``etag``, only of that very object.
+
+        Raises:
+            BadFile: It vanished, may not be read, or is another than ``etag`` says.
+            StorageError: The server cannot be reached, or refuses everything.
+        """
+        if length <= 0:
+            return b""
+        if not obstore_can_name(key):
+            return self._range_odd(key, shown, start, length, etag)
+        options: dict[str, Any] = {"range": (start, start + length)}
+        if etag:
+            options["if_match"] = f'"{etag}"'
+        try:
+            found = self._get(key, options)
+            return bytes(found.bytes())
+        except (BaseError, OSError, ValueError) as error:
+            if _beyond_end(str(error)):
+                return b""
+            raise self.object_trouble(error, shown) from error
+
+    def _get(self, key: str, options: dict[str, Any]) -> Any:
+        """As obstore.get, which does not try again where a kept connection was just closed."""
+        for _ in range(_SENDS - 1):
+            try:
+                return obstore.get(self.store, key, options=options)  # type: ignore[arg-type]
+            except BaseError as error:
+                if "connection was not ready" not in str(error):
+                    raise
+        return obstore.get(self.store, key, options=options)  # type: ignore[arg-type]
+
+    def _read_odd(self, key: str, shown: str, most: int) -> bytes:
+        try:
+            found = self.client.get_object(Bucket=self.name, Key=key)
+            size = found["ContentLength"]
+            with found["Body"] as body:
+                if size <= most:
+                    return bytes(body.read())
+        except (BotoCoreError, ClientError) as error:
+            raise self.object_trouble(error, shown) from error
+        raise _too_large(size, most, shown)
+
+    def _range_odd(self, key: str, shown: str, start: int, length: int, etag: str) -> bytes:
+        asked = {"IfMatch": f'"{etag}"'} if etag else {}
+        span = f"bytes={start}-{start + length - 1}"
+        try:
+            found = self.client.get_object(Bucket=self.name, Key=key, Range=span, **asked)
+            with found["Body"] as body:
+                return bytes(body.read())
+        except (BotoCoreError, ClientError) as error:
+            if _beyond_end(str(error)):
+                return b""
+            raise self.object_trouble(error, shown) from error
+
+    def object_trouble(self, error: Exception, shown: str) -> FramesiftError:
+        """BadFile for what ails one object, StorageError for what ails the server."""
+        code = _code(error)
+        if self._way and self._way.refused:
+            return self.trouble(error, shown)
+        if isinstance(error, FileNotFoundError) or code in ("NoSuchKey", "404"):
+            return UnreadableFile("cannot be read: it vanished from the bucket", shown)
+        if isinstance(error, PreconditionError) or code in ("PreconditionFailed", "412"):
+            return BadFile("changed since it was listed; scan again", shown)
+        if code in _OBJECT_CODES:
+            return UnreadableFile(f"cannot be read: {_REASONS[code]}", shown)
+        return self.trouble(error, shown)
+
+    def trouble(self, error: Exception, key: str = "") -> StorageError:
+        """A foreign error in one line: what, where, what to do; never a credential."""
+        code = _code(error)
+        if self._way and self._way.refused:
+            reason = f"{self._endpoint} is not used: {self._way.refused}"
+        elif self.options.anonymous and code == "AccessDenied":
+            reason = "access denied without signing in; give a profile or keys"
+        elif code in _REASONS:
+            reason = _REASONS[code]
+        else:
+            reason = self._unnamed(error, code)
+        uri = f"s3://{self.name}/{key}".rstrip("/")
+        return StorageError(f"{uri}: {reason}", uri)
+
+    def _unnamed(self, error: Exception, code: str) -> str:
+        text = f"{type(error).__name__} {error}"
+        where = self._endpoint or f"AWS in {getattr(self, 'region', 'its region')}"
+        if "CaUsedAsEndEntity" in text:
+            return f"{where} shows its authority's certificate; give it one of its own, CA:FALSE"
+        if re.search(r"certificate|SSLError|UnknownIssuer", text, re.IGNORECASE):
+            return f"the certificate of {where} is not trusted; give its authority as CA bundle"
+        if re.search(r"kind: Connect|EndpointConnection|ConnectTimeout|ProxyConnection", text):
+            return f"{where} cannot be reached; check the endpoint and the network"
+        if re.search(r"kind: Timeout|kind: Request|ReadTimeout|ConnectionClosed", text):
+            return f"{where} did not answer within {self.options.give_up_after:g} s of retries"
+        if code:
+            return f"{where} answers {code}"
+        found = _STATUS.search(text)
+        if found and found[1] == "407" and self._way:
+            # obstore takes the token away before it follows a redirect to another host.
+            return f"{where} is not used: {REDIRECTED}"
+        if found:
+            return f"{where} answers status {found[1]}"
+        return f"{where}: {_first_line(error)}"
+
+
+def session_of(options: SourceOptions) -> Any:
+    """The boto3.Session that asks as the options say.
+
+    Raises:
+        InvalidInput: The profile or the CA bundle does not exist, or the keys cannot be decrypted.
+        StorageError: The key to those cannot be read.
+    """
+    if options.ca_bundle and not Path(options.ca_bundle).is_file():
+        raise InvalidInput(f"CA bundle {options.ca_bundle}: no such file; expected a PEM file")
+    if options.sealed_keys:
+        keys = unseal(options.sealed_keys)
+        return boto3.Session(keys.access_key, keys.secret_key)
+    try:
+        return boto3.Session(profile_name=options.profile or None)
+    except ProfileNotFound as error:
+        raise InvalidInput(
+            f"profile '{options.profile}' is not in ~/.aws/config or ~/.aws/credentials"
+        ) from error
+
+
+def _credentials(session: Any, bucket: str) -> Boto3CredentialProvider:
+    try:
+        # Asked again every 5 minutes: boto3 renews what is about to expire in less than 10.
+        return Boto3CredentialProvider(session, ttl=timedelta(minutes=5))
+    except (BotoCoreError, ValueError) as error:
+        raise StorageError(
+            f"s3://{bucket}: no credentials found; set AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY or a profile, or ask anonymously if the bucket is public",
+            f"s3://{bucket}",
+        ) from error
+
+
+def _read_ca_bundle(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"CA bundle {path}: {error.strerror}") from error
+
+
+def _entry(key: str, size: int, modified: datetime, etag: str | None) -> ObjectEntry:
+    return ObjectEntry(key, size, modified.replace(tzinfo=None), (etag or "").strip('"'))
+
+
+def _too_large(size: int, most: int, shown: str) -> BadFile:
+    return BadFile(f"has {size:,} bytes; at most {most:,} are read", shown)
+
+
+def _beyond_end(text: str) -> bool:
+    return "InvalidRange" in text or "416" in text.partition("\n")[0]
+
+
+def _code(error: Exception) -> str:
+    """S3's error code, or a word for it, or empty."""
+    if isinstance(error, ClientError):
+        code = re.sub(r"\W", "", str(error.response["Error"].get("Code", "")))[:64]
+        return _STATUS_CODES.get(code, code)
+    found = re.search(r"<Code>(\w{1,64})</Code>", str(error))
+    if found:
+        return found[1]
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError):
+        return "AccessDenied"
+    return "PermanentRedirect" if "redirect without LOCATION" in str(error) else ""
+
+
+def _first_line(error: Exception) -> str:
+    line = str(error).strip().partition("\n")[0]
+    return re.sub(r"\?\S+", "", line)[:300]  # a query string may carry a signature

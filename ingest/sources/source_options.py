@@ -1,0 +1,119 @@
+"""How a source is reached, and what of it is left out."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.errors import InvalidInput
+from ingest.sources.exclude import Excluded
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """Where an object store answers and who asks. Holds no secret that can be read.
+
+    Credentials come from boto3's chain: environment, ~/.aws/credentials and config (SSO, role,
+    process), container and instance metadata; or they are kept here, encrypted.
+
+    Attributes:
+        endpoint_url: Server that speaks S3 (IBM COS, Ceph, MinIO), such as
+            "https://s3.eu-de.cloud-object-storage.appdomain.cloud"; empty for AWS.
+        anonymous: Ask unsigned, as public buckets allow.
+        profile: Profile of ~/.aws/config; empty for the default one.
+        region: Region of the bucket; empty to take the profile's, or to ask AWS.
+        ca_bundle: PEM file of further authorities to trust; empty for the system's alone.
+        verify_tls: Check the server's certificate.
+        sealed_keys: Keys of this source, as sealed_keys.seal gives them; empty for none.
+        within: Folder that a folder or archive of this machine must lie below, links followed;
+            empty for anywhere.
+        reach: What an endpoint that was named over REST may lead to; see endpoint_proxy. Empty for
+            anything.
+        host: Server of a mounted file system, as clients of Spectrum Discover name it; only shown.
+        user: Whom they say to ask it as; only shown.
+        give_up_after: Longest time to retry a request that fails [s].
+        exclude: Patterns of what is left out; see ingest.sources.exclude.
+        part_of: The data set that the source is a part of: extractors look for a frame's files in
+            all of its sources. Empty for the source's own name.
+    """
+
+    endpoint_url: str = ""
+    anonymous: bool = False
+    profile: str = ""
+    region: str = ""
+    ca_bundle: str = ""
+    verify_tls: bool = True
+    sealed_keys: str = ""
+    within: str = ""
+    reach: str = ""
+    host: str = ""
+    user: str = ""
+    give_up_after: float = 60.0
+    exclude: tuple[str, ...] = ()
+    part_of: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            InvalidInput: The endpoint is no http or https URL or holds a password, a pattern
+                cannot be used, or options contradict each other.
+        """
+        Excluded(self.exclude)
+        endpoint = self.endpoint_url
+        if endpoint and not endpoint.lower().startswith(("https://", "http://")):
+            raise InvalidInput(f"endpoint {endpoint}: expected https://host[:port]")
+        if "@" in endpoint:
+            raise InvalidInput(
+                "the endpoint URL holds a user or password; expected https://host[:port], "
+                "and keys in a profile or in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
+        if self.anonymous and self.profile:
+            raise InvalidInput(f"anonymous and profile '{self.profile}' exclude each other")
+        if self.sealed_keys and (self.anonymous or self.profile):
+            raise InvalidInput("keys, profile and anonymous exclude each other; give one of them")
+        if not self.give_up_after > 0:
+            raise InvalidInput(f"give_up_after: got {self.give_up_after}, expected seconds above 0")
+
+    def to_json(self) -> dict[str, Any]:
+        """The options that differ from the default, ready for JSON."""
+        return {
+            field.name: list(value) if isinstance(value, tuple) else value
+            for field in dataclasses.fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+
+    def shown(self) -> dict[str, Any]:
+        """`to_json` without keys: only whether there are any; and without what fences it."""
+        shown = self.to_json()
+        shown.pop("within", None)
+        shown.pop("reach", None)
+        shown.pop("part_of", None)  # a source shows it by itself
+        return shown | {"sealed_keys": True} if shown.pop("sealed_keys", "") else shown
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, object]) -> "SourceOptions":
+        """What to_json gave.
+
+        Raises:
+            InvalidInput: An option is unknown or of the wrong type.
+        """
+        known = {field.name: field for field in dataclasses.fields(cls)}
+        for name, value in stored.items():
+            if name not in known:
+                raise InvalidInput(
+                    f"source option '{name}' is unknown; expected: {', '.join(known)}"
+                )
+            wanted = type(known[name].default)
+            if wanted is tuple:
+                wanted = list
+            if type(value) is not wanted and not (wanted is float and type(value) is int):
+                raise InvalidInput(
+                    f"source option {name}: got {value!r}, expected a {wanted.__name__}"
+                )
+        taken = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
+        return cls(**taken)  # type: ignore[arg-type]  # checked above
+
+
+NO_OPTIONS = SourceOptions()
+"""Local folders, and AWS with the default credentials."""

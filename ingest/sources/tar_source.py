@@ -1,0 +1,217 @@
+"""A tar archive as a source, local or on S3, without unpacking it."""
+
+import hashlib
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from catalog.errors import BadFile, InvalidInput, StorageError, UnreadableFile
+from catalog.storage.beneath import open_beneath, real_place
+from catalog.values import File, Problem
+from ingest.sources.exclude import Excluded
+from ingest.sources.object_file import object_file
+from ingest.sources.source_files import MAX_FILE_BYTES, Unreadable
+from ingest.sources.source_options import NO_OPTIONS, SourceOptions
+from ingest.sources.tar_index import ArchiveBytes, open_index
+
+_COMPRESSED = (
+    ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar.zst", ".tzst",
+    ".tar.lz4", ".tar.lzma", ".tar.z",
+)  # fmt: skip
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
+
+
+def is_tar(uri: str) -> bool:
+    """Whether a path or URI names a tar archive.
+
+    Raises:
+        InvalidInput: It names a compressed one, whose members cannot be read in place.
+    """
+    lower = uri.lower()
+    if lower.endswith(_COMPRESSED):
+        raise InvalidInput(
+            f"source {uri}: a compressed archive cannot be read in parts; "
+            "expected an uncompressed .tar (decompress it) or a folder (unpack it)"
+        )
+    return lower.endswith(".tar")
+
+
+class TarReader:
+    """Members of one archive, as FileReader. Works from many threads at once."""
+
+    def __init__(
+        self, archive: ArchiveBytes, find: Callable[[str], tuple[int, int] | None]
+    ) -> None:
+        """Read members of an archive.
+
+        Args:
+            archive: LocalArchive or S3Archive.
+            find: Start and length [bytes] of a member; None where there is none of that key.
+        """
+        self.archive, self._find = archive, find
+
+    def read(self, key: str) -> bytes:
+        """A whole member; see FileReader.
+
+        Raises:
+            BadFile: There is none, it is larger than MAX_FILE_BYTES, or the archive changed.
+            StorageError: The archive cannot be reached.
+        """
+        data, size = self._span(key)
+        if size > MAX_FILE_BYTES:
+            raise BadFile(f"has {size:,} bytes; at most {MAX_FILE_BYTES:,} are read", key)
+        return self._read(data, size, key)
+
+    def read_range(self, key: str, start: int, length: int) -> bytes:
+        """A part of a member; see FileReader and read."""
+        data, size = self._span(key)
+        return self._read(data + start, max(0, min(length, size - start)), key)
+
+    def _span(self, key: str) -> tuple[int, int]:
+        found = self._find(key)
+        if found is None:
+            raise BadFile(f"is not in {self.archive.uri}", key)
+        return found
+
+    def _read(self, start: int, length: int, key: str) -> bytes:
+        content = self.archive.read_range(start, length, key) if length else b""
+        if len(content) != length:
+            raise BadFile(
+                f"{self.archive.uri} ends at its byte {len(content):,} of {length:,}: truncated",
+                key,
+            )
+        return content
+
+
+class TarSource(TarReader):
+    """The members of one archive, as SourceFiles.
+
+    Keys are the members' names as tar would extract them: leading "./" and "/" dropped, the last
+    of several members of one name. Links, devices and sparse files are left out: see problems.
+
+    Attributes:
+        root: The archive's path or URI.
+        index: Where the members lie; index.cost is what making it moved.
+    """
+
+    def __init__(
+        self,
+        archive: ArchiveBytes,
+        index_folder: Path | None = None,
+        exclude: Sequence[str] = (),
+    ) -> None:
+        """Open the archive and its index, which is made if it is not there.
+
+        Args:
+            archive: LocalArchive or S3Archive.
+            index_folder: Where indexes are kept from one scan to the next; None keeps none.
+            exclude: Patterns of members to leave out; see ingest.sources.exclude.
+
+        Raises:
+            BadFile: The archive is damaged or truncated.
+            StorageError: It is not there, cannot be reached, or the index cannot be written.
+        """
+        self.root = archive.uri
+        self._excluded = Excluded(exclude)
+        self._temporary = None
+        if index_folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="framesift-tar-")
+            index_folder = Path(self._temporary.name)
+        name = hashlib.sha256(archive.uri.encode(errors="surrogateescape")).hexdigest()[:32]
+        self.index = open_index(archive, index_folder / f"{name}.sqlite")
+        super().__init__(archive, self.index.find)
+
+    def list(self, below: str = "", _unreadable: Unreadable | None = None, /) -> Iterator[File]:
+        """Every readable member in byte order of its key; see SourceFiles.
+
+        A member changes with its size or time. Where an archive keeps no times (all 0), its own
+        ETag or time stands in: a changed archive's members then all count as changed.
+        """
+        for key, size, mtime in self.index.members():
+            if below and key != below and not (below.endswith("/") and key.startswith(below)):
+                continue
+            if self._excluded(key):
+                continue
+            etag = self.archive.identity if mtime == 0 else ""
+            yield object_file(key, size, _time(mtime), etag)
+
+    def problems(self) -> Iterator[Problem]:
+        """The members that cannot be read, each with its reason."""
+        for key, reason in self.index.skipped():
+            if not self._excluded(key):
+                yield Problem("bad_file", key, reason)
+
+    def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
+        """Where members lie; see SourceFiles."""
+        return {key: self._span(key) for key in keys}
+
+
+class LocalArchive:
+    """An archive on this machine or a mounted network file system; see ArchiveBytes."""
+
+    walks = 1
+
+    def __init__(self, path: Path, within: str = "") -> None:
+        """Ask for its size and time.
+
+        Args:
+            path: The archive.
+            within: A folder that it must lie below, links followed; anywhere where empty.
+
+        Raises:
+            StorageError: It cannot be read, or lies elsewhere by now.
+        """
+        self.uri = str(path)
+        # As it is found now: a link put in its place later leads nowhere else.
+        self._folder, self._name = os.path.split(real_place(path, within))
+        try:
+            with open_beneath(self._folder, self._name) as file:
+                status = os.fstat(file.fileno())
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be read: {error.strerror}", str(path)) from error
+        self.size, self._changed = status.st_size, status.st_mtime_ns
+        self.identity = str(status.st_mtime_ns)
+
+    def read_range(self, start: int, length: int, shown: str = "") -> bytes:
+        """A part of the file; see ArchiveBytes. Opened each time: it may have been replaced."""
+        try:
+            with open_beneath(self._folder, self._name) as file:
+                status = os.fstat(file.fileno())
+                if (status.st_size, status.st_mtime_ns) != (self.size, self._changed):
+                    raise BadFile(f"{self.uri} changed while it was read; scan again", shown)
+                file.seek(start)
+                return file.read(length)
+        except OSError as error:
+            raise UnreadableFile(f"{self.uri} cannot be read: {error.strerror}", shown) from error
+
+
+def open_tar(
+    uri: str, options: SourceOptions = NO_OPTIONS, index_folder: Path | None = None
+) -> TarSource:
+    """The archive at a path or an s3:// URI; see TarSource."""
+    return TarSource(_open_archive(uri, options), index_folder, options.exclude)
+
+
+def open_spans(
+    uri: str, spans: Mapping[str, tuple[int, int]], options: SourceOptions = NO_OPTIONS
+) -> TarReader:
+    """Members of an archive of which TarSource.spans told where they lie: no index is needed."""
+    return TarReader(_open_archive(uri, options), spans.get)
+
+
+def _open_archive(uri: str, options: SourceOptions) -> ArchiveBytes:
+    if uri.lower().startswith("s3://"):
+        from ingest.sources.s3_source import S3Archive  # boto3 takes 0.3 s to import
+
+        return S3Archive(uri, options)
+    return LocalArchive(Path(uri), options.within)
+
+
+def _time(seconds: float) -> datetime:
+    try:
+        return _EPOCH + timedelta(microseconds=math.floor(seconds * 1e6))
+    except (OverflowError, ValueError):  # a clock gone wrong must not end the scan
+        return datetime.max if seconds > 0 else datetime.min  # noqa: DTZ901 (naive UTC)

@@ -1,0 +1,1 @@
+"""Datasets: selections that are saved, divided and exported."""

@@ -1,0 +1,69 @@
+"""Whether the datasets and models that the records name are there, and whole."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from catalog.care.check import Finding
+from catalog.errors import BadFile
+from catalog.records.belongings import MODEL_FILE, manifest_of, own_place
+from catalog.records.home_places import local_file, put_file
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset
+from pipeline.manifest_store import read_manifest
+
+
+def check_belongings(records: RecordStore, *, repair: bool = False) -> list[Finding]:
+    """What is missing, damaged, or not where a team's other hosts look for it.
+
+    Args:
+        records: The records.
+        repair: Copy manifests that lie in this home only to where the team's datasets lie.
+
+    Raises:
+        StorageError: S3 does not answer.
+    """
+    return [*_datasets(records, repair), *_models(records)]
+
+
+def _datasets(records: RecordStore, repair: bool) -> Iterator[Finding]:
+    for dataset in records.datasets():
+        name = f"dataset {dataset.name}@{dataset.version}"
+        rebuild = f"framesift dataset rebuild {dataset.name}@{dataset.version}, or a backup"
+        try:
+            read_manifest(records, dataset)
+        except BadFile as error:
+            there = manifest_of(records.places, dataset) if records.places else None
+            kind = "missing_manifest" if there is None else "damaged_manifest"
+            reason = "its manifest is not there" if there is None else str(error)
+            yield Finding(kind, f"{name}: {reason}", rebuild)
+            continue
+        yield from _elsewhere(records, dataset, name, repair)
+
+
+def _elsewhere(
+    records: RecordStore, dataset: Dataset, name: str, repair: bool
+) -> Iterator[Finding]:
+    """A manifest in the home of a catalog whose datasets lie beside a team's data."""
+    places = records.places
+    kept = manifest_of(places, dataset) if places else None
+    if places is None or places.files is None or kept is None:
+        return
+    own = own_place(places, dataset.name, dataset.version)
+    if kept.place == own:
+        return
+    if repair:
+        with tempfile.TemporaryDirectory() as scratch:
+            for file in kept.names:
+                with local_file(kept.place, file, Path(scratch)) as path:
+                    put_file(path, own, file)
+    what = f"{name}: its manifest lies in {kept.place}, where other hosts do not find it"
+    yield Finding("manifest_elsewhere", what, "framesift catalog check --repair", repair)
+
+
+def _models(records: RecordStore) -> Iterator[Finding]:
+    for job in records.jobs(kind="train", states=["done"]):
+        folder = Path(job.paths.get("model_dir", ""))
+        if not (folder / MODEL_FILE).is_file():
+            what = f"job {job.name}: its model is not in {folder}"
+            yield Finding("missing_model", what, "restore it from a backup, or train again")

@@ -1,0 +1,348 @@
+"""Frames saved: named, versioned, divided into splits, never changed again."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import func, select
+
+from catalog.errors import InvalidInput, NotFound
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset, Source
+from pipeline.datasets.chosen_split import UNDIVIDED
+from pipeline.datasets.division import Division, divide
+from pipeline.datasets.source_places import Places
+from pipeline.manifest import Manifest, ManifestHeader
+from pipeline.manifest_rows import FRAMES_SCHEMA
+from pipeline.manifest_store import keep_manifest
+from query.frames.file_versions import IMAGE_VERSION, LABEL_VERSION
+from query.frames.sampling import hashes_of
+from query.frames.selection import Selection
+from query.sets.strata import Codes
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,126}")
+_LONGEST_NAME = 128
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a dataset's frames were come by, besides the question.
+
+    Attributes:
+        built: What chose or added the frames, as data; part of the dataset's id.
+        seed: Decided between frames that fitted equally.
+        parents: The datasets that it was made from.
+        report: What was achieved of what was wanted.
+        owner: Name of the user who makes it; empty on the machine's own command line.
+    """
+
+    built: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    parents: Sequence[Dataset] = ()
+    report: Mapping[str, Any] = field(default_factory=dict)
+    owner: str = ""
+
+
+@dataclass(frozen=True)
+class Content:
+    """A dataset's frames, ready to be saved.
+
+    Attributes:
+        question: The question, the method and the division, as data.
+        snapshot: The catalog snapshot that was asked.
+        rows: One row per frame, schema FRAMES_SCHEMA.
+        splits: Names of the splits, in order.
+        tags: Class tag of each entry of class_pixels.
+        classes: Class names in the same order.
+        class_list: The sources' class list.
+        places: Of the sources.
+    """
+
+    question: Mapping[str, Any]
+    snapshot: int
+    rows: pa.Table
+    splits: Sequence[str]
+    tags: Sequence[str]
+    classes: tuple[str, ...]
+    class_list: Mapping[str, str]
+    places: Places
+
+
+def create_dataset(
+    records: RecordStore,
+    name: str,
+    selection: Selection,
+    division: Division | None = None,
+    origin: Origin | None = None,
+) -> Dataset:
+    """Save a selection as a new version of the dataset ``name``, its manifest on disk.
+
+    Args:
+        records: The records.
+        name: Letters, digits, dots, dashes and underscores; see `name_of_new`.
+        selection: The frames, with the division's columns and their files' versions.
+        division: How to divide them; one split "all" when None.
+        origin: How they were come by, where it was not the question alone.
+
+    Returns:
+        The dataset; the version that has the same content where there is one.
+
+    Raises:
+        InvalidInput: A bad name, no frames, or too few groups for the splits.
+        UnknownName: The division names a column that there is not.
+        NotFound: A frame's source has been removed.
+        StorageError: The manifest cannot be written.
+    """
+    origin = origin or Origin()
+    name = name_of_new(records, name)
+    content, report = content_of(records, name, selection, division or Division(), origin.built)
+    return save_content(records, name, content, replace(origin, report={**origin.report, **report}))
+
+
+def content_of(
+    records: RecordStore,
+    name: str,
+    selection: Selection,
+    division: Division,
+    built: Mapping[str, Any],
+) -> tuple[Content, dict[str, Any]]:
+    """A selection divided, ready to be saved; and what is to be said of the division.
+
+    Args:
+        records: The records.
+        name: The dataset's name, for messages.
+        selection: The frames, with the division's columns and their files' versions.
+        division: How to divide them.
+        built: What chose the frames besides the question, as data.
+
+    Raises:
+        InvalidInput, UnknownName, NotFound: As `create_dataset`.
+    """
+    if not len(selection):
+        raise InvalidInput(
+            f"dataset {name}: the selection has no frames; widen its ranges "
+            "(framesift classes shows what there is)"
+        )
+    splits = tuple(division.shares) or (UNDIVIDED,)
+    sides, report = _sides(selection, division)
+    of_rows = pa.array(splits).take(pa.array(sides))
+    rows, class_list, classes, places = rows_of(records, name, selection, of_rows)
+    asked = selection.question.model_dump(mode="json", exclude_defaults=True)
+    content = Content(
+        question={**asked, **built, **division.to_json()},
+        snapshot=selection.snapshot,
+        rows=rows,
+        splits=splits,
+        tags=selection.classes,
+        classes=classes,
+        class_list=class_list,
+        places=places,
+    )
+    return content, report
+
+
+def rows_of(
+    records: RecordStore, name: str, selection: Selection, splits: pa.Array
+) -> tuple[pa.Table, Mapping[str, str], tuple[str, ...], Places]:
+    """A selection as a manifest's rows; its class list, class names, and its sources' places.
+
+    Raises:
+        InvalidInput: A frame has no camera image, or sources have different class lists.
+        NotFound: A frame's source has been removed.
+    """
+    _refuse_labels_alone(name, selection)
+    sources = _sources_of(selection, records)
+    class_list, classes = _classes(sources, selection, records)
+    places = Places.of(sources.values())
+    return _rows(selection, splits, sources), class_list, classes, places
+
+
+def name_of_new(records: RecordStore, name: str) -> str:
+    """The name that a dataset is saved under: those of who sees some rows only are their own.
+
+    Else a name that is taken, or a version that is not the first, would tell of a dataset that
+    they do not see.
+
+    Raises:
+        InvalidInput: It could not be a folder's on every system, or is too long.
+    """
+    given = name.removeprefix(records.own_names)
+    if not _NAME.fullmatch(given):
+        raise InvalidInput(
+            f"dataset name '{name}': expected letters, digits, '.', '_' and '-', such as val-bikes"
+        )
+    saved = records.own_names + given
+    if len(saved) > _LONGEST_NAME:
+        raise InvalidInput(
+            f"dataset name '{saved}': expected at most {_LONGEST_NAME} characters with the user's"
+        )
+    return saved
+
+
+def save_content(records: RecordStore, name: str, content: Content, origin: Origin) -> Dataset:
+    """Save frames as a dataset's new version, or find the version that has the same content.
+
+    Raises:
+        StorageError: The manifest cannot be written.
+    """
+    rows = content.rows
+    own_id = content_id(content.question, content.snapshot, rows)
+    parents = [{"name": f"{p.name}@{p.version}", "id": p.content_id} for p in origin.parents]
+    matrix = class_matrix(rows, len(content.tags))
+    with records.session() as session:
+        newest = session.scalar(select(func.max(Dataset.version)).where(Dataset.name == name)) or 0
+        same = session.scalar(
+            select(Dataset).where(Dataset.name == name, Dataset.content_id == own_id)
+        )
+        if same is not None:
+            return same
+        header = replace(
+            header_of(name, newest + 1, own_id, content),
+            seed=origin.seed,
+            parents=tuple(parents),
+            report=origin.report,
+        )
+        place = keep_manifest(records, Manifest(header, rows))
+        dataset = Dataset(
+            name=name,
+            version=newest + 1,
+            content_id=own_id,
+            question=content.question,
+            snapshot=content.snapshot,
+            frames=rows.num_rows,
+            splits=dict(header.splits),
+            class_pixels=dict(zip(content.tags, matrix.sum(axis=0).tolist(), strict=True)),
+            class_frames=dict(zip(content.tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
+            manifest=place,
+            seed=str(origin.seed),
+            parents=parents,
+            report=dict(origin.report),
+            owner=origin.owner,
+        )
+        session.add(dataset)
+    return dataset
+
+
+def header_of(name: str, version: int, id_: str, content: Content) -> ManifestHeader:
+    """The header of a dataset's manifest, without how its frames were come by."""
+    held = Counter(content.rows["split"].to_pylist())
+    return ManifestHeader(
+        name=name,
+        version=version,
+        id=id_,
+        question=content.question,
+        snapshot=content.snapshot,
+        class_list=content.class_list,
+        classes=content.classes,
+        splits={split: held[split] for split in content.splits},
+        roots=content.places.roots,
+        datasources=content.places.datasources,
+        within=content.places.within,
+    )
+
+
+def class_matrix(rows: pa.Table, classes: int) -> npt.NDArray[np.int64]:
+    """Pixels of each class (columns) in each of a manifest's rows, 0 where it has no label."""
+    pixels = rows["class_pixels"].combine_chunks()
+    found = np.zeros((rows.num_rows, classes), np.int64)
+    found[np.asarray(pixels.is_valid())] = np.asarray(pixels.flatten()).reshape(-1, classes)
+    return found
+
+
+def _sides(selection: Selection, division: Division) -> tuple[Codes, dict[str, Any]]:
+    if not division.shares:
+        return np.zeros(len(selection), np.int64), {}
+    hashes = hashes_of(selection.frames["fkey"].to_pylist())
+    classes = dict.fromkeys(selection.classes, "")
+    return divide(selection.frames, hashes, division, classes)
+
+
+def _refuse_labels_alone(name: str, selection: Selection) -> None:
+    """A frame whose label carries its tags has no camera image to train on."""
+    frames = selection.frames
+    alone = pc.sum(pc.equal(frames["image_file"], frames["label_file"])).as_py()
+    if alone:
+        raise InvalidInput(
+            f"dataset {name}: {alone:,} of the selection's {len(selection):,} frames are labels "
+            "without a camera image; ingest the images too, or leave those frames out: "
+            "--where \"filename LIKE '%_camera_%'\""
+        )
+
+
+def _sources_of(selection: Selection, records: RecordStore) -> dict[tuple[str, str], Source]:
+    pairs = selection.frames.select(["cluster", "datasource"]).group_by(["cluster", "datasource"])
+    wanted = sorted(tuple(row.values()) for row in pairs.aggregate([]).to_pylist())
+    found = {(source.cluster, source.datasource): source for source in records.sources()}
+    for pair in wanted:
+        if pair not in found:
+            raise NotFound("source", pair[1], f"of cluster {pair[0]}; it has been removed")
+    return {pair: found[pair] for pair in wanted}
+
+
+def _rows(
+    selection: Selection, splits: pa.Array, sources: Mapping[tuple[str, str], Source]
+) -> pa.Table:
+    frames = selection.frames
+    pairs = zip(frames["cluster"].to_pylist(), frames["datasource"].to_pylist(), strict=True)
+    pixels = [np.asarray(frames[tag].fill_null(0)).astype(np.int32) for tag in selection.classes]
+    ends = np.arange(len(selection) + 1, dtype=np.int32) * len(pixels)
+    per_frame = np.array(pixels, np.int32).reshape(len(pixels), -1).T.ravel()
+    of_each = pa.ListArray.from_arrays(pa.array(ends), pa.array(per_frame))
+    names = pa.array([sources[pair].name for pair in pairs])
+    labelled = frames["label_file"].is_valid().combine_chunks()
+    none = pa.nulls(len(selection), pa.string())
+    return pa.table(
+        {
+            "fkey": frames["fkey"],
+            "split": splits,
+            "scene": frames["scene"],
+            "camera": frames["camera"],
+            "image_source": names,
+            "image": frames["image_file"],
+            "image_size": frames["image_size"],
+            IMAGE_VERSION: frames[IMAGE_VERSION],
+            "image_digest": none,
+            "label_source": pc.if_else(labelled, names, None),
+            "label": frames["label_file"],
+            "label_size": frames["label_size"],
+            LABEL_VERSION: frames[LABEL_VERSION],
+            "label_digest": none,
+            "class_pixels": pc.if_else(labelled, of_each, None),
+        },
+        schema=FRAMES_SCHEMA,
+    )
+
+
+def _classes(
+    sources: Mapping[tuple[str, str], Source], selection: Selection, records: RecordStore
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    lists = {source.name: source.class_list for source in sources.values()}
+    first_name, first = next(iter(lists.items()))
+    for name, class_list in lists.items():
+        if class_list != first:
+            raise InvalidInput(
+                f"sources {first_name} and {name} have different class lists; "
+                "make one dataset of each"
+            )
+    names = records.class_names()
+    return first, tuple(names[tag] for tag in selection.classes)
+
+
+def content_id(question: Mapping[str, object], snapshot: int, rows: pa.Table) -> str:
+    """Hash of what a dataset is: the question, the snapshot, the frames, their files' versions."""
+    digest = hashlib.sha256()
+    digest.update(json.dumps([question, snapshot], sort_keys=True).encode())
+    for values in zip(*(rows[name].to_pylist() for name in _IDENTIFYING), strict=True):
+        digest.update(json.dumps(values).encode())
+    return digest.hexdigest()
+
+
+_IDENTIFYING = ("split", "fkey", "image_version", "label", "label_version")

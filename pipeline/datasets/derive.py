@@ -1,0 +1,389 @@
+"""Datasets made of datasets: divided anew, or extended where something is missing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import InvalidInput, UnknownName
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset
+from catalog.store import CatalogStore, snapshot_of
+from pipeline.datasets.datasets import (
+    Content,
+    Origin,
+    class_matrix,
+    rows_of,
+    save_content,
+)
+from pipeline.datasets.division import Division, divide, leakage
+from pipeline.datasets.leakage_guard import frame_numbers, keep_away_from_rows
+from pipeline.datasets.naming import naming
+from pipeline.datasets.source_places import Places
+from pipeline.manifest import Manifest
+from pipeline.manifest_rows import FRAMES_SCHEMA
+from pipeline.manifest_store import read_manifest
+from query.frames.candidates import DUPLICATE, Candidates, columns_of, once
+from query.frames.file_versions import with_versions
+from query.frames.frames_relation import (
+    FKEY_HASH,
+    FramesRelation,
+    frames_relation,
+)
+from query.frames.sampling import Hashes, hashes_of
+from query.frames.select_frames import frames_of
+from query.frames.selection import Question, Selection
+from query.sets.coverage import Covered, cover, packed
+from query.sets.draw import Frames, covers_of, demand_columns, guard_columns, near_rows
+from query.sets.methods import MIN_GAP_S, Demand
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Where datasets are made.
+
+    Attributes:
+        catalog: The catalog.
+        records: The records.
+        class_names: Class name of each class tag.
+        timeout_s: When to give up one statement.
+    """
+
+    catalog: CatalogStore
+    records: RecordStore
+    class_names: Mapping[str, str]
+    timeout_s: float = 600.0
+
+
+def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: str = "") -> Dataset:
+    """A dataset's frames divided anew, as a new version of it.
+
+    Args:
+        stores: The stores.
+        dataset: The dataset.
+        division: How.
+        owner: Name of the user who does it; empty on the machine's own command line.
+
+    Raises:
+        UnknownName: The division names a column that there is not.
+        InvalidInput: Too few groups for the splits.
+        BadFile: The dataset's manifest is damaged.
+    """
+    content, report = split_content(stores, dataset, division)
+    # How the frames were chosen stays true; how they were divided does not.
+    chosen = {k: v for k, v in dataset.report.items() if k not in ("leakage", "split_strata")}
+    origin = Origin(seed=division.seed, parents=[dataset], report={**chosen, **report}, owner=owner)
+    return save_content(stores.records, dataset.name, content, origin)
+
+
+def split_content(
+    stores: Stores, dataset: Dataset, division: Division
+) -> tuple[Content, dict[str, Any]]:
+    """What `split_dataset` saves, and what is to be said of the division; it raises the same."""
+    manifest = read_manifest(stores.records, dataset)
+    tags = _tags(manifest, stores.class_names)
+    hashes = hashes_of(manifest.frames["fkey"].to_pylist())
+    rows = _described(stores, manifest.frames, tags, hashes, dataset.snapshot, division.columns())
+    sides, report = divide(rows, hashes, division, dict.fromkeys(tags, ""))
+    splits = tuple(division.shares)
+    content = Content(
+        question={**dataset.question, **division.to_json()},
+        snapshot=dataset.snapshot,
+        rows=_with_splits(manifest.frames, pa.array(splits).take(pa.array(sides))),
+        splits=splits,
+        tags=tags,
+        classes=manifest.header.classes,
+        class_list=manifest.header.class_list,
+        places=Places.in_header(manifest.header),
+    )
+    return content, report
+
+
+def _tags(manifest: Manifest, class_names: Mapping[str, str]) -> tuple[str, ...]:
+    """Class tag of each entry of class_pixels."""
+    by_name = {name: tag for tag, name in class_names.items()}
+    return tuple(by_name[name] for name in manifest.header.classes)
+
+
+def _with_splits(rows: pa.Table, splits: pa.Array) -> pa.Table:
+    place = rows.column_names.index("split")
+    return rows.set_column(place, "split", splits).cast(FRAMES_SCHEMA)
+
+
+def _described(
+    stores: Stores,
+    rows: pa.Table,
+    tags: Sequence[str],
+    hashes: Hashes,
+    snapshot: int,
+    columns: Sequence[str],
+) -> pa.Table:
+    """A manifest's rows as a division looks at them; other columns come from the catalog."""
+    matrix = class_matrix(rows, len(tags))
+    known = {
+        "scene": rows["scene"],
+        "camera": rows["camera"],
+        "frame_number": frame_numbers(rows),
+        **{tag: pa.array(matrix[:, place]) for place, tag in enumerate(tags)},
+    }
+    found = pa.table(known)
+    with stores.catalog.reading(snapshot) as cursor:
+        relation = frames_relation(cursor, every=True)
+        guarded = guard_columns(cursor, relation)
+        more = [name for name in dict.fromkeys([*columns, *guarded]) if name not in known]
+        if more:
+            fetched = columns_of(cursor, relation, hashes, more, stores.timeout_s)
+            aligned = _aligned(fetched, hashes)
+            for name in more:
+                found = found.append_column(name, aligned[name])
+    return found
+
+
+def _aligned(found: Candidates, hashes: Hashes) -> pa.Table:
+    """The rows in the order of the hashes; nulls where the catalog has a frame no more."""
+    there = found.hashes
+    order = np.argsort(there)
+    place = np.searchsorted(there[order], hashes).clip(0, max(len(there) - 1, 0))
+    if not len(there):
+        return found.rows.take(pa.nulls(len(hashes), pa.int64()))
+    rows = order[place]
+    return found.rows.take(pa.array(rows, mask=there[rows] != hashes))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What a dataset lacks.
+
+    Attributes:
+        demands: What is wanted, and in how many of its frames.
+        split: Of which split; the only one when None.
+        min_gap_s: Added frames are at least so far from those of other splits [s].
+        allow_leakage: They may be of any scene, at any time.
+        seed: Decides between frames that close the gap equally well.
+    """
+
+    demands: tuple[Demand, ...]
+    split: str | None = None
+    min_gap_s: float = MIN_GAP_S
+    allow_leakage: bool = False
+    seed: int = 0
+
+
+def extend_dataset(
+    stores: Stores, dataset: Dataset, gap: Gap, at: int | None = None, owner: str = ""
+) -> Dataset:
+    """Add as few frames as close the gap, as a new version; the report says what stays open.
+
+    Args:
+        stores: The stores.
+        dataset: The dataset.
+        gap: What it lacks.
+        at: The catalog snapshot that the new frames are of; the newest when None.
+        owner: Name of the user who does it; empty on the machine's own command line.
+
+    Raises:
+        InvalidInput: Nothing is missing, nothing that is missing can be had, it has several splits
+            and none is named, or its classes are other ones by now.
+        UnknownName: It has no such split; or a class, tag or column that does not exist.
+        BadFile: The dataset's manifest is damaged.
+    """
+    content, report = grown_content(stores, dataset, gap, at)
+    origin = Origin(seed=gap.seed, parents=[dataset], report=report, owner=owner)
+    with naming(stores.catalog, content.snapshot, dataset.name):
+        return save_content(stores.records, dataset.name, content, origin)
+
+
+def grown_content(
+    stores: Stores, dataset: Dataset, gap: Gap, at: int | None
+) -> tuple[Content, dict[str, Any]]:
+    """What `extend_dataset` saves, and its report; it raises the same."""
+    manifest = read_manifest(stores.records, dataset)
+    split = _grown(dataset, manifest, gap.split)
+    old = hashes_of(manifest.frames["fkey"].to_pylist())
+    of_split = np.asarray(pc.equal(manifest.frames["split"], split))
+    with stores.catalog.reading(at) as cursor:
+        snapshot = snapshot_of(cursor)
+        relation = frames_relation(cursor)
+        candidates, covers = _candidates(stores, cursor, relation, gap.demands)
+        hashes = np.asarray(candidates[FKEY_HASH])
+        here = np.isin(hashes, old[of_split])
+        had = np.array([int((holds & here).sum()) for holds in covers.members()], np.int64)
+        free = ~np.isin(hashes, old)
+        left_out = 0
+        others = manifest.frames.filter(pa.array(~of_split))
+        if not gap.allow_leakage and others.num_rows:
+            away = keep_away_from_rows(
+                stores.catalog, others, dataset.snapshot, gap.min_gap_s, stores.timeout_s
+            )
+            near = near_rows(candidates, away)
+            left_out = int((near & free).sum())
+            free &= ~near
+        free = _once(candidates, free, np.isin(hashes, old))
+        found = cover(
+            packed((holds[free] for holds in covers.members()), int(free.sum())),
+            hashes[free],
+            np.maximum(covers.wanted - had, 0),
+            gap.seed,
+        )
+        report = _report(covers.names, covers.wanted, had, found, left_out)
+        _refuse_nothing(dataset, report)
+        rows, classes = frames_of(
+            cursor, hashes[free][found.positions], stores.class_names, stores.timeout_s
+        )
+        chosen = Selection(Question(snapshot=snapshot), snapshot, rows, classes)
+        added = with_versions(cursor, chosen, stores.timeout_s)
+    content = _grown_content(stores, dataset, manifest, added, split, gap)
+    splits = np.asarray(content.rows["split"].dictionary_encode().combine_chunks().indices)
+    times = content.rows.append_column("frame_number", frame_numbers(content.rows))
+    guard = Division(min_gap_s=gap.min_gap_s, allow_leakage=gap.allow_leakage)
+    if len(content.splits) > 1:
+        report["leakage"] = leakage(times, splits.astype(np.int64), guard)
+    return content, report
+
+
+def _candidates(
+    stores: Stores, cursor: Any, relation: FramesRelation, demands: Sequence[Demand]
+) -> tuple[pa.Table, Any]:
+    frames = Frames(cursor, relation, Question(), stores.class_names, timeout_s=stores.timeout_s)
+    columns = [*demand_columns(demands), *guard_columns(cursor, relation)]
+    rows = frames.fetch_all(columns, [demand.question for demand in demands])
+    return rows, covers_of(rows, demands, frames.classes)
+
+
+def _once(
+    candidates: pa.Table, free: npt.NDArray[np.bool_], had: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """The free candidates less those that are the same as one that is had, or as one another."""
+    if DUPLICATE not in candidates.column_names:
+        return free
+    marks = candidates[DUPLICATE].cast(pa.string())
+    known = pc.unique(marks.filter(pa.array(had)).drop_null())
+    free = free & ~np.asarray(pc.fill_null(pc.is_in(marks, value_set=known), False))
+    kept = np.asarray(once(candidates.filter(pa.array(free)))[FKEY_HASH])
+    return free & np.isin(np.asarray(candidates[FKEY_HASH]), kept)
+
+
+def _grown(dataset: Dataset, manifest: Manifest, split: str | None) -> str:
+    """The split that gets the new frames."""
+    names = list(manifest.header.splits)
+    if split is None and len(names) == 1:
+        return names[0]
+    if split is None:
+        raise InvalidInput(
+            f"dataset {dataset.name} has the splits {', '.join(names)}: say with --grow which of "
+            "them lacks frames"
+        )
+    if split not in names:
+        raise UnknownName("split", split, names, f"dataset {dataset.name}.")
+    return split
+
+
+def _report(
+    names: Sequence[str],
+    wanted: npt.NDArray[np.int64],
+    had: npt.NDArray[np.int64],
+    found: Covered,
+    left_out: int,
+) -> dict[str, Any]:
+    demands = [
+        {"demand": name, "wanted": want, "had": have, "added": add, "available": there}
+        for name, want, have, add, there in zip(
+            names, wanted.tolist(), had.tolist(), found.achieved.tolist(),
+            found.available.tolist(), strict=True,
+        )
+    ]  # fmt: skip
+    unmet = [
+        {**one, "short_by": one["wanted"] - one["had"] - one["added"]}
+        for one in demands
+        if one["had"] + one["added"] < one["wanted"]
+    ]
+    return {
+        "method": "extend",
+        "added": len(found.positions),
+        "lower_bound": found.lower_bound,
+        "bound_factor": round(found.factor, 4),
+        "left_out_as_too_near": left_out,
+        "demands": demands,
+        "unmet": unmet,
+    }
+
+
+def _refuse_nothing(dataset: Dataset, report: Mapping[str, Any]) -> None:
+    if report["added"]:
+        return
+    state = ", ".join(f"{d['demand']} {d['had']} of {d['wanted']}" for d in report["demands"])
+    if not report["unmet"]:
+        raise InvalidInput(f"dataset {dataset.name}: nothing is missing: {state}")
+    near = report["left_out_as_too_near"]
+    raise InvalidInput(
+        f"dataset {dataset.name}: no frame of the catalog closes the gap: {state}"
+        + (f"; {near:,} are too near to its other splits (--allow-leakage)" if near else "")
+    )
+
+
+def _grown_content(
+    stores: Stores,
+    dataset: Dataset,
+    manifest: Manifest,
+    added: Selection,
+    split: str,
+    gap: Gap,
+) -> Content:
+    header = manifest.header
+    new, class_list, classes, places = rows_of(
+        stores.records, dataset.name, added, pa.array([split] * len(added))
+    )
+    if dict(class_list) != dict(header.class_list):
+        raise InvalidInput(
+            f"dataset {dataset.name}: its source has another class list by now; make it anew"
+        )
+    old_tags = _tags(manifest, stores.class_names)
+    question = {
+        **dataset.question,
+        "extended": [
+            *dataset.question.get("extended", []),
+            {
+                "of": dataset.content_id,
+                "snapshot": added.snapshot,
+                "split": split,
+                "demands": [
+                    one.model_dump(mode="json", exclude_defaults=True) for one in gap.demands
+                ],
+                "min_gap_s": gap.min_gap_s,
+                "allow_leakage": gap.allow_leakage,
+                "seed": gap.seed,
+            },
+        ],
+    }
+    old = _with_classes(manifest.frames, old_tags, added.classes)
+    return Content(
+        question=question,
+        snapshot=added.snapshot,
+        rows=pa.concat_tables([old, new]),
+        splits=tuple(header.splits),
+        tags=added.classes,
+        classes=classes,
+        class_list=class_list,
+        places=Places.in_header(header).and_of(places),
+    )
+
+
+def _with_classes(rows: pa.Table, old: Sequence[str], new: Sequence[str]) -> pa.Table:
+    """A manifest's rows with the pixels of more classes, which they have none of."""
+    if list(old) == list(new):
+        return rows
+    matrix = class_matrix(rows, len(old))
+    made = np.zeros((rows.num_rows, len(new)), np.int32)
+    for place, tag in enumerate(old):
+        if tag in new:
+            made[:, list(new).index(tag)] = matrix[:, place]
+    ends = np.arange(rows.num_rows + 1, dtype=np.int32) * len(new)
+    pixels = pa.ListArray.from_arrays(pa.array(ends), pa.array(made.ravel()))
+    labelled = rows["class_pixels"].is_valid().combine_chunks()
+    place = rows.column_names.index("class_pixels")
+    made_of = pc.if_else(labelled, pixels, None)
+    return rows.set_column(place, "class_pixels", made_of).cast(FRAMES_SCHEMA)

@@ -1,0 +1,219 @@
+"""Two datasets compared: frames, splits, distributions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset
+from pipeline.datasets.datasets import class_matrix
+from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
+from query.frames.sampling import hashes_of
+from query.sets.distances import Distance, distance
+
+_ROWS = pa.schema([(name, pa.string()) for name in ("fkey", "change", "before", "after")])
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A frame that both have, in other splits."""
+
+    fkey: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class ShareChange:
+    """A value's part of each dataset.
+
+    Attributes:
+        value: Class name, camera or scene.
+        before: Its share in the first (0 to 1).
+        after: Its share in the second.
+    """
+
+    value: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A distribution in both, and how far apart they are."""
+
+    values: tuple[ShareChange, ...]
+    distance: Distance
+
+
+@dataclass(frozen=True)
+class DatasetDiff:
+    """What changed from one dataset to another.
+
+    Attributes:
+        before: "name@version" of the first.
+        after: Of the second.
+        frames: Frames of each.
+        added: Frames that only the second has, and the split of each.
+        removed: Frames that only the first has, and the split of each.
+        moved: Frames that are in another split.
+        pixels: Each class's share of all pixels of classes.
+        presence: Each class's share of the frames.
+        cameras: Each camera's share of the frames.
+        scenes: Each scene's share of the frames.
+    """
+
+    before: str
+    after: str
+    frames: tuple[int, int]
+    added: Mapping[str, str]
+    removed: Mapping[str, str]
+    moved: tuple[Moved, ...]
+    pixels: Compared
+    presence: Compared
+    cameras: Compared
+    scenes: Compared
+
+
+def diff_datasets(records: RecordStore, before: Dataset, after: Dataset) -> DatasetDiff:
+    """What changed from ``before`` to ``after``.
+
+    Raises:
+        BadFile: A manifest is damaged.
+    """
+    one, other = (read_manifest(records, found) for found in (before, after))
+    left, right = one.frames, other.frames
+    left_names, right_names = (hashes_of(rows["fkey"].to_pylist()) for rows in (left, right))
+    both, in_left, in_right = np.intersect1d(left_names, right_names, return_indices=True)
+    del both
+    sides = [
+        rows.select(["fkey", "split"]).take(pa.array(places)).to_pydict()
+        for rows, places in ((left, in_left), (right, in_right))
+    ]
+    moved = [
+        Moved(fkey, old, new)
+        for fkey, old, new in zip(
+            sides[0]["fkey"], sides[0]["split"], sides[1]["split"], strict=True
+        )
+        if old != new
+    ]
+    names = list(dict.fromkeys([*one.header.classes, *other.header.classes]))
+    return DatasetDiff(
+        f"{before.name}@{before.version}",
+        f"{after.name}@{after.version}",
+        (len(one), len(other)),
+        _only(right, np.isin(right_names, left_names)),
+        _only(left, np.isin(left_names, right_names)),
+        tuple(sorted(moved, key=lambda frame: frame.fkey)),
+        _compared(names, _pixels(one), _pixels(other)),
+        _presence(names, one, other),
+        _by_column("camera", left, right),
+        _by_column("scene", left, right),
+    )
+
+
+def _only(rows: pa.Table, shared: npt.NDArray[np.bool_]) -> dict[str, str]:
+    own = rows.select(["fkey", "split"]).filter(pa.array(~shared)).sort_by("fkey")
+    return dict(zip(own["fkey"].to_pylist(), own["split"].to_pylist(), strict=True))
+
+
+def _pixels(manifest: Manifest) -> dict[str, float]:
+    classes = manifest.header.classes
+    sums = class_matrix(manifest.frames, len(classes)).sum(axis=0)
+    return dict(zip(classes, (sums / max(int(sums.sum()), 1)).tolist(), strict=True))
+
+
+def _presence(names: Sequence[str], one: Manifest, other: Manifest) -> Compared:
+    """Shares that do not sum to 1: their distance is the classes' mean of two-valued ones."""
+    before, after = (
+        dict(
+            zip(
+                found.header.classes,
+                (class_matrix(found.frames, len(found.header.classes)) > 0).mean(axis=0).tolist(),
+                strict=True,
+            )
+        )
+        for found in (one, other)
+    )
+    changes = _changes(names, before, after)
+    of_each = [distance([c.before, 1 - c.before], [c.after, 1 - c.after]) for c in changes]
+    return Compared(
+        changes,
+        Distance(
+            float(np.mean([d.total_variation for d in of_each])),
+            float(np.mean([d.jensen_shannon for d in of_each])),
+            max((d.largest_difference for d in of_each), default=0.0),
+        ),
+    )
+
+
+def _by_column(column: str, left: pa.Table, right: pa.Table) -> Compared:
+    found = []
+    for rows in (left, right):
+        counts = rows[column].value_counts().to_pylist()
+        found.append({item["values"]: item["counts"] / rows.num_rows for item in counts})
+    return _compared(sorted(set(found[0]) | set(found[1])), found[0], found[1])
+
+
+def _compared(
+    names: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
+) -> Compared:
+    changes = _changes(names, before, after)
+    apart = distance([c.before for c in changes], [c.after for c in changes])
+    return Compared(changes, apart)
+
+
+def _changes(
+    names: Sequence[str], before: Mapping[str, float], after: Mapping[str, float]
+) -> tuple[ShareChange, ...]:
+    return tuple(ShareChange(n, before.get(n, 0.0), after.get(n, 0.0)) for n in names)
+
+
+def diff_to_json(found: DatasetDiff, most: int | None = None) -> dict[str, Any]:
+    """As JSON; of each list of frames the first ``most``, all when None."""
+    return {
+        "before": found.before,
+        "after": found.after,
+        "frames_before": found.frames[0],
+        "frames_after": found.frames[1],
+        "frames_added": len(found.added),
+        "frames_removed": len(found.removed),
+        "frames_moved": len(found.moved),
+        "added": list(islice(found.added, most)),
+        "removed": list(islice(found.removed, most)),
+        "moved": [vars(frame) for frame in found.moved[:most]],
+        **{
+            name: {
+                "distance": compared.distance.to_json(),
+                "values": [vars(change) for change in compared.values],
+            }
+            for name, compared in (
+                ("class_pixels", found.pixels),
+                ("class_frames", found.presence),
+                ("cameras", found.cameras),
+                ("scenes", found.scenes),
+            )
+        },
+    }
+
+
+def diff_to_rows(found: DatasetDiff, most: int | None = None) -> pa.Table:
+    """A row for each frame that differs, of each kind of change the first ``most``.
+
+    Returns:
+        fkey, change ("added", "removed" or "moved"), and the split that the frame has in the first
+        dataset and in the second, null where it is not in it.
+    """
+    rows = [
+        *((fkey, "added", None, split) for fkey, split in islice(found.added.items(), most)),
+        *((fkey, "removed", split, None) for fkey, split in islice(found.removed.items(), most)),
+        *((frame.fkey, "moved", frame.before, frame.after) for frame in found.moved[:most]),
+    ]
+    columns = zip(*rows, strict=True) if rows else [()] * len(_ROWS)
+    return pa.table([pa.array(column, pa.string()) for column in columns], _ROWS)

@@ -1,0 +1,198 @@
+"""A dataset for other programs: a table, JSON lines, a list of files, or a FiftyOne dataset."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from catalog.atomic_write import atomic_path
+from catalog.errors import InvalidInput
+from pipeline.datasets.export_formats import TEXTS, ExportFormat
+from pipeline.manifest import Manifest
+
+_ROWS = 1_000
+"""Rows that are texts in memory at once."""
+
+_FIFTYONE_FILES = {"metadata.json", "samples.json"}
+
+_COLUMNS = ("fkey", "split", "scene", "camera", "image", "label", "image_size", "label_size")
+
+
+def export_table(manifest: Manifest, tags: Sequence[str]) -> pa.Table:
+    """A row per frame: names, paths or URIs of its files, sizes [bytes], pixels of each class."""
+    table = pa.table(
+        {
+            name: manifest.image_paths() if name == "image"
+            else manifest.label_paths() if name == "label"
+            else manifest.frames[name]
+            for name in _COLUMNS
+        }
+    )  # fmt: skip
+    pixels = manifest.frames["class_pixels"].combine_chunks()
+    for place, tag in enumerate(tags):
+        of_class = pc.list_element(pixels, place) if len(pixels) > pixels.null_count else None
+        table = table.append_column(tag, of_class or pa.nulls(len(pixels), pa.int32()))
+    return table
+
+
+def export_text(
+    manifest: Manifest, tags: Sequence[str], format_: ExportFormat, *, with_labels: bool = False
+) -> Iterator[str]:
+    """A dataset as text, some lines at a time.
+
+    Args:
+        manifest: Its frames, or those of a split.
+        tags: Class tag of each entry of class_pixels.
+        format_: "csv" (a header line first), "jsonl" (an object per frame), or "files" (the path or
+            URI of a camera image per line).
+        with_labels: In "files", the label's path after each image's, a tab between.
+
+    Raises:
+        InvalidInput: A format that is no text, or a path that would be more than one line of it.
+    """
+    if format_ not in TEXTS:
+        raise InvalidInput(f"format {format_}: expected one of {', '.join(TEXTS)}")
+    if format_ == "files":
+        _check_lines(manifest, "\t\r\n" if with_labels else "\r\n")
+    return _text(manifest, tags, format_, with_labels)
+
+
+def _check_lines(manifest: Manifest, parting: str) -> None:
+    """Refuse names that would end a line or a field: what follows would be a path of their own."""
+    for start in range(0, len(manifest), _ROWS):
+        part = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
+        for path in (*part.image_paths(), *part.label_paths()):
+            if path and any(character in path for character in parting):
+                raise InvalidInput(
+                    f"format files: {path!a} is no line; csv and jsonl take every name"
+                )
+
+
+def _text(
+    manifest: Manifest, tags: Sequence[str], format_: ExportFormat, with_labels: bool
+) -> Iterator[str]:
+    if format_ == "csv":
+        yield _csv_line([*_COLUMNS, *tags])
+    for start in range(0, len(manifest), _ROWS):
+        part = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
+        if format_ == "files":
+            paths = zip(part.image_paths(), part.label_paths(), strict=True)
+            lines = (f"{image}\t{label or ''}" if with_labels else image for image, label in paths)
+            yield "".join(f"{line}\n" for line in lines)
+            continue
+        rows = export_table(part, tags).to_pylist()
+        if format_ == "csv":
+            yield "".join(_csv_line(list(row.values())) for row in rows)
+        else:
+            yield "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _csv_line(values: Sequence[object]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(values)
+    return line.getvalue()
+
+
+def write_export(
+    manifest: Manifest,
+    tags: Sequence[str],
+    format_: ExportFormat,
+    out: Path,
+    *,
+    with_labels: bool = False,
+) -> None:
+    """Write a dataset to a file; as "fiftyone", to a folder.
+
+    Raises:
+        StorageError: It cannot be written.
+        InvalidInput: The folder exists and holds something else.
+    """
+    if format_ == "fiftyone":
+        _aside(out, lambda part: _write_fiftyone(manifest, tags, part), is_folder=True)
+    elif format_ == "parquet":
+        table = export_table(manifest, tags)
+        _aside(out, lambda part: pq.write_table(table, part, compression="zstd"))
+    else:
+        _aside(
+            out,
+            lambda part: _write_lines(
+                part, export_text(manifest, tags, format_, with_labels=with_labels)
+            ),
+        )
+
+
+def _write_lines(path: Path, lines: Iterator[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(lines)
+
+
+def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]:
+    """metadata.json: classes, and which colour of a label image is which."""
+    header = manifest.header
+    return {
+        "name": f"{header.name}-v{header.version}",
+        "media_type": "image",
+        "info": {
+            "framesift": {
+                "dataset": header.name,
+                "version": header.version,
+                "id": header.id,
+                "snapshot": header.snapshot,
+                "class_tags": list(tags),
+            },
+            "classes": {"ground_truth": list(dict.fromkeys(header.class_list.values()))},
+            "mask_targets": {
+                "ground_truth": {
+                    colour: {"label": name} for colour, name in header.class_list.items()
+                }
+            },
+        },
+    }
+
+
+def fiftyone_samples(manifest: Manifest, tags: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """One sample per frame: the image, its split as a tag, the label image as its segmentation."""
+    for start in range(0, len(manifest), _ROWS):
+        part = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
+        for row in export_table(part, tags).to_pylist():
+            yield {
+                "filepath": row["image"],
+                "tags": [row["split"]],
+                **({"ground_truth": _segmentation(row["label"])} if row["label"] else {}),
+                "fkey": row["fkey"],
+                "scene": row["scene"],
+                "camera": row["camera"],
+                **{tag: row[tag] for tag in tags},
+            }
+
+
+def _segmentation(label: str) -> dict[str, Any]:
+    return {"_cls": "Segmentation", "tags": [], "mask_path": label}
+
+
+def _write_fiftyone(manifest: Manifest, tags: Sequence[str], folder: Path) -> None:
+    """The folder of fiftyone.types.FiftyOneDataset, in its form without a version of FiftyOne."""
+    metadata = json.dumps(fiftyone_metadata(manifest, tags), indent=2, ensure_ascii=False)
+    (folder / "metadata.json").write_text(metadata, encoding="utf-8")
+    with (folder / "samples.json").open("w", encoding="utf-8") as file:
+        file.write('{"samples": [')
+        for number, sample in enumerate(fiftyone_samples(manifest, tags)):
+            file.write((",\n" if number else "\n") + json.dumps(sample, ensure_ascii=False))
+        file.write("\n]}\n")
+
+
+def _aside(out: Path, write: Callable[[Path], Any], *, is_folder: bool = False) -> None:
+    """Write beside ``out``, then rename; a folder of an earlier export is replaced."""
+    if out.is_dir() and {path.name for path in out.iterdir()} - _FIFTYONE_FILES:
+        raise InvalidInput(f"{out}: the folder holds something else; name one that does not exist")
+    with atomic_path(out, is_folder=is_folder, parents=is_folder) as part:
+        write(part)
+        if out.is_dir() and is_folder:
+            shutil.rmtree(out)

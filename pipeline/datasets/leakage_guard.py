@@ -1,0 +1,87 @@
+"""What a new set must stay away from: the frames of a dataset."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset
+from catalog.store import CatalogStore
+from pipeline.manifest_store import read_manifest
+from query.frames.candidates import DUPLICATE, columns_of, mark_column
+from query.frames.frames_relation import frames_relation
+from query.frames.sampling import Hashes, hashes_of
+from query.sets.apart import DRIVE, KeepAway, frame_times
+
+_NUMBER = r"_(?P<number>[0-9]{1,9})\.[^./]*$"
+
+
+def keep_away_from(
+    store: CatalogStore,
+    records: RecordStore,
+    dataset: Dataset,
+    min_gap_s: float,
+    timeout_s: float = 600.0,
+) -> KeepAway:
+    """Frames, scenes, drives and times of a dataset.
+
+    Raises:
+        BadFile: Its manifest is damaged.
+    """
+    return keep_away_from_rows(
+        store, read_manifest(records, dataset).frames, dataset.snapshot, min_gap_s, timeout_s
+    )
+
+
+def keep_away_from_rows(
+    store: CatalogStore, rows: pa.Table, snapshot: int, min_gap_s: float, timeout_s: float = 600.0
+) -> KeepAway:
+    """Frames, scenes, drives and times of a manifest's rows."""
+    hashes = hashes_of(rows["fkey"].to_pylist())
+    drives: frozenset[str] = frozenset()
+    with store.reading(snapshot) as cursor:
+        relation = frames_relation(cursor, every=True)
+        if DRIVE in relation.tags and len(hashes):
+            found = columns_of(cursor, relation, hashes, [DRIVE], timeout_s).rows[DRIVE]
+            values = pc.unique(found.cast(pa.string())).to_pylist()
+            drives = frozenset(value for value in values if value is not None)
+    return KeepAway(
+        hashes,
+        frozenset(pc.unique(rows["scene"]).to_pylist()),
+        drives,
+        frame_times(rows["scene"], frame_numbers(rows)) if len(rows) else np.empty(0),
+        min_gap_s,
+        marks_of(store, hashes, timeout_s),
+    )
+
+
+def marks_of(store: CatalogStore, hashes: Hashes, timeout_s: float) -> frozenset[str]:
+    """The marks of frames that are there more than once, by now: a copy may have come later."""
+    with store.reading() as cursor:
+        if not len(hashes) or not mark_column(cursor):
+            return frozenset()
+        relation = frames_relation(cursor, every=True)
+        found = columns_of(cursor, relation, hashes, [DUPLICATE], timeout_s).rows[DUPLICATE]
+    return frozenset(pc.unique(found.cast(pa.string()).drop_null()).to_pylist())
+
+
+def union(parts: Sequence[KeepAway], min_gap_s: float) -> KeepAway | None:
+    """What must be kept away from for the sake of any of them; None for none."""
+    if not parts:
+        return None
+    return KeepAway(
+        np.concatenate([part.hashes for part in parts]),
+        frozenset().union(*(part.scenes for part in parts)),
+        frozenset().union(*(part.drives for part in parts)),
+        np.concatenate([part.times for part in parts]),
+        min_gap_s,
+        frozenset().union(*(part.marks for part in parts)),
+    )
+
+
+def frame_numbers(rows: pa.Table) -> pa.ChunkedArray:
+    """The number at the end of each image's name; null where there is none."""
+    found = pc.extract_regex(rows["image"], _NUMBER)
+    return pc.struct_field(found, "number").cast(pa.int64())

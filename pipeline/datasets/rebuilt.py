@@ -1,0 +1,59 @@
+"""A manifest that was made again, kept where it is proven equal to the one of then."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+import pyarrow as pa
+
+from catalog.errors import InvalidInput
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset
+from pipeline.datasets.datasets import (
+    Content,
+    class_matrix,
+    content_id,
+    header_of,
+)
+from pipeline.manifest import Manifest
+from pipeline.manifest_store import keep_manifest
+
+
+def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> None:
+    """Write a dataset's manifest again.
+
+    Raises:
+        InvalidInput: The content is not the dataset's; nothing was written.
+        StorageError: It cannot be written.
+    """
+    name, rows = f"{dataset.name}@{dataset.version}", content.rows
+    found = content_id(dataset.question, dataset.snapshot, rows)
+    if dataset.content_id not in (found, _earlier_id(dataset, rows)):
+        raise InvalidInput(
+            f"dataset {name}: made again from its question at snapshot {dataset.snapshot} it has "
+            f"{rows.num_rows:,} frames and the id {found[:12]}; it had {dataset.frames:,} and the "
+            f"id {dataset.content_id[:12]}. Nothing was written: restore it from a backup"
+        )
+    pixels = class_matrix(rows, len(content.tags)).sum(axis=0).tolist()
+    if dict(zip(content.tags, pixels, strict=True)) != dataset.class_pixels:
+        raise InvalidInput(
+            f"dataset {name}: made again, its frames are the same, and their pixels of classes are "
+            "not. Nothing was written: restore it from a backup"
+        )
+    header = replace(
+        header_of(dataset.name, dataset.version, dataset.content_id, content),
+        question=dataset.question,
+        seed=int(dataset.seed),
+        parents=tuple(dataset.parents),
+        report=dataset.report,
+    )
+    keep_manifest(records, Manifest(header, rows))
+
+
+def _earlier_id(dataset: Dataset, rows: pa.Table) -> str:
+    """The id that release 0.1.0, the only one before manifest format 4, gave this content."""
+    told = json.dumps([dataset.question, dataset.snapshot, "0.1.0"], sort_keys=True)
+    digest = hashlib.sha256(told.encode())
+    for fkey, split in zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True):
+        digest.update(f"\n{split} {fkey}".encode())
+    return digest.hexdigest()

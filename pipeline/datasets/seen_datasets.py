@@ -1,0 +1,217 @@
+"""What of a dataset is seen by who sees some rows of the catalog only: another, smaller dataset.
+
+A dataset's frame is seen where the limited catalog has both of its files, image and label, at the
+dataset's own snapshot; at the newest one where that has expired. The frames that are seen
+are written as a manifest of their own, so that whatever reads a dataset's manifest (exports,
+comparisons, statistics, sets that are to be like it) reads of nothing else. Neither what is asked
+nor what is seen of a snapshot ever changes: a manifest that is there stays true.
+"""
+
+import hashlib
+import logging
+import shutil
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import BadFile, NotFound, StorageError
+from catalog.lake.schema import FILES
+from catalog.lake.sql_guard import SelectOnly
+from catalog.limited_store import LimitedStore
+from catalog.records.tables import Dataset
+from catalog.store import LAKE
+from pipeline.datasets.datasets import class_matrix
+from pipeline.manifest import HEADER_FILE, Manifest
+from query.run.run_sql import execute
+
+_KNOWN = 1024
+"""Datasets whose seen part is remembered, some 8 kB each."""
+
+_KEPT = 256
+"""Manifests that are kept on disk."""
+
+_WANTED = "wanted_files"
+_LOG = logging.getLogger(__name__)
+
+
+class _Unreadable(Exception):
+    """A dataset's own manifest is damaged, or cannot be read now."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What of a dataset is seen, which is at least one frame.
+
+    Attributes:
+        id: Digest of it; it tells nothing of the other frames.
+        frames: How many frames.
+        splits: Frames of each split that has some.
+        class_pixels: Pixels of each class, by tag.
+        class_frames: Frames with each class, by tag.
+        manifest: The folder of its manifest.
+    """
+
+    id: str
+    frames: int
+    splits: Mapping[str, int]
+    class_pixels: Mapping[str, int]
+    class_frames: Mapping[str, int]
+    manifest: Path
+
+
+class SeenDatasets:
+    """What of each dataset is seen through one limited catalog. Safe to use from threads."""
+
+    def __init__(
+        self,
+        catalog: LimitedStore,
+        folder: Path,
+        timeout_s: float,
+        read: Callable[[Dataset], Manifest],
+    ) -> None:
+        """Look at nothing yet.
+
+        Args:
+            catalog: The rows that are seen.
+            folder: Where manifests of what is seen lie; whatever is in it can be made anew.
+            timeout_s: When to give up one statement.
+            read: Gives a dataset's manifest.
+        """
+        self._read = read
+        self._catalog, self._folder, self._timeout_s = catalog, folder, timeout_s
+        self._known: OrderedDict[str, Seen | None] = OrderedDict()
+        self._looking = threading.Lock()
+
+    def of(self, dataset: Dataset) -> Seen | None:
+        """What is seen of a dataset; None where no frame is, or its manifest cannot be read.
+
+        Raises:
+            StorageError: What is seen cannot be written.
+        """
+        with self._looking:
+            try:
+                return self._at(dataset, dataset.snapshot)
+            except NotFound:
+                return self._at(dataset, self._catalog.snapshot())
+
+    def _at(self, dataset: Dataset, snapshot: int) -> Seen | None:
+        key = self._key(dataset, snapshot)
+        known = key in self._known
+        found = self._known.pop(key, None)
+        if not known or (found is not None and not (found.manifest / HEADER_FILE).is_file()):
+            try:
+                found = self._look(dataset, snapshot, self._folder / key)
+            except _Unreadable as error:
+                # Not remembered: it may be mended. And not told: it may be one that is not seen.
+                _LOG.warning("dataset %s@%s: %s", dataset.name, dataset.version, error)
+                return None
+        self._known[key] = found
+        while len(self._known) > _KNOWN:
+            self._known.popitem(last=False)
+        return found
+
+    def _key(self, dataset: Dataset, snapshot: int) -> str:
+        parts = (
+            installed_version("framesift"),
+            self._catalog.condition,
+            f"{dataset.name}@{dataset.version}",
+            dataset.content_id,
+            str(snapshot),
+        )
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+    def _look(self, dataset: Dataset, snapshot: int, place: Path) -> Seen | None:
+        tags = list(dataset.class_pixels)
+        with suppress(BadFile):
+            return _described(Manifest.read(place), tags)
+        try:
+            whole = self._read(dataset)
+        except (BadFile, StorageError) as error:
+            raise _Unreadable(str(error)) from error
+        rows = self._seen_rows(whole.frames, whole.header.datasources, snapshot)
+        if not rows.num_rows:
+            return None
+        self._forget_old()
+        # Another process may write the same at the same time.
+        return _described(_part(whole, rows).write(place), tags)
+
+    def _seen_rows(self, rows: pa.Table, datasources: Mapping[str, str], snapshot: int) -> pa.Table:
+        images, labels = rows["fkey"], _label_fkeys(rows, datasources)
+        seen = self._seen_files(pa.chunked_array([*images.chunks, labels.drop_null()]), snapshot)
+        label_is_seen = pc.or_(labels.is_null(), pc.is_in(labels, value_set=seen))
+        both = pc.and_(pc.is_in(images, value_set=seen), label_is_seen)
+        return rows.filter(both)
+
+    def _seen_files(self, wanted: pa.ChunkedArray, at: int) -> pa.ChunkedArray:
+        """Those of some fkeys whose rows are seen: one scan, where a selection takes five."""
+        statement = (
+            f"SELECT fkey FROM {LAKE}.main.{FILES} WHERE fkey IN (SELECT fkey FROM {_WANTED})"
+        )
+        with (
+            self._catalog.reading(at) as cursor,
+            cast(SelectOnly, cursor).beside(_WANTED, pa.table({"fkey": wanted})),
+        ):
+            return execute(cursor, statement, self._timeout_s)["fkey"]
+
+    def _forget_old(self) -> None:
+        """Make room for one more; where one is wanted again, it is made again."""
+        kept = sorted(self._folder.glob("*"), key=lambda place: place.stat().st_mtime)
+        for place in kept[: max(0, len(kept) - _KEPT + 1)]:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _label_fkeys(rows: pa.Table, datasources: Mapping[str, str]) -> pa.Array:
+    """The fkey of each frame's label; null where it has none."""
+    pairs = zip(rows["label_source"].to_pylist(), rows["label"].to_pylist(), strict=True)
+    return pa.array(
+        [None if label is None else f"{datasources[source]}:{label}" for source, label in pairs],
+        pa.string(),
+    )
+
+
+def _part(whole: Manifest, rows: pa.Table) -> Manifest:
+    """A manifest of some of the frames, which tells of no other, nor of how they were chosen."""
+    header = whole.header
+    held = Counter(rows["split"].to_pylist())
+    sources = {
+        name
+        for kind in ("image", "label")
+        for name in pc.unique(rows[f"{kind}_source"]).to_pylist()
+    }
+    digest = hashlib.sha256(f"{header.name}@{header.version} {header.snapshot}".encode())
+    for fkey, split in zip(rows["fkey"].to_pylist(), rows["split"].to_pylist(), strict=True):
+        digest.update(f"\n{split} {fkey}".encode())
+    seen = replace(
+        header,
+        id=digest.hexdigest(),
+        question={},
+        splits={split: held[split] for split in header.splits if held[split]},
+        roots={name: root for name, root in header.roots.items() if name in sources},
+        datasources={n: names for n, names in header.datasources.items() if n in sources},
+        within={name: place for name, place in header.within.items() if name in sources},
+        seed=0,
+        parents=(),
+        report={},
+    )
+    return Manifest(seen, rows)
+
+
+def _described(manifest: Manifest, tags: Sequence[str]) -> Seen:
+    header = manifest.header
+    matrix = class_matrix(manifest.frames, len(tags))
+    return Seen(
+        header.id,
+        len(manifest),
+        header.splits,
+        dict(zip(tags, matrix.sum(axis=0).tolist(), strict=True)),
+        dict(zip(tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
+        Path(manifest.folder or ""),
+    )

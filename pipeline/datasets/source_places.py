@@ -1,0 +1,52 @@
+"""Where the sources of a dataset lie."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from catalog.records.tables import Source
+from pipeline.manifest import ManifestHeader
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where sources lie, by their names.
+
+    Attributes:
+        roots: Folder or URI of each.
+        datasources: "cluster:datasource" of each.
+        within: Folder that it must lie below, as pipeline.manifest.ManifestHeader has it.
+    """
+
+    roots: Mapping[str, str]
+    datasources: Mapping[str, str]
+    within: Mapping[str, str]
+
+    @classmethod
+    def of(cls, sources: Iterable[Source]) -> "Places":
+        """Those of recorded sources, as they lie now."""
+        found = list(sources)
+        return cls(
+            {source.name: _root(source) for source in found},
+            {source.name: f"{source.cluster}:{source.datasource}" for source in found},
+            {source.name: str(source.options.get("within", "")) for source in found},
+        )
+
+    @classmethod
+    def in_header(cls, header: ManifestHeader) -> "Places":
+        """Those that a manifest names."""
+        return cls(header.roots, header.datasources, header.within)
+
+    def and_of(self, later: "Places") -> "Places":
+        """Those of both; where both have a source, as it lies later."""
+        return Places(
+            {**self.roots, **later.roots},
+            {**self.datasources, **later.datasources},
+            {**self.within, **later.within},
+        )
+
+
+def _root(source: Source) -> str:
+    """The source's folder; its URI where it is in no folder."""
+    parts = urlsplit(source.uri)
+    return unquote(parts.path) if parts.scheme == "file" else source.uri

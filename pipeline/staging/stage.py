@@ -1,0 +1,80 @@
+"""Stage a dataset: plan, copy, write the staged manifest, keep the record."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from sqlalchemy import select
+
+from catalog.errors import FramesiftError
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset, Staging
+from pipeline.manifest import SAYS_VERSIONS, Manifest
+from pipeline.manifest_store import manifest_folder, read_manifest
+from pipeline.staging.copy import Progress, copy_files
+from pipeline.staging.plan import check_space, plan_staging
+
+
+def stage_dataset(
+    records: RecordStore,
+    dataset: Dataset,
+    cache: Path,
+    *,
+    workers: int = 4,
+    progress: Progress | None = None,
+) -> Staging:
+    """Bring a dataset's images and labels into the cache; what is there is not copied again.
+
+    Returns:
+        The record, whose ``manifest`` is a manifest folder with paths in the cache.
+
+    Raises:
+        StorageError: No space, no permission, or a source file that vanished or changed.
+        BadFile: The dataset's manifest is damaged.
+    """
+    manifest = read_manifest(records, dataset)
+    plan = plan_staging(manifest, cache)
+    check_space(plan, cache)
+    copy_files(plan, cache, workers, progress)
+    # The id as well: two homes may share a cache, each with a dataset of that name.
+    name = f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
+    place = cache / ".manifests" / name
+    roots = {source: os.path.relpath(root, place) for source, root in plan.roots.items()}
+    staged = replace(manifest.header, roots=roots, within={}, staged=True)
+    Manifest(staged, plan.rows).write(place)
+    staging = Staging(
+        dataset_id=dataset.id,
+        state="done",
+        cache=str(cache),
+        manifest=str(place),
+        files=plan.files,
+        files_copied=len(plan.missing),
+        bytes=plan.bytes,
+        bytes_copied=plan.missing_bytes,
+    )
+    with records.session() as session:
+        session.add(staging)
+    return staging
+
+
+def newest_manifest(records: RecordStore, dataset: Dataset) -> Path:
+    """The manifest a job should read: the newest staged one that is whole, else its own."""
+    with records.session() as session:
+        staged = session.scalars(
+            select(Staging)
+            .where(Staging.dataset_id == dataset.id, Staging.state == "done")
+            .order_by(Staging.id.desc())
+        )
+        for staging in staged:
+            if _is_of(Path(staging.manifest), dataset):
+                return Path(staging.manifest)
+    return manifest_folder(records, dataset)
+
+
+def _is_of(manifest: Path, dataset: Dataset) -> bool:
+    try:
+        header = Manifest.read(manifest).header
+    except FramesiftError:
+        return False
+    # What an earlier release staged may be of another version than the dataset's.
+    return header.id == dataset.content_id and header.format >= SAYS_VERSIONS

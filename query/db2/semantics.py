@@ -1,0 +1,560 @@
+"""A checked Db2 query as the DuckDB query that gives Db2's rows.
+
+    names       every column gets its table; unknown ones are SQL0206N
+    text        compared or calculated with a number, it is converted to one (DECFLOAT)
+    'a ' = 'a'  blanks at the end do not count
+    int(x)      truncates; text is trimmed of blanks first
+    a / b       integers truncate; decimals are exact, truncated at Db2's scale
+    sum, count  typed as a Db2 warehouse types them
+    dates       durations, texts and functions: db2_dates
+    wide rows   SQL0670N: row_width
+
+DuckDB alone would round int('12.7') to 13, refuse text beside a number and divide as DOUBLE.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from catalog.errors import SqlError
+from query.db2 import (
+    dates as db2_dates,
+)
+from query.db2 import (
+    templates as db2_templates,
+)
+from query.db2 import (
+    types as db2_types,
+)
+from query.db2.dialect import Db2Duration
+from query.db2.functions import BY_NODE, FUNCTIONS, SAME
+from query.db2.names import with_tables
+from query.db2.templates import Typed, exchange, fill, number
+from query.db2.types import DOUBLE, INTEGER, OTHER, TEXT, Db2Type
+from query.db2_calls import Db2Cast, Db2Function
+from query.run.join_elimination import VIEW_TEXT, Tables, eliminate_joins
+from query.run.preparation import go_on
+from query.run.read_only import Schema, balance, too_complex
+from query.run.row_width import RowWidths, guarded
+
+_ARITHMETIC: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+}
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_CURRENT = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
+
+_Columns = dict[tuple[str, str], Db2Type]
+_ARGUMENT = "argument"
+"""Key of the meta data of an aggregate over a window: the type of what it is over."""
+
+_Outputs = list[tuple[str, Db2Type]]
+_TypeOf = Callable[[object], Db2Type]
+
+
+def to_duckdb(query: exp.Query, schema: Schema, tables: Tables | None = None) -> str:
+    """The query in DuckDB's SQL with Db2's meaning; it must have passed read_only.check.
+
+    Args:
+        query: The query.
+        schema: The views that it may name.
+        tables: What is behind the views. With it the tables are read, without self joins; without,
+            the views as they are, which is the reference.
+
+    Raises:
+        SqlError: SQL0206N unknown column, SQL0203N ambiguous column, SQL0419N, and others.
+    """
+    with _limited():
+        qualified, typing = _rewritten(query, schema, tables)
+        statement: str = qualified.sql(dialect="duckdb")
+        if typing.widths.may_be_wide(qualified):
+            return guarded(statement, typing.of_query(qualified))
+        return statement
+
+
+def condition_to_duckdb(
+    query: exp.Select, schema: Schema, finish: Callable[[exp.Expr], exp.Expr] | None = None
+) -> str:
+    """The condition of a query's WHERE, as `to_duckdb`.
+
+    Args:
+        query: The query.
+        schema: The views that it may name.
+        finish: Makes of the condition's tree in DuckDB's terms the one that is meant.
+
+    Raises:
+        SqlError: As `to_duckdb`.
+    """
+    with _limited():
+        where: exp.Where = _rewritten(query, schema, None)[0].args["where"]
+        made = where.this if finish is None else finish(where.this)
+        condition: str = made.sql(dialect="duckdb")
+        return condition
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    try:
+        with db2_templates.size_limited():
+            yield
+    except RecursionError as error:
+        raise too_complex() from error
+
+
+def _rewritten(
+    query: exp.Query, schema: Schema, tables: Tables | None
+) -> tuple[exp.Query, "_Typing"]:
+    qualified = with_tables(query, schema)
+    if tables is not None:
+        eliminate_joins(qualified, tables)
+        schema = {**schema, **tables.schema()}
+        balance(qualified)  # what is now joined by AND, one by one
+    typing = _Typing(schema)
+    typing.run(qualified)
+    return qualified, typing
+
+
+class _Typing:
+    """Types every expression bottom-up, scope by scope, and rewrites what differs on the way."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.outputs: dict[int, _Outputs] = {}
+        self.widths = RowWidths(schema)
+
+    def run(self, query: exp.Query) -> None:
+        """Rewrite ``query`` in place."""
+        for scope in traverse_scope(query):
+            root = scope.expression
+            self.widths.add(scope)
+            types: _Outputs = []
+            if isinstance(root, exp.Select):
+                columns = self._columns(scope)
+                parts = sorted(root.iter_expressions(), key=lambda p: p.arg_key != "expressions")
+                for part in parts:
+                    node, kind = self._visit(part, columns)
+                    if node.arg_key == "expressions":
+                        types.append((node.alias_or_name, kind))
+                        columns["", node.alias_or_name] = kind  # as ORDER BY may call it
+            elif isinstance(root, exp.SetOperation):
+                types = self._combine(root)
+            self.outputs[id(root)] = types
+
+    def _combine(self, root: exp.SetOperation) -> _Outputs:
+        """Both sides' columns in their common types."""
+        left, right = self.of_query(root.this), self.of_query(root.expression)
+        if len(left) != len(right):
+            raise SqlError(
+                -421, "42826", "The operands of a set operator do not have the same number of "
+                f"columns: {len(left)} and {len(right)}.",
+            )  # fmt: skip
+        types: _Outputs = []
+        for place, ((name, one), (_, other)) in enumerate(zip(left, right, strict=True)):
+            result = db2_types.common([one, other])
+            types.append((name, result))
+            for side, kind in ((root.this, one), (root.expression, other)):
+                if kind is TEXT and result is DOUBLE:
+                    self._as_number(side, place)
+        return types
+
+    def of_query(self, query: exp.Expr) -> _Outputs:
+        """Names and types of a query's columns, once it is rewritten."""
+        return self.outputs.get(id(query.unnest()), [])
+
+    def _as_number(self, query: exp.Expr, place: int) -> None:
+        """Turn a text column of a subquery's result into a number."""
+        inner = query.unnest()
+        if isinstance(inner, exp.SetOperation):
+            self._as_number(inner.this, place)
+            self._as_number(inner.expression, place)
+        elif isinstance(inner, exp.Select):
+            item = inner.expressions[place]
+            made = exp.alias_(number(item.unalias()), item.alias_or_name, quoted=True)
+            inner.expressions[place].replace(made)
+        outputs = self.of_query(query)
+        if outputs:
+            outputs[place] = (outputs[place][0], DOUBLE)
+
+    def _columns(self, scope: Scope) -> _Columns:
+        columns: _Columns = {}
+        if scope.parent is not None and scope.is_correlated_subquery:
+            columns.update(self._columns(scope.parent))
+        for alias, source in scope.sources.items():
+            if isinstance(source, Scope):
+                types = self.outputs.get(id(source.expression), [])
+                columns.update({(alias, name): kind for name, kind in types})
+            else:
+                for name, engine_kind in self.schema.get(source.name.lower(), {}).items():
+                    columns[alias, name] = db2_types.of_engine(engine_kind)
+        return columns
+
+    def _visit(self, node: exp.Expr, columns: _Columns) -> Typed:
+        """``node`` rewritten, and its type; a subquery has been rewritten already."""
+        if isinstance(node, exp.Subquery | exp.Query):
+            return node, next((kind for _, kind in self.of_query(node)), OTHER)
+        if isinstance(node, exp.Column):
+            return node, columns.get((node.table, node.name), OTHER)
+        if VIEW_TEXT in node.meta:
+            return node, TEXT
+        if isinstance(node, exp.Literal):
+            return node, TEXT if node.is_string else db2_types.of_number(node.name)
+        go_on()
+        types: dict[int, Db2Type] = {}
+        for part in list(node.iter_expressions()):
+            rewritten, kind = self._visit(part, columns)
+            types[id(rewritten)] = kind
+        return self._rewrite(node, lambda part: types.get(id(part), OTHER))
+
+    def _rewrite(self, node: exp.Expr, of: _TypeOf) -> Typed:
+        """One node whose parts are done."""
+        if isinstance(node, _COMPARISONS):
+            return self._compare(node, of)
+        if isinstance(node, exp.In) and node.args.get("query") is not None:
+            self._compare_with_query(node, node.args["query"], of)
+            return node, OTHER
+        if isinstance(node, exp.In | exp.Between):
+            return _compare_many(node, of), OTHER
+        if isinstance(node, exp.Case | exp.Coalesce | exp.Nullif):
+            return _alternatives(node, of)
+        if isinstance(node, exp.Any | exp.All):
+            return node, of(node.this)
+        return _rewrite_value(node, of)
+
+    def _compare(self, node: exp.Expr, of: _TypeOf) -> Typed:
+        left, right = node.args["this"], node.args["expression"]
+        if isinstance(right, exp.Any | exp.All):
+            self._compare_with_query(node, right, of)
+            return node, OTHER
+        _make_comparable([left, right], [of(left), of(right)])
+        if isinstance(node, exp.EQ | exp.NEQ) and of(left) is TEXT and of(right) is TEXT:
+            _ignore_end_blanks([left, right])
+        return node, OTHER
+
+    def _compare_with_query(self, node: exp.Expr, query: exp.Expr, of: _TypeOf) -> None:
+        value = node.args["this"]
+        if of(value) is TEXT and of(query).is_number:
+            value.replace(number(value))
+        elif of(value).is_number and of(query) is TEXT:
+            inner = query.this if isinstance(query, exp.Any | exp.All) else query
+            self._as_number(inner, 0)
+
+
+def _rewrite_value(node: exp.Expr, of: _TypeOf) -> Typed:
+    for kinds, rewrite in _REWRITES:
+        if isinstance(node, kinds):
+            return rewrite(node, of)
+    if isinstance(node, exp.Mod):
+        node.expression.replace(db2_templates.not_zero(_as_number(node.expression, of)))
+    kind = _plain_type(node, of)
+    reads_number = isinstance(node, exp.Neg) or _reads(node) == "number"
+    if reads_number and of(node.this) is TEXT:
+        node.this.replace(number(node.this))
+        kind = DOUBLE if kind is TEXT else kind
+    return node, kind
+
+
+def _reads(node: exp.Expr) -> str:
+    function = BY_NODE.get(type(node))
+    return function.reads if function is not None else ""
+
+
+def _plain_type(node: exp.Expr, of: _TypeOf) -> Db2Type:
+    """The type of an expression that DuckDB evaluates as Db2 does."""
+    if isinstance(node, exp.If):
+        return of(node.args.get("true"))
+    if isinstance(node, exp.Distinct):
+        return of(next(iter(node.expressions), None))
+    if isinstance(node, exp.Alias | exp.Neg | exp.Paren):
+        return of(node.this)
+    function = BY_NODE.get(type(node))
+    if function is None:
+        return OTHER
+    if function.gives == SAME:
+        return of(node.this)
+    return function.gives if isinstance(function.gives, Db2Type) else OTHER
+
+
+def _as_number(node: exp.Expr, of: _TypeOf) -> exp.Expr:
+    return number(node) if of(node) is TEXT else node
+
+
+def _make_comparable(nodes: Sequence[exp.Expr], kinds: Sequence[Db2Type]) -> bool:
+    """Text beside a number becomes one; whether there was any."""
+    mixed = TEXT in kinds and any(kind.is_number for kind in kinds)
+    if mixed:
+        for node, kind in zip(nodes, kinds, strict=True):
+            if kind is TEXT:
+                exchange(node, db2_templates.integer_behind(node) or number(node))
+    elif any(kind.is_datetime for kind in kinds):
+        for node in nodes:
+            if isinstance(node, exp.Literal) and node.is_string:
+                exchange(node, db2_dates.as_iso(node))
+    return mixed
+
+
+def _ignore_end_blanks(nodes: Sequence[exp.Expr]) -> None:
+    # Not on fkey: it names a file to the last character, and the joins on it must stay fast.
+    if any(isinstance(node, exp.Column) and node.name == "fkey" for node in nodes):
+        return
+    for node in nodes:
+        if isinstance(node, exp.Literal):
+            # In place: to replace one of a list takes as long as the list is.
+            node.set("this", node.name.rstrip(" "))
+        else:
+            exchange(node, fill("rtrim({x}, ' ')", x=node))
+
+
+def _compare_many(node: exp.Expr, of: _TypeOf) -> exp.Expr:
+    """IN a list, BETWEEN."""
+    between = isinstance(node, exp.Between)
+    others = [node.args["low"], node.args["high"]] if between else list(node.expressions)
+    values = [node.args["this"], *others]
+    kinds = [of(value) for value in values]
+    if not _make_comparable(values, kinds) and not between and set(kinds) == {TEXT}:
+        _ignore_end_blanks(values)
+    return node
+
+
+def _alternatives(node: exp.Expr, of: _TypeOf) -> Typed:
+    """CASE, COALESCE and NULLIF: what is compared and what is returned in common types."""
+    if isinstance(node, exp.Nullif):
+        pair = [node.this, node.expression]
+        kinds = [of(value) for value in pair]
+        mixed = _make_comparable(pair, kinds)
+        return node, DOUBLE if mixed and kinds[0] is TEXT else kinds[0]
+    if isinstance(node, exp.Case):
+        branches: list[exp.If] = node.args["ifs"]
+        _match_operand(node, branches, of)
+        results = [branch.args["true"] for branch in branches]
+        kinds = [of(branch) for branch in branches]
+        if node.args.get("default") is not None:
+            results.append(node.args["default"])
+            kinds.append(of(node.args["default"]))
+    else:
+        results = [node.this, *node.expressions]
+        kinds = [of(result) for result in results]
+    _make_comparable(results, kinds)
+    return node, db2_types.common(kinds)
+
+
+def _match_operand(case: exp.Case, branches: list[exp.If], of: _TypeOf) -> None:
+    """``CASE x WHEN 1``: x and what it is compared with."""
+    if case.this is None:
+        return
+    values = [case.this, *(branch.this for branch in branches)]
+    # The conditions are inside their IF, so their types are read off the nodes themselves.
+    kinds = [of(case.this), *(_of_constant(branch.this) for branch in branches)]
+    _make_comparable(values, kinds)
+
+
+def _of_constant(node: exp.Expr) -> Db2Type:
+    inner = node.unnest()
+    if isinstance(inner, exp.Neg):
+        inner = inner.this.unnest()
+    if not isinstance(inner, exp.Literal):
+        return OTHER
+    return TEXT if inner.is_string else db2_types.of_number(inner.name)
+
+
+def _arithmetic(node: exp.Expr, of: _TypeOf) -> Typed:
+    if any(of(node.args[key]).is_datetime for key in ("this", "expression")) or isinstance(
+        node.expression, Db2Duration
+    ):
+        return _of_dates(node, of)
+    kinds = {}
+    for key in ("this", "expression"):
+        part = node.args[key]
+        kinds[key] = of(part)
+        if kinds[key] is TEXT:
+            part.replace(number(part))
+            kinds[key] = DOUBLE
+        elif kinds[key] is db2_types.SMALLINT:
+            part.replace(fill("CAST({x} AS INTEGER)", x=part))  # Db2 calculates in INTEGER
+            kinds[key] = INTEGER
+    left, right = kinds["this"], kinds["expression"]
+    if not (left.is_number and right.is_number):
+        return node, OTHER
+    result = db2_types.of_arithmetic(_ARITHMETIC[type(node)], left, right)
+    if isinstance(node, exp.Div):
+        return _replace(node, db2_templates.divide(node, left, right, result)), result
+    if result.kind == "DECIMAL":
+        if db2_templates.would_overflow(left, right, result):
+            part = node.args["this"]
+            part.replace(db2_templates.widened(part, left))
+        scales = (left.scale, right.scale)
+        scale = sum(scales) if isinstance(node, exp.Mul) else max(scales)
+        return _replace(node, db2_templates.exact(node, result, scale)), result
+    return node, result
+
+
+def _of_dates(node: exp.Expr, of: _TypeOf) -> Typed:
+    left, right = of(node.this), of(node.expression)
+    if isinstance(node.expression, Db2Duration):
+        made, kind = db2_dates.shift(node, left, right)
+    elif isinstance(node, exp.Sub):
+        made, kind = db2_dates.difference(node, left, right)
+    else:
+        raise db2_dates.invalid()
+    return _replace(node, made), kind
+
+
+def _like(node: exp.Expr) -> exp.Expr:
+    like, escape = node, ""
+    if isinstance(node, exp.Like) and isinstance(node.parent, exp.Escape):
+        return node  # the ESCAPE around it decides
+    if isinstance(node, exp.Escape):
+        like, escape = node.this, node.expression.name
+    if not isinstance(like, exp.Like) or len(escape) > 1:
+        raise SqlError(-130, "22025", "The ESCAPE of LIKE is not valid. Expected: one character.")
+    made = db2_templates.like(like, escape)
+    return node if made is like else _replace(node, made)
+
+
+def _duration(node: exp.Expr, of: _TypeOf) -> Typed:
+    """The sum around it makes something of it."""
+    if not (isinstance(node.parent, exp.Add | exp.Sub) and node.arg_key == "expression"):
+        raise db2_dates.invalid()
+    return node, of(node.this)
+
+
+def _current(node: exp.Expr, of: _TypeOf) -> Typed:
+    kind = _plain_type(node, of)
+    return _replace(node, fill(f"CAST({db2_dates.NOW} AS {kind.kind})")), kind
+
+
+def _converted(node: exp.Expr, of: _TypeOf) -> Typed:
+    """A conversion."""
+    given = of(node.this)
+    if isinstance(node, exp.Cast) and node.to.this == exp.DType.VARCHAR:
+        return node, TEXT  # a column of the view that no source fills
+    if isinstance(node, exp.Cast):  # DATE '2020-01-31'
+        made, kind = db2_dates.convert(node.this, node.to.this.value, given, None)
+    elif node.args["kind"] in ("DATE", "TIME", "TIMESTAMP"):
+        clock = node.args.get("precision")
+        made, kind = db2_dates.convert(node.this, node.args["kind"], given, clock)
+    else:
+        made, kind = db2_templates.convert(cast(Db2Cast, node), given)
+    return _replace(node, made), kind
+
+
+def _called(node: exp.Expr, of: _TypeOf) -> Typed:
+    """A function of the table that has a template, or VARCHAR_FORMAT."""
+    function = FUNCTIONS[node.args["name"]]
+    value, given = node.this, of(node.this)
+    if given is TEXT and function.reads == "number":
+        value = number(value)
+    elif given is TEXT and function.reads:
+        value, given = db2_dates.convert(value, function.reads, given, None)
+    if not isinstance(function.gives, Db2Type):
+        made = db2_dates.formatted(value, given, node.expressions[0])
+        return _replace(node, made), TEXT
+    made = fill(f"CAST({function.template} AS {function.gives.kind})", x=value)
+    return _replace(node, made), function.gives
+
+
+def _replaced(node: exp.Expr, _: _TypeOf) -> Typed:
+    new = node.args.get("replacement") or exp.Literal.string("")
+    return _replace(node, db2_templates.replaced(node.this, node.expression, new)), TEXT
+
+
+def _concatenated(node: exp.Expr, _: _TypeOf) -> Typed:
+    outer = node.parent
+    while isinstance(outer, exp.Paren):
+        outer = outer.parent
+    if isinstance(outer, exp.DPipe | exp.Concat):
+        return node, TEXT  # the whole chain is made at once
+    parts = list(db2_templates.joined_parts(node))
+    return _replace(node, db2_templates.concatenated(parts)), TEXT
+
+
+def _list(node: exp.Expr, _: _TypeOf) -> Typed:
+    if isinstance(node.parent, exp.WithinGroup):
+        return node, TEXT  # made with its order
+    if isinstance(node.parent, exp.Window):
+        raise SqlError(-142, "42612", "The SQL statement is not supported: LISTAGG with OVER.")
+    found, order = node, []
+    if isinstance(node, exp.WithinGroup):
+        found, order = node.this, node.expression.expressions
+    if not isinstance(found, exp.GroupConcat):
+        raise SqlError(-142, "42612", "The SQL statement is not supported: WITHIN GROUP here.")
+    made = db2_templates.list_of(found.this, found.args.get("separator"), order)
+    return _replace(node, made), TEXT
+
+
+def _aggregate(node: exp.Expr, of: _TypeOf) -> Typed:
+    argument = of(node.this)
+    if argument is TEXT and not isinstance(node, exp.Count):
+        _number_inside(node)
+        argument = DOUBLE
+    if isinstance(node, exp.Count):
+        if VIEW_TEXT in node.this.meta:
+            node.this.replace(node.this.this)  # null where its text is
+        result = db2_types.COUNT
+    elif isinstance(node, exp.Sum):
+        result = db2_types.of_sum(argument)
+    else:
+        result = db2_types.of_average(argument)
+    if isinstance(node.parent, exp.Window):
+        node.meta[_ARGUMENT] = argument
+        return node, result  # the whole window is converted
+    if isinstance(node, exp.Avg) and result is not DOUBLE:
+        total, count = exp.Sum(this=node.this.copy()), exp.Count(this=node.this.copy())
+        return _replace(node, db2_templates.average(total, count, argument, result)), result
+    return _replace(node, _in_type(node, result)), result
+
+
+def _number_inside(aggregate: exp.Expr) -> None:
+    inner = aggregate.this
+    value = inner.expressions[0] if isinstance(inner, exp.Distinct) else inner
+    value.replace(number(value))
+
+
+def _window(node: exp.Expr, of: _TypeOf) -> Typed:
+    result = of(node.this)
+    if not isinstance(node.this, exp.Count | exp.Sum | exp.Avg) or result is DOUBLE:
+        return node, result
+    if isinstance(node.this, exp.Avg):
+        total, count = node.copy(), node.copy()
+        total.set("this", exp.Sum(this=node.this.this.copy()))
+        count.set("this", exp.Count(this=node.this.this.copy()))
+        mean = db2_templates.average(total, count, node.this.meta[_ARGUMENT], result)
+        return _replace(node, mean), result
+    return _replace(node, _in_type(node, result)), result
+
+
+def _in_type(node: exp.Expr, kind: Db2Type) -> exp.Expr:
+    if kind.is_integer:
+        return fill(f"CAST(trunc({{x}}) AS {kind.kind})", x=node)
+    if kind.kind == "DECIMAL":
+        return fill(f"CAST({{x}} AS DECIMAL({kind.precision}, {kind.scale}))", x=node)
+    return node
+
+
+def _replace(node: exp.Expr, made: exp.Expr) -> exp.Expr:
+    if made is node:
+        return node
+    # A projection must keep its name.
+    if node.parent is not None and isinstance(node.parent, exp.Select):
+        made = exp.alias_(made, node.alias_or_name, quoted=True)
+    return exchange(node, made)
+
+
+_REWRITES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, _TypeOf], Typed]], ...] = (
+    (tuple(_ARITHMETIC), _arithmetic),
+    ((Db2Cast, exp.Cast), _converted),
+    ((Db2Function,), _called),
+    ((Db2Duration,), _duration),
+    ((exp.Like, exp.Escape), lambda node, _: (_like(node), OTHER)),
+    ((exp.Replace,), _replaced),
+    ((exp.Concat, exp.DPipe), _concatenated),
+    ((exp.GroupConcat, exp.WithinGroup), _list),
+    ((exp.Count, exp.Sum, exp.Avg), _aggregate),
+    ((exp.Window,), _window),
+    (_CURRENT, _current),
+)
+"""What becomes of an expression whose parts are done."""

@@ -1,0 +1,1 @@
+"""Spectrum Discover's search."""

@@ -1,0 +1,59 @@
+"""The versions of a selection's files at its snapshot, for whoever will read the files later."""
+
+from dataclasses import replace
+from typing import cast
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.lake.schema import FILES
+from catalog.lake.sql_guard import SelectOnly
+from catalog.store import LAKE
+from query.frames.selection import Selection
+from query.run.run_sql import execute
+
+IMAGE_VERSION, LABEL_VERSION = "image_version", "label_version"
+
+# As pipeline.file_version writes it of a file: the store's ETag, else the time of last change.
+_VERSION = (
+    "CASE WHEN coalesce(etag, '') <> '' THEN 'etag:' || etag ELSE 'mtime:' || epoch_us(mtime) END"
+)
+_WANTED = "files_of_frames"
+
+
+def with_versions(
+    cursor: duckdb.DuckDBPyConnection, selection: Selection, timeout_s: float = 600.0
+) -> Selection:
+    """The selection with image_version and label_version, null where there is no label.
+
+    Args:
+        cursor: Of CatalogStore.reading at the selection's snapshot.
+        selection: The frames.
+        timeout_s: When to give up.
+    """
+    frames = selection.frames
+    if IMAGE_VERSION in frames.column_names:
+        return selection
+    labels = pc.binary_join_element_wise(
+        frames["cluster"], frames["datasource"], frames["label_file"], ":"
+    )
+    for name, fkeys in ((IMAGE_VERSION, frames["fkey"]), (LABEL_VERSION, labels)):
+        frames = frames.append_column(name, _versions(cursor, fkeys, timeout_s))
+    return replace(selection, frames=frames)
+
+
+def _versions(
+    cursor: duckdb.DuckDBPyConnection, fkeys: pa.ChunkedArray, timeout_s: float
+) -> pa.ChunkedArray:
+    wanted = pa.table({"place": pa.array(range(len(fkeys))), "fkey": fkeys})
+    with cast(SelectOnly, cursor).beside(_WANTED, wanted):
+        # Inner: DuckDB then lays the few files into the join's table, and not all of the catalog's.
+        found = execute(
+            cursor,
+            f"SELECT place, {_VERSION} AS version FROM {_WANTED} "
+            f"JOIN {LAKE}.main.{FILES} USING (fkey)",
+            timeout_s,
+        )
+    versions = dict(zip(found["place"].to_pylist(), found["version"].to_pylist(), strict=True))
+    return pa.chunked_array([pa.array(map(versions.get, range(len(fkeys))), pa.string())])

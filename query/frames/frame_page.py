@@ -1,0 +1,148 @@
+"""Frames page by page, all pages of one snapshot."""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.errors import InvalidInput, UnknownName
+from catalog.lake.schema import FILES
+from catalog.memory.wide_names import FKEY_HASH, LABEL_SIZE
+from catalog.store import LAKE, CatalogStore
+from query.run.result_format import to_records
+from query.run.run_sql import TIMEOUT_S
+from query.statistics.population import POPULATION, Frames, population
+
+DEFAULT_COLUMNS = ("fkey", "scene", "camera", "frame_number", "image_width", "image_height")
+"""What a page shows of a frame where nothing else is asked for."""
+
+_INTERNAL = (FKEY_HASH, LABEL_SIZE)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Frames by fkey.
+
+    Attributes:
+        snapshot: Number of the snapshot that all pages are of.
+        rows: The columns asked for.
+        last: fkey of the last frame where more follow; else None.
+    """
+
+    snapshot: int
+    rows: pa.Table
+    last: str | None
+
+    @property
+    def frames(self) -> list[dict[str, Any]]:
+        """The rows as JSON can hold them."""
+        return to_records(self.rows)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the next page begins.
+
+    Attributes:
+        snapshot: The snapshot that the first page was of.
+        after: fkey of the last frame that was given.
+    """
+
+    snapshot: int
+    after: str
+
+    def cursor(self, asked: str) -> str:
+        """As a text without meaning for clients, good for what was ``asked`` only."""
+        content = json.dumps([self.snapshot, self.after, _digest(asked)])
+        return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, cursor: str, asked: str) -> "Place":
+        """What `cursor` gave.
+
+        Raises:
+            InvalidInput: It is no cursor, or one of another question.
+        """
+        try:
+            text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True)
+            snapshot, after, digest = json.loads(text)
+            after.encode()  # half a character is no text
+        except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
+            raise InvalidInput(
+                "cursor: expected the 'next' of an earlier page as it was; begin without one"
+            ) from error
+        if type(snapshot) is not int or digest != _digest(asked):
+            raise InvalidInput(
+                "cursor: it is of another question; repeat the parameters of the first page "
+                "(limit and columns may change), or begin without one"
+            )
+        return cls(snapshot, after)
+
+
+def _digest(asked: str) -> str:
+    return hashlib.sha256(asked.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def page_of(
+    store: CatalogStore,
+    frames: Frames,
+    class_names: Mapping[str, str],
+    columns: Sequence[str],
+    limit: int,
+    after: Place | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> Page:
+    """One page of the frames, by fkey.
+
+    Args:
+        store: The catalog, or as much of it as the caller may see.
+        frames: Which ones.
+        class_names: Class name of each class tag; a range may name either.
+        columns: What of each frame, besides fkey, which is always there.
+        limit: At most so many.
+        after: Where the page begins; at the first frame when None.
+        timeout_s: When to give up.
+
+    Raises:
+        InvalidInput: The question is ordered, limited or a sample.
+        NotFound: There is no such snapshot any more.
+        UnknownName: There is no such column, class, camera or scene.
+        SqlError: The WHERE body is wrong.
+    """
+    question = frames.question
+    if question.order or question.limit is not None or question.sample is not None:
+        raise InvalidInput(
+            "question: pages are by fkey and of all frames, so order, limit and sample play no "
+            "part; leave them out, or ask POST /v1/selections"
+        )
+    if after is not None:
+        frames = replace(frames, at=after.snapshot)
+    with population(store, frames, class_names, timeout_s) as found:
+        known = [name for name in found.relation.columns if name not in _INTERNAL]
+        for name in columns:
+            if name not in known:
+                raise UnknownName("column", name, known)
+        listed = ", ".join(f'"{name}"' for name in dict.fromkeys(["fkey", *columns]))
+        has_label = _HAS_LABEL if not found.relation.with_label_size else f"{LABEL_SIZE} > -1"
+        if found.relation.every:
+            has_label = f"(label_file IS NULL OR {has_label})"
+        later, place = ("fkey > ? AND ", (after.after,)) if after is not None else ("", ())
+        rows = found.table(
+            f"SELECT {listed} FROM {POPULATION} WHERE {later}{has_label} "
+            f"ORDER BY fkey LIMIT {limit + 1}",
+            place,
+        )
+        given = rows.slice(0, limit)
+        last = given["fkey"][-1].as_py() if rows.num_rows > limit else None
+        return Page(found.snapshot, given, last)
+
+
+_HAS_LABEL = (
+    f"cluster || ':' || datasource || ':' || label_file IN (SELECT fkey FROM {LAKE}.main.{FILES})"
+)
+"""The label is in the catalog too, as in every selection."""

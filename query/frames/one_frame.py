@@ -1,0 +1,83 @@
+"""One frame by its fkey: everything that the catalog has of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from catalog.errors import NotFound
+from catalog.lake.schema import FILES, FILES_COLUMNS
+from catalog.store import LAKE, CatalogStore, snapshot_of
+from catalog.values import make_fkey
+from query.frames.frames_relation import frames_relation
+from query.run.result_text import plain
+from query.run.run_sql import TIMEOUT_S, execute
+
+
+@dataclass(frozen=True)
+class FoundFrame:
+    """A frame, as a snapshot has it.
+
+    Attributes:
+        snapshot: Number of the snapshot.
+        file: metaocean's columns of its row, as JSON can hold them.
+        tags: Every tag, None where the frame has none.
+        image: Key of the camera image below the source's root; None where there is no image, and
+            the row is the label's.
+        label: Key of the label; None where there is none in the catalog, or it may not be seen.
+    """
+
+    snapshot: int
+    file: dict[str, Any]
+    tags: dict[str, Any]
+    image: str | None
+    label: str | None
+
+    @property
+    def fkey(self) -> str:
+        """Its name in the catalog."""
+        return str(self.file["fkey"])
+
+
+def find_frame(
+    store: CatalogStore, fkey: str, at: int | None = None, timeout_s: float = TIMEOUT_S
+) -> FoundFrame:
+    """The frame of that fkey.
+
+    Args:
+        store: The catalog, or as much of it as the caller may see.
+        fkey: Its name.
+        at: The snapshot to ask; the newest when None.
+        timeout_s: When to give up.
+
+    Raises:
+        NotFound: There is no such frame, or no such snapshot.
+    """
+    with store.reading(at) as cursor:
+        relation = frames_relation(cursor, every=True)
+        names = [*FILES_COLUMNS, *relation.tags, "image_file"]
+        listed = ", ".join(f'"{name}"' for name in names)
+        rows = execute(
+            cursor,
+            f"WITH frames AS ({relation.sql}) SELECT {listed} FROM frames WHERE fkey = ?",
+            timeout_s,
+            [fkey],
+        ).to_pylist()
+        if not rows:
+            raise NotFound("frame", fkey, "no frame has this fkey")
+        row = {name: plain(value) for name, value in rows[0].items()}
+        image, label = row["image_file"], row["label_file"]
+        label_fkey = make_fkey(row["cluster"], row["datasource"], label or "")
+        return FoundFrame(
+            snapshot_of(cursor),
+            {name: row[name] for name in FILES_COLUMNS},
+            {name: row[name] for name in relation.tags},
+            None if image == label else image,
+            label if label and _is_there(cursor, label_fkey, timeout_s) else None,
+        )
+
+
+def _is_there(cursor: duckdb.DuckDBPyConnection, fkey: str, timeout_s: float) -> bool:
+    """Whether a file is in the catalog that the cursor reads: a label is a row of its own."""
+    statement = f"SELECT 1 AS one FROM {LAKE}.main.{FILES} WHERE fkey = ?"
+    return bool(execute(cursor, statement, timeout_s, [fkey]).num_rows)

@@ -1,0 +1,156 @@
+"""A selection: ordered frames, the question that chose them, the snapshot it was asked of."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from catalog.errors import InvalidInput
+from catalog.text.bounded import Few, Many, Name, Sql, Text
+from query.question.condition import (
+    CameraIn,
+    CameraName,
+    Condition,
+    Group,
+    Leaf,
+    PixelRange,
+    SceneIn,
+    check_size,
+    leaves,
+)
+from query.question.label_range import LabelRange
+
+if TYPE_CHECKING:  # a command that has no such answer does without it
+    import pyarrow as pa
+
+
+LABELLED = "labelled"
+"""The tag that says whether a frame has a label: 0 or 1."""
+
+_MOST_ORDERS = 100
+
+_NAMES_LABELLED = re.compile(rf"\b{LABELLED}\b", re.IGNORECASE)
+_TEXTS = re.compile(r"'[^']*'")
+
+
+class Question(BaseModel):
+    """What frames are wanted; every condition must hold.
+
+    Only labelled frames are chosen, camera images whose label has been counted, unless a condition
+    or ``where`` names the tag `labelled`: labelled = 0 chooses those without a label.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ranges: Few[LabelRange] = ()
+    where: Sql | None = Field(
+        default=None,
+        description="A WHERE body in SQL over metaocean's columns and every tag.",
+        examples=["car >= 10000 and scene like '2018%'"],
+    )
+    cameras: Few[CameraName] = Field(default=(), examples=[("front_center",)])
+    scenes: Many[Text] = Field(default=(), examples=[("20180807_145028",)])
+    order: tuple[Name, ...] = Field(
+        default=(),
+        max_length=_MOST_ORDERS,
+        fail_fast=True,
+        description="Tags or columns, each with ' desc' for falling order.",
+    )
+    limit: int | None = Field(default=None, ge=1, lt=2**63, description="At most so many frames.")
+    sample: int | None = Field(
+        default=None, ge=1, lt=2**63, description="So many of them at random."
+    )
+    seed: int = Field(default=0, ge=0, description="Decides what a sample holds.")
+    condition: Condition | None = Field(
+        default=None, description="More conditions, in groups of all, any and none of them."
+    )
+    snapshot: int | None = Field(
+        default=None, ge=1, lt=2**63, description="The catalog snapshot to ask; else the newest."
+    )
+
+    @field_validator("condition", mode="before")
+    @classmethod
+    def _is_sane(cls, condition: Any) -> Any:
+        if condition is not None:
+            check_size(condition)
+        return condition
+
+    @classmethod
+    def of_dataset(cls, stored: Mapping[str, Any]) -> "Question":
+        """The question that a dataset's record keeps beside how it was divided."""
+        return cls.model_validate({k: v for k, v in stored.items() if k in cls.model_fields})
+
+    def conditions(self) -> tuple[Leaf | Group, ...]:
+        """All that must hold but ``where``, in one form: ranges, cameras, scenes, condition."""
+        found: list[Leaf | Group] = [
+            PixelRange(kind="pixels", **wanted.model_dump()) for wanted in self.ranges
+        ]
+        if self.cameras:
+            found.append(CameraIn(kind="camera", names=self.cameras))
+        if self.scenes:
+            found.append(SceneIn(kind="scene", names=self.scenes))
+        if self.condition is not None:
+            found.append(self.condition)
+        return tuple(_without_all(found))
+
+    @property
+    def decides_on_labels(self) -> bool:
+        """Whether it says itself if frames must have a label, by naming the tag `labelled`."""
+        if any(getattr(leaf, "tag", "").lower() == LABELLED for leaf in leaves(self.conditions())):
+            return True
+        return _NAMES_LABELLED.search(_TEXTS.sub("", self.where or "")) is not None
+
+    def asked_of(self, at: int | None) -> int | None:
+        """The snapshot to ask: the question's own, or ``at`` where it has none.
+
+        Raises:
+            InvalidInput: They differ.
+        """
+        if at is not None and self.snapshot is not None and at != self.snapshot:
+            raise InvalidInput(
+                f"snapshot {at}: the question is asked of snapshot {self.snapshot} by itself; "
+                "leave one of them out"
+            )
+        return self.snapshot if at is None else at
+
+
+def _without_all(conditions: Iterable[Leaf | Group]) -> Iterator[Leaf | Group]:
+    """The members of ``all`` groups in their place."""
+    for condition in conditions:
+        if isinstance(condition, Group) and condition.kind == "all":
+            yield from _without_all(condition.of)
+        else:
+            yield condition
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The answer to a question.
+
+    Attributes:
+        question: What was asked, with the snapshot that it was asked of.
+        snapshot: That snapshot.
+        frames: One row per frame, in order: fkey, platform, cluster, datasource, path, filename,
+            scene, camera, frame_number, image_width, image_height [pixels], image_file,
+            label_file (keys below the source's root), image_size, label_size [bytes], and one
+            column per class tag [pixels].
+        classes: The class tags, in class order.
+    """
+
+    question: Question
+    snapshot: int
+    frames: "pa.Table"
+    classes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Number of frames."""
+        return int(self.frames.num_rows)
+
+    def class_pixels(self) -> dict[str, int]:
+        """Pixels of each class in all frames."""
+        return {
+            tag: sum(v for v in self.frames[tag].to_pylist() if v is not None)
+            for tag in self.classes
+        }

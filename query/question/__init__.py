@@ -1,0 +1,1 @@
+"""A question as data: conditions, their SQL, and their words."""

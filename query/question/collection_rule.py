@@ -1,0 +1,225 @@
+"""The rule of a collection: a condition on metaocean's own columns, and nothing else.
+
+A rule may fail for a row, as ``int(filename) = 3`` does where the name is no number. An error would
+tell of rows that may not be seen, so the part that fails is neither true nor false there, as one
+that asks a null: the row is seen where the rest decides so whatever that part is.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import duckdb
+from sqlglot import exp
+
+from catalog.errors import CollectionFails, InvalidInput, SqlError
+from catalog.lake.connection import SAFE, one_line
+from catalog.lake.schema import FILES, FILES_COLUMNS
+from catalog.limited_store import ROW
+from catalog.store import LAKE, CatalogStore
+from query.db2.semantics import condition_to_duckdb
+from query.db2.templates import fill
+from query.run import read_only
+from query.run.read_only import Schema
+from query.run.run_sql import execute
+
+_SCHEMA: Schema = {ROW: {name.lower(): kind for name, kind in FILES_COLUMNS.items()}}
+
+_EXPECTED = "expected a condition on metaocean's columns, such as datasource = 'a2d2'"
+
+# In WHERE only: of a SELECT's columns DuckDB 1.5.5 takes what stands twice out of TRY.
+_TRIED = "TRY(CAST({part} AS BOOLEAN))"
+
+_PART_FAILS = "TRY(CAST({part} AS BOOLEAN) IS NULL) IS NULL"
+
+_RULE_FAILS = "{tried} IS NULL AND {failing}"
+
+_ERROR = f"""CASE WHEN CAST('!' || coalesce("{ROW}"."fkey", '') AS BOOLEAN) THEN NULL END"""
+"""Fails as error() does, of a row's value: TRY takes no error(), and a constant fails before it."""
+
+_COMPARISONS = (
+    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like,
+)  # fmt: skip
+_VALUES = (exp.Column, exp.Literal, exp.Null, exp.Lower, exp.Upper, exp.Trim)
+"""What comparisons are made of that cannot fail."""
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{6})?)?")
+
+
+def check_rule(text: str) -> None:
+    """The text can be a collection's rule.
+
+    Tags are left out on purpose: whoever may write a tag would decide who sees the row.
+
+    Raises:
+        InvalidInput: It is no condition, asks other rows, names something that is no column of
+            metaocean, or fails whatever the row.
+    """
+    rule, failing = _in_duckdb(text, _may_fail), _in_duckdb(text, _failing)
+    try:
+        kind, fails = _tried(rule, failing)
+    except duckdb.Error as error:
+        why = one_line(error).partition(" LINE 1:")[0]
+        raise InvalidInput(
+            f"rule '{_short(text)}': it cannot be evaluated: {why}; {_EXPECTED}"
+        ) from error
+    if kind != "BOOLEAN":
+        raise InvalidInput(f"rule '{_short(text)}': it is a value of type {kind}; {_EXPECTED}")
+    if fails:
+        raise InvalidInput(
+            f"rule '{_short(text)}': it fails whatever the file, as a division by zero does or "
+            f"a text that is no number or date; {_EXPECTED}"
+        )
+
+
+def try_rule(text: str, catalog: Callable[[], CatalogStore], timeout_s: float) -> None:
+    """`check_rule`, and the rule fails for no row that there is; for who sees them all.
+
+    Args:
+        text: The rule.
+        catalog: Opens the catalog with its rows; not asked where the rule can fail for none.
+        timeout_s: When to give up.
+
+    Raises:
+        InvalidInput: It cannot be a rule, or fails for a row; the message names one.
+        SqlError: It takes longer than ``timeout_s``.
+    """
+    check_rule(text)
+    if _in_duckdb(text, _never_failing) == _in_duckdb(text, _may_fail):
+        return  # none of its parts can
+    failing = _in_duckdb(text, _failing)
+    statement = f'SELECT "{ROW}".fkey FROM {LAKE}.main.{FILES} AS "{ROW}" WHERE {failing} LIMIT 1'
+    with catalog().reading() as cursor:
+        found = execute(cursor, statement, timeout_s).column(0).to_pylist()
+    if found:
+        raise InvalidInput(
+            f"rule '{_short(text)}': it fails for a file, {found[0]}; expected one that holds or "
+            "does not for each: compare its text, or convert in CASE what can be converted"
+        )
+
+
+def rows_of(rules: Sequence[str]) -> str:
+    """The rows of any of some collections, as a condition in DuckDB's SQL that fails for no row.
+
+    Args:
+        rules: Without one there are no rows.
+
+    Returns:
+        A condition over the columns of catalog.limited_store.ROW.
+
+    Raises:
+        CollectionFails: A rule is none.
+    """
+    try:
+        made = [_in_duckdb(rule, _never_failing) for rule in sorted(set(rules))]
+    except InvalidInput as error:
+        raise CollectionFails from error
+    return " OR ".join(f"({rule})" for rule in made) or "false"
+
+
+def _tried(rule: str, failing: str) -> tuple[str, bool]:
+    """The rule's type, and whether it fails for a file of which nothing is known."""
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        **SAFE,
+        "enable_external_access": False,
+        "threads": 1,
+    }
+    with duckdb.connect(":memory:", config=settings) as connection:
+        columns = ", ".join(f'"{name}" {kind}' for name, kind in FILES_COLUMNS.items())
+        connection.execute(f"CREATE TABLE {FILES} ({columns})")
+        connection.execute(f"INSERT INTO {FILES} (fkey) VALUES (NULL)")
+        rows = f'FROM {FILES} AS "{ROW}"'
+        kind = connection.execute(f"DESCRIBE SELECT {rule} {rows} WHERE {rule}").fetchall()[0][1]
+        if kind != "BOOLEAN":
+            return kind, False
+        return kind, bool(connection.execute(f"SELECT 1 {rows} WHERE {failing}").fetchall())
+
+
+def _in_duckdb(rule: str, finish: Callable[[exp.Expr], exp.Expr]) -> str:
+    try:
+        query = read_only.parse_condition(rule)
+        _check(query.args["where"])
+        query.args["from_"].this.set("this", exp.to_identifier(ROW))
+        read_only.check(query, _SCHEMA)
+        return condition_to_duckdb(query, _SCHEMA, finish)
+    except (SqlError, InvalidInput) as error:
+        raise InvalidInput(f"rule '{_short(rule)}': {error}") from error
+
+
+def _check(where: exp.Where) -> None:
+    if where.find(exp.Query, exp.Star):
+        raise InvalidInput("it asks other rows; compare columns only")
+    for column in where.find_all(exp.Column):
+        if column.table or column.name.lower() not in _SCHEMA[ROW]:
+            raise InvalidInput(
+                f"{column.sql()} is no column of metaocean; expected some such as datasource, "
+                "path, filename, site, owner, collection"
+            )
+    for node in where.walk():
+        node.comments = None
+
+
+def _may_fail(rule: exp.Expr) -> exp.Expr:
+    """The rule, failing in a way that TRY takes."""
+    for node in list(rule.find_all(exp.Anonymous)):
+        if node.name.lower() == "error":
+            node.replace(fill(_ERROR))
+    return rule
+
+
+def _never_failing(rule: exp.Expr) -> exp.Expr:
+    """The rule, null where a part that fails would decide."""
+    for part in _failing_parts(_may_fail(rule)):
+        part.replace(fill(_TRIED, part=part))
+    return rule
+
+
+def _failing(rule: exp.Expr) -> exp.Expr:
+    """Where a part fails that would decide."""
+    failing: exp.Expr = exp.false()
+    for part in _failing_parts(_may_fail(rule)):
+        failing = exp.Or(this=failing, expression=fill(_PART_FAILS, part=part))
+    made = fill(_RULE_FAILS, tried=_never_failing(rule), failing=failing)
+    read_only.balance(made)
+    return made
+
+
+def _failing_parts(rule: exp.Expr) -> list[exp.Expr]:
+    """What of a rule can fail, of what it connects by AND, OR and NOT.
+
+    The rest stays as it is: DuckDB skips row groups by it, and not by what stands in TRY.
+    """
+    found: list[exp.Expr] = []
+    pending = [rule]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, exp.Paren | exp.And | exp.Or | exp.Not):
+            pending += node.iter_expressions()
+        elif not (isinstance(node, _COMPARISONS) and all(map(_cannot_fail, node.walk()))):
+            found.append(node)
+    return found
+
+
+def _cannot_fail(node: exp.Expr) -> bool:
+    """A node of a comparison fails for no row, whatever it holds."""
+    if isinstance(node, _COMPARISONS):
+        # Text beside a time is made one of, and beside a condition a BOOLEAN.
+        kinds = {_SCHEMA[ROW][column.name.lower()] for column in node.find_all(exp.Column)}
+        values = all(isinstance(part.unnest(), _VALUES) for part in node.iter_expressions())
+        times = "TIMESTAMP" not in kinds or all(map(_is_time, node.find_all(exp.Literal)))
+        return values and times and len(kinds) < 2
+    # A fraction beside a BIGINT makes that a DECIMAL, which it may not fit.
+    is_fraction = isinstance(node, exp.Literal) and not node.is_string and not node.is_int
+    return isinstance(node, (*_VALUES, exp.Identifier, exp.Paren)) and not is_fraction
+
+
+def _is_time(literal: exp.Literal) -> bool:
+    """Whether it is a time as Python and DuckDB read it."""
+    try:
+        return bool(_TIME.fullmatch(literal.name) and datetime.fromisoformat(literal.name))
+    except ValueError:
+        return False
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:200]

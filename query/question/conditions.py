@@ -1,0 +1,134 @@
+"""A question's conditions as SQL over the frames."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import duckdb
+
+from catalog.errors import UnknownName
+from catalog.lake.schema import FRAME_TAGS
+from catalog.lake.sql_guard import is_wide, kept
+from catalog.store import LAKE
+from query.db2.semantics import condition_to_duckdb
+from query.frames.frames_relation import FramesRelation
+from query.frames.selection import Question
+from query.question.condition import CameraIn, Group, Leaf, SceneIn, leaves
+from query.question.condition_sql import conjuncts
+from query.question.vocabulary import Vocabulary
+from query.run import read_only
+from query.run.preparation import preparing
+from query.run.prepared import discover_schema
+from query.run.statement_watch import current
+from query.run.templates import Templates
+
+_NAMES = dict.fromkeys(("scene", "camera"), "UUID")
+"""Ingest writes these without blanks at the end, so that none need be looked for: compared as they
+are, Parquet's statistics leave most of a large catalog unread."""
+
+_SHAPES = 256
+"""Conditions kept for each snapshot in memory."""
+
+_PREPARE_S = 60.0
+
+
+def question_where(
+    question: Question,
+    relation: FramesRelation,
+    cursor: duckdb.DuckDBPyConnection,
+    class_names: Mapping[str, str],
+) -> tuple[str, list[object]]:
+    """The condition that holds for the frames a question wants, and the values bound in it.
+
+    Args:
+        question: What is wanted; its order, limit and sample are left out.
+        relation: The cursor's frames, which the condition calls ``frames``.
+        cursor: Of CatalogStore.reading.
+        class_names: Class name of each class tag; a range may name either.
+
+    Raises:
+        UnknownName: A class, tag, camera or scene that the catalog does not have.
+        InvalidInput: A value or operator does not fit its tag.
+        SqlError: The WHERE body is wrong.
+    """
+    wanted = question.conditions()
+    _check_names(wanted, cursor)
+    conditions = []
+    bodies = conjuncts(wanted, vocabulary_of(relation, class_names))
+    if bodies:
+        conditions.append(_frames(cursor, relation).engine(" and ".join(bodies)))
+    if question.where is not None:
+        conditions.append(_everything(cursor, relation).engine(question.where))
+    return " AND ".join(f"({condition})" for condition in conditions) or "true", []
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What conditions may name, and what conditions with those names became."""
+
+    schema: read_only.Schema
+    templates: Templates = field(default_factory=lambda: Templates(_SHAPES))
+
+    def engine(self, body: str) -> str:
+        """A WHERE body in Db2's SQL as DuckDB's."""
+        return self.templates.rewritten(body, self._rewritten)
+
+    def _rewritten(self, body: str) -> str:
+        with preparing(_PREPARE_S, lambda: current().cancelled):
+            query = read_only.parse_condition(body, self.schema)
+            read_only.check(query, self.schema)
+            return condition_to_duckdb(query, self.schema)
+
+
+def _frames(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> _Named:
+    """What conditions name; for a snapshot in memory always the same object, see db2_names."""
+    return kept(
+        cursor, "frames alone", lambda _: _Named({"frames": {**relation.columns, **_NAMES}})
+    )
+
+
+def _everything(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> _Named:
+    """What a user's WHERE body may name: a sub-select asks the views."""
+    return kept(
+        cursor,
+        "frames and views",
+        lambda asked: _Named({**discover_schema(asked), "frames": relation.columns}),
+    )
+
+
+def vocabulary_of(relation: FramesRelation, class_names: Mapping[str, str]) -> Vocabulary:
+    """What a question may name of these frames."""
+    return Vocabulary(
+        relation.columns,
+        frozenset(relation.tags),
+        {tag: title for tag, title in class_names.items() if tag in relation.tags},
+    )
+
+
+def _check_names(wanted: Iterable[Leaf | Group], cursor: duckdb.DuckDBPyConnection) -> None:
+    """Every camera and scene is one that the catalog has."""
+    for leaf in leaves(wanted):
+        if not isinstance(leaf, CameraIn | SceneIn):
+            continue
+        present = _present(cursor, leaf.kind, leaf.names)
+        for name in leaf.names:
+            if name not in present:
+                raise UnknownName(leaf.kind, name, sorted(_all_names(cursor, leaf.kind)))
+
+
+def _present(cursor: duckdb.DuckDBPyConnection, kind: str, names: Sequence[str]) -> Collection[str]:
+    """Those of the names that frames have, and maybe others."""
+    if is_wide(cursor):
+        return kept(cursor, f"every {kind}", partial(_all_names, kind=kind))
+    marks = ", ".join("?" * len(names))
+    found = cursor.execute(f"{_distinct(kind)} WHERE {kind} IN ({marks})", [*names]).fetchall()
+    return {row[0] for row in found}
+
+
+def _all_names(cursor: duckdb.DuckDBPyConnection, kind: str) -> set[str]:
+    found = cursor.execute(f"{_distinct(kind)} WHERE {kind} IS NOT NULL").fetchall()
+    return {row[0] for row in found}
+
+
+def _distinct(kind: str) -> str:
+    return f"SELECT DISTINCT {kind} FROM {LAKE}.main.{FRAME_TAGS}"

@@ -1,0 +1,80 @@
+"""A question explained without being run: its SQL, its sentence, and what of it SQL cannot say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import duckdb
+
+from catalog.errors import SqlError
+from catalog.store import CatalogStore, snapshot_of
+from query.frames.frames_relation import frames_relation
+from query.frames.selection import Question
+from query.question.conditions import question_where, vocabulary_of
+from query.question.question_sql import QuestionSql, to_sql
+from query.question.sentence import sentence
+from query.run.prepared import prepare
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a question means.
+
+    Attributes:
+        question: The question, with the snapshot that it is about.
+        snapshot: That snapshot.
+        sql: The statement that asks the same of metaocean_view, and what it leaves out.
+        sentence: The question in English.
+    """
+
+    question: Question
+    snapshot: int
+    sql: QuestionSql
+    sentence: str
+
+
+def describe(
+    store: CatalogStore,
+    question: Question,
+    class_names: Mapping[str, str],
+    at: int | None = None,
+    *,
+    answered: bool = False,
+) -> Description:
+    """What a question means; its names and values are checked as if it were run.
+
+    Args:
+        store: The catalog.
+        question: What is wanted.
+        class_names: Class name of each class tag.
+        at: The snapshot it is about, where the question has none; the newest when None.
+        answered: It was run on that snapshot, so that its names and values need no check.
+
+    Raises:
+        NotFound: There is no such snapshot.
+        UnknownName: A class, tag, camera, scene or column that the catalog does not have.
+        InvalidInput: A value or operator does not fit its tag, or ``at`` not the question.
+        SqlError: The WHERE body is wrong.
+    """
+    with store.reading(question.asked_of(at)) as cursor:
+        relation = frames_relation(cursor)
+        if not answered:
+            question_where(question, relation, cursor, class_names)
+        snapshot = snapshot_of(cursor)
+        vocabulary = vocabulary_of(relation, class_names)
+        made = _as_it_runs(question, to_sql(question, vocabulary), store, cursor)
+        asked = question.model_copy(update={"snapshot": snapshot})
+        return Description(asked, snapshot, made, sentence(asked, vocabulary))
+
+
+def _as_it_runs(
+    question: Question, made: QuestionSql, store: CatalogStore, cursor: duckdb.DuckDBPyConnection
+) -> QuestionSql:
+    """The SQL, with a note where a WHERE body or an order names what only selections have."""
+    if question.where is None and not question.order:
+        return made
+    try:
+        prepare(store, cursor, made.text)
+    except SqlError as error:
+        note = f"metaocean_view cannot be asked this: {error.text} {made.note}"
+        return replace(made, note=note.strip())
+    return made

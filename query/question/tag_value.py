@@ -1,0 +1,117 @@
+"""A value that a tag is compared with: as the tag's type has it, in SQL, and in words."""
+
+import re
+from datetime import datetime
+from math import isfinite
+
+from catalog.errors import InvalidInput
+from query.question.operators import Operator, TagType
+
+Scalar = bool | int | float | str
+"""A value as JSON has it."""
+
+Value = bool | int | float | str | datetime
+"""A value as its tag's type has it; a time without a time zone, as the catalog's are."""
+
+_EXPECTED: dict[TagType, str] = {
+    "number": "a number, such as 30 or 0.5",
+    "text": "a text",
+    "boolean": "true or false",
+    "time": "a time without time zone, such as 2018-08-07T14:50:28",
+}
+_BOOLEANS = {"true": True, "false": False}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_ESCAPE = "!"
+_SPECIAL = re.compile(f"[%_{_ESCAPE}]")
+_EXACT_DIGITS = 15
+"""A decimal of more digits is not the nearest DOUBLE's when DuckDB converts it."""
+
+
+def value_of(tag: str, tag_type: TagType, given: Scalar) -> Value:
+    """A given value as the tag's type; text is read as that type, as on a command line.
+
+    Raises:
+        InvalidInput: It is no value of that type.
+    """
+    try:
+        return _READ[tag_type](given)
+    except ValueError as error:
+        raise InvalidInput(
+            f"tag {tag} is a {tag_type}: got {given!r}, expected {_EXPECTED[tag_type]}"
+        ) from error
+
+
+def _number(given: Scalar) -> int | float:
+    if isinstance(given, str):
+        given = int(given) if _INTEGER.fullmatch(given.strip()) else float(given)
+    too_large = isinstance(given, int) and abs(given) >= 2**63
+    if isinstance(given, bool) or too_large or not isfinite(given):
+        raise ValueError(given)
+    return given
+
+
+def _text(given: Scalar) -> str:
+    if not isinstance(given, str) or "\0" in given:
+        raise ValueError(given)
+    return given
+
+
+def _boolean(given: Scalar) -> bool:
+    found = given if isinstance(given, bool) else _BOOLEANS.get(str(given).strip().lower())
+    if found is None:
+        raise ValueError(given)
+    return found
+
+
+def _time(given: Scalar) -> datetime:
+    found = datetime.fromisoformat(_text(given).strip())
+    if found.tzinfo is not None or found.year < 1000:
+        raise ValueError(given)
+    return found
+
+
+_READ = {"number": _number, "text": _text, "boolean": _boolean, "time": _time}
+
+
+def sql_value(value: Value, operator: Operator) -> str:
+    """The value as a constant of Db2's SQL, beside a tag's column or its text in metaocean_view."""
+    if isinstance(value, bool):
+        return f"'{str(value).lower()}'"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _sql_float(value)
+    if isinstance(value, datetime):
+        return f"'{time_text(value)}'"
+    if not operator.pattern:  # blanks at the end count in LIKE only
+        return quoted(value if "like" in operator.sql else value.rstrip(" "))
+    escaped = _SPECIAL.sub(lambda found: _ESCAPE + found[0], value)
+    escape = f" escape '{_ESCAPE}'" if escaped != value else ""
+    return quoted(operator.pattern.replace("{}", escaped)) + escape
+
+
+def _sql_float(value: float) -> str:
+    text = repr(value)
+    if "e" in text or len(re.sub("[^0-9]", "", text).lstrip("0")) <= _EXACT_DIGITS:
+        return text
+    return text + "e0"
+
+
+def quoted(text: str) -> str:
+    """A text constant of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def time_text(value: datetime) -> str:
+    """A time as metaocean_view shows one."""
+    text = value.isoformat(sep=" ")
+    return text.rstrip("0") if value.microsecond else text
+
+
+def words_value(value: Value) -> str:
+    """The value in a sentence."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"'{' '.join(value.splitlines())}'"
+    return time_text(value) if isinstance(value, datetime) else f"{value:,}"

@@ -1,0 +1,79 @@
+"""Why a question has no frames: which of its conditions holds for none, or that they clash."""
+
+from collections.abc import Mapping, Sequence
+
+from catalog.store import CatalogStore
+from query.frames.frames_relation import relation_for
+from query.frames.selection import Question
+from query.question.condition import Group, Leaf, PixelRange
+from query.question.conditions import question_where, vocabulary_of
+from query.question.sentence import sentence
+from query.question.vocabulary import Vocabulary
+from query.run.run_sql import execute
+
+_SHOWN = 5
+"""Conditions whose counts are told."""
+
+
+def why_empty(
+    store: CatalogStore,
+    question: Question,
+    class_names: Mapping[str, str],
+    timeout_s: float = 600.0,
+    at: int | None = None,
+) -> str:
+    """What to change in a question that no frame answers, in one line.
+
+    Every condition is counted by itself, in one pass over the frames.
+
+    Args:
+        store: The catalog.
+        question: The question.
+        class_names: Class name of each class tag.
+        timeout_s: When to give up.
+        at: The snapshot to ask, where the question names none; the newest when None.
+    """
+    alone = [_only(condition) for condition in question.conditions()]
+    alone += [Question(where=question.where)] if question.where is not None else []
+    with store.reading(question.asked_of(at)) as cursor:
+        relation = relation_for(cursor, question)
+        vocabulary = vocabulary_of(relation, class_names)
+        wheres = [question_where(each, relation, cursor, class_names)[0] for each in alone]
+        counts = [f"count(*) FILTER (WHERE {where})" for where in wheres]
+        ranges = [found for found in question.conditions() if isinstance(found, PixelRange)]
+        columns = [vocabulary.counted(found.tag).name for found in ranges]
+        highest = [f'max("{name}")' for name in columns]
+        measured = ", ".join(["count(*)", *counts, *highest])
+        frames = relation.sql_for(measured)
+        statement = f"WITH frames AS ({frames}) SELECT {measured} FROM frames"
+        row = list(execute(cursor, statement, timeout_s).to_pylist()[0].values())
+    total, held, most = row[0], row[1 : 1 + len(counts)], row[1 + len(counts) :]
+    if not total:
+        return "the catalog has no labelled frames: framesift ingest SOURCE"
+    words = [sentence(each, vocabulary).removeprefix("all ") for each in alone]
+    for text, count, condition in zip(words, held, [*question.conditions(), None], strict=False):
+        if not count:
+            return f"there are no {text}{_highest(condition, ranges, most, vocabulary)}"
+    told = [f"{count:,} {text}" for text, count in zip(words, held, strict=True)]
+    more = f" and {len(told) - _SHOWN} more conditions" if len(told) > _SHOWN else ""
+    return f"no frame is all of these: {'; '.join(told[:_SHOWN])}{more}"
+
+
+def _only(condition: Leaf | Group) -> Question:
+    return Question(condition=condition)
+
+
+def _highest(
+    condition: Leaf | Group | None,
+    ranges: Sequence[PixelRange],
+    most: Sequence[int | None],
+    vocabulary: Vocabulary,
+) -> str:
+    """How far a range could go down to have frames."""
+    if not isinstance(condition, PixelRange) or condition.lowest is None:
+        return ""
+    highest = most[list(ranges).index(condition)] or 0
+    if highest >= condition.lowest:
+        return ""
+    title = vocabulary.title(vocabulary.counted(condition.tag))
+    return f": the most {title} in a frame is {highest:,}"

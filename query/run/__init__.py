@@ -1,0 +1,1 @@
+"""From a statement's text to its rows."""

@@ -1,0 +1,192 @@
+"""What becomes of a Db2 statement: DuckDB's SQL, the tables that are read, and an estimate."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+from sqlglot import exp, parse_one
+
+from catalog.lake.schema import FILES
+from catalog.limited_store import LimitedStore
+from catalog.store import LAKE, CatalogStore
+from query.run.preparation import preparing
+from query.run.prepared import prepare
+from query.run.run_sql import TIMEOUT_S, execute
+from query.run.statement_watch import current
+
+
+@dataclass(frozen=True)
+class TableRead:
+    """A table that a statement reads.
+
+    Attributes:
+        name: files, class_pixels or tags_<family>.
+        columns: What is read of it, in order of the table.
+        rows: Rows that it has.
+        estimated_rows: Rows that the engine expects to read, after the filters on this table; None
+            where only some rows may be seen, for the engine expects by all of them.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    rows: int
+    estimated_rows: int | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a statement would be answered.
+
+    Attributes:
+        sql: What DuckDB executes.
+        tables: What it reads, each table as often as it is read.
+        families: Families of tags among the tables.
+        estimated_rows: Rows that the engine expects the answer to have; None as in TableRead.
+        snapshot: The catalog snapshot that was asked.
+    """
+
+    sql: str
+    tables: tuple[TableRead, ...]
+    families: tuple[str, ...]
+    estimated_rows: int | None
+    snapshot: int
+
+
+def explain(
+    store: CatalogStore, text: str, at: int | None = None, timeout_s: float = TIMEOUT_S
+) -> Explanation:
+    """How a statement would be answered; it is not run.
+
+    Always of the catalog's tables, also where a server holds them in memory.
+
+    Args:
+        store: The catalog.
+        text: One SELECT in Db2's SQL.
+        at: The snapshot to ask; the newest when None.
+        timeout_s: When to give up.
+
+    Raises:
+        SqlError: The statement is refused or wrong.
+        NotFound: There is no snapshot ``at``.
+    """
+    if isinstance(store, LimitedStore):
+        return _of_seen(store, text, at, timeout_s)
+    # Only here EXPLAIN is executed, and only of what our own rewriting made.
+    with store.inspecting(at) as cursor:
+        with preparing(timeout_s, lambda: current().cancelled):
+            statement, snapshot = prepare(store, cursor, text)
+        explained = execute(cursor, f"EXPLAIN (FORMAT JSON) {statement}", timeout_s)
+        (plan,) = json.loads(explained["explain_value"][0].as_py())
+        scans = [node for node in _nodes(plan) if "Table" in node.get("extra_info", {})]
+        names = {_table(scan) for scan in scans}
+        columns = {name: _columns(cursor, name, timeout_s) for name in names}
+        counts = {
+            name: execute(cursor, f'SELECT count(*) AS n FROM {LAKE}.main."{name}"', timeout_s)
+            for name in names
+        }
+    tables = tuple(
+        TableRead(
+            name=_table(scan),
+            columns=_read(scan, columns[_table(scan)]),
+            rows=counts[_table(scan)]["n"][0].as_py(),
+            estimated_rows=_cardinality(scan) or 0,
+        )
+        for scan in scans
+    )
+    return Explanation(
+        sql=_pretty(statement),
+        tables=tables,
+        families=_families(tables),
+        estimated_rows=_estimate(plan),
+        snapshot=snapshot,
+    )
+
+
+def _of_seen(store: LimitedStore, text: str, at: int | None, timeout_s: float) -> Explanation:
+    """An explanation for who sees some rows: a plan would tell of the others, so there is none."""
+    with store.reading(at) as cursor:
+        with preparing(timeout_s, lambda: current().cancelled):
+            statement, snapshot = prepare(store, cursor, text)
+        parsed = parse_one(statement, dialect="duckdb")
+        named = {column.name for column in parsed.find_all(exp.Column)}
+        tables = []
+        for table in parsed.find_all(exp.Table):
+            if table.db != "main":  # a name of the statement's own, or a view
+                continue
+            count = f'SELECT count(*) AS n FROM {LAKE}.main."{table.name}"'
+            columns = _columns(cursor, table.name, timeout_s)
+            tables.append(
+                TableRead(
+                    name=table.name,
+                    columns=tuple(name for name in columns if name in named),
+                    rows=execute(cursor, count, timeout_s)["n"][0].as_py(),
+                    estimated_rows=None,
+                )
+            )
+    return Explanation(_pretty(statement), tuple(tables), _families(tables), None, snapshot)
+
+
+def _pretty(statement: str) -> str:
+    return parse_one(statement, dialect="duckdb").sql(dialect="duckdb", pretty=True)
+
+
+def _families(tables: Iterable[TableRead]) -> tuple[str, ...]:
+    names = (table.name.removeprefix("tags_") for table in tables if table.name != FILES)
+    return tuple(dict.fromkeys(names))
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every operator of a plan, the outermost first."""
+    pending = [plan]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(node.get("children", [])))
+
+
+def _table(scan: dict[str, Any]) -> str:
+    return str(scan["extra_info"]["Table"]).rpartition(".")[2]
+
+
+def _columns(cursor: duckdb.DuckDBPyConnection, table: str, timeout_s: float) -> list[str]:
+    found = execute(
+        cursor,
+        "SELECT column_name FROM duckdb_columns() WHERE database_name = ? AND schema_name = 'main' "
+        "AND table_name = ? ORDER BY column_index",
+        timeout_s,
+        [LAKE, table],
+    )
+    return [str(name) for name in found["column_name"].to_pylist()]
+
+
+def _read(scan: dict[str, Any], columns: list[str]) -> tuple[str, ...]:
+    """What is given on, and what only the filters on the table ask for."""
+    extra = scan["extra_info"]
+    given, filters = _listed(extra.get("Projections")), _listed(extra.get("Filters"))
+    asked = {name for text in filters for name in _NAME.findall(_CONSTANT.sub("", text))}
+    return tuple(name for name in columns if name in given or name in asked)
+
+
+def _listed(info: Any) -> list[str]:
+    """DuckDB gives one text where there is one."""
+    return [info] if isinstance(info, str) else list(info or [])
+
+
+_CONSTANT = re.compile(r"'[^']*'")
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+def _cardinality(node: dict[str, Any]) -> int | None:
+    if node["name"] == "UNGROUPED_AGGREGATE":
+        return 1
+    found = node.get("extra_info", {}).get("Estimated Cardinality")
+    return None if found is None else int(found)
+
+
+def _estimate(plan: dict[str, Any]) -> int:
+    """The outermost operator's that has one: a sort gives what it gets."""
+    found = (_cardinality(node) for node in _nodes(plan))
+    return next((rows for rows in found if rows is not None), 0)

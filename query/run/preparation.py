@@ -1,0 +1,100 @@
+"""Preparing a statement, which is Python's work: in its time, one at a time for each caller."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from catalog.accounts.caller import current_caller
+from catalog.errors import SqlError
+
+_LOOK_S = 0.05
+
+
+@dataclass(frozen=True)
+class _Limit:
+    timeout_s: float
+    ends: float
+    cancelled: Callable[[], bool]
+
+
+_limit: ContextVar[_Limit | None] = ContextVar("limit of a preparation", default=None)
+
+
+@contextmanager
+def preparing(
+    timeout_s: float, cancelled: Callable[[], bool], began: float | None = None
+) -> Iterator[None]:
+    """Prepare a statement in the block, once those that the same caller sent before are prepared.
+
+    Args:
+        timeout_s: When `go_on` and waiting give up.
+        cancelled: Whether somebody asked for its end.
+        began: From when the time counts [s of time.monotonic]; from now when None.
+
+    Raises:
+        SqlError: SQL0952N, cancelled or over.
+    """
+    if _limit.get() is not None:  # part of a preparation
+        yield
+        return
+    ends = (time.monotonic() if began is None else began) + timeout_s
+    before = _limit.set(_Limit(timeout_s, ends, cancelled))
+    try:
+        go_on()
+        with _turns.turn(current_caller()):
+            yield
+    finally:
+        _limit.reset(before)
+
+
+def go_on() -> None:
+    """Come back if there is time left; outside of `preparing` there always is.
+
+    Raises:
+        SqlError: SQL0952N, cancelled or over.
+    """
+    limit = _limit.get()
+    if limit is None:
+        return
+    if limit.cancelled():
+        raise ended("on request")
+    if time.monotonic() > limit.ends:
+        raise ended(f"after {limit.timeout_s:g} s")
+
+
+def ended(why: str) -> SqlError:
+    """Db2's error for a statement that was ended."""
+    return SqlError(-952, "57014", f"Processing was cancelled {why}.")
+
+
+class _Turns:
+    """One at a time for each caller, in the order of their coming."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: dict[str, list[object]] = {}
+
+    @contextmanager
+    def turn(self, caller: str) -> Iterator[None]:
+        own = object()
+        with self._changed:
+            line = self._waiting.setdefault(caller, [])
+            line.append(own)
+        try:
+            with self._changed:
+                while line[0] is not own:
+                    self._changed.wait(_LOOK_S)
+                    go_on()
+            yield
+        finally:
+            with self._changed:
+                line.remove(own)
+                if not line:
+                    del self._waiting[caller]
+                self._changed.notify_all()
+
+
+_turns = _Turns()

@@ -1,0 +1,149 @@
+"""Rows as bytes in the formats that clients ask for, batch by batch."""
+
+import io
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any, Literal
+
+import pyarrow as pa
+
+from catalog.errors import StorageError
+from query.run.result_text import csv_lines, csv_names, json_objects, plain
+
+Format = Literal["csv", "csv-named", "json", "ndjson", "arrow", "arrow-stream", "parquet"]
+
+MEDIA_TYPES: dict[str, Format] = {
+    "text/csv": "csv",
+    "application/json": "json",
+    "application/x-ndjson": "ndjson",
+    "application/vnd.apache.arrow.stream": "arrow-stream",
+    "application/vnd.apache.arrow.file": "arrow",
+    "application/vnd.apache.parquet": "parquet",
+}
+"""Media type -> format."""
+
+_CHUNK = 1 << 20
+"""Bytes of a finished file that are sent at once."""
+
+
+def encoded(
+    format_: Format, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> Iterator[bytes]:
+    """The rows in a format.
+
+    Where ``batches`` raises, so does this, and what came before is no complete document but in CSV
+    and NDJSON, which have no end of their own.
+
+    Args:
+        format_: csv is Spectrum Discover's: no header, the row's number first; csv-named has a line
+            of names, and no numbers.
+        schema: The columns.
+        batches: The rows.
+
+    Raises:
+        StorageError: Parquet, which is written aside first, does not fit on the disk.
+    """
+    return _ENCODERS[format_](schema, iter(batches))
+
+
+def to_records(rows: pa.Table) -> list[dict[str, Any]]:
+    """Rows as dictionaries of what JSON can hold."""
+    return [{name: plain(value) for name, value in row.items()} for row in rows.to_pylist()]
+
+
+def _csv(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    number = 0
+    for batch in batches:
+        yield csv_lines(batch, number)
+        number += batch.num_rows
+
+
+def _csv_named(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    yield csv_names(schema.names)
+    for batch in batches:
+        yield csv_lines(batch)
+
+
+def _json(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    separator = ", "
+    opening = b"["
+    for batch in batches:
+        yield opening + json_objects(batch, separator)[: -len(separator)]
+        opening = separator.encode()
+    yield b"[]" if opening == b"[" else b"]"
+
+
+def _ndjson(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    for batch in batches:
+        yield json_objects(batch, "\n")
+
+
+class _Written(io.RawIOBase):
+    """What was written since the last time it was taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Keep the bytes."""
+        part = bytes(data)
+        self._parts.append(part)
+        return len(part)
+
+    def take(self) -> bytes:
+        """The bytes, once."""
+        taken, self._parts = b"".join(self._parts), []
+        return taken
+
+
+def _arrow(open_writer: Any) -> "_Encoder":
+    def encode(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+        written = _Written()
+        # Closed, which writes the end, only when every batch has been read.
+        writer = open_writer(written, schema)
+        for batch in batches:
+            writer.write_batch(batch)
+            yield written.take()
+        writer.close()
+        yield written.take()
+
+    return encode
+
+
+def _parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    with tempfile.TemporaryFile() as file:
+        _write_parquet(file, schema, batches)
+        file.seek(0)
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _write_parquet(file: IO[bytes], schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+    import pyarrow.parquet as pq  # with its data sets, which no other format needs
+
+    try:
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+    except OSError as error:
+        raise StorageError(
+            f"{tempfile.gettempdir()}: the answer cannot be written there: {error.strerror}",
+            tempfile.gettempdir(),
+        ) from error
+
+
+_Encoder = Callable[[pa.Schema, Iterator[pa.RecordBatch]], Iterator[bytes]]
+_ENCODERS: dict[Format, _Encoder] = {
+    "csv": _csv,
+    "csv-named": _csv_named,
+    "json": _json,
+    "ndjson": _ndjson,
+    "arrow": _arrow(pa.ipc.new_file),
+    "arrow-stream": _arrow(pa.ipc.new_stream),
+    "parquet": _parquet,
+}

@@ -1,0 +1,126 @@
+"""How wide a statement's rows may become, and Db2's error where one is wider than a row may be.
+
+DuckDB hands rows over 2,048 at a time and copies every text of each, a constant's too, outside of
+its memory limit: so many rows of 32 kB are 67 MB, and of 256 kB they are half a gigabyte.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope
+
+from query.db2.templates import MAX_TEXT
+from query.db2.types import TEXT, Db2Type
+from query.run.read_only import Schema
+
+MAX_ROW = 32_677
+"""Db2's longest row, in pages of 32 KiB [bytes]."""
+
+TOO_WIDE = "SQL0670N:"
+"""What a guarded query raises in DuckDB on a row beyond MAX_ROW, before the row's size."""
+
+_NARROW = MAX_ROW // 2
+"""Statements whose rows are estimated below are not guarded: estimates of stored texts are none of
+their longest, and there are others in every row."""
+
+_STORED_TEXT = 64
+_NUMBER = 8
+
+_Outputs = list[tuple[str, int]]
+_Columns = dict[tuple[str, str], int]
+
+
+class RowWidths:
+    """The estimated bytes of each query's columns, inner queries first."""
+
+    def __init__(self, schema: Schema) -> None:
+        """Know no query yet."""
+        self._schema = schema
+        self._outputs: dict[int, _Outputs] = {}
+
+    def add(self, scope: Scope) -> None:
+        """Estimate a query of which all inner ones were added."""
+        root = scope.expression
+        if isinstance(root, exp.Select):
+            columns = self._columns(scope)
+            self._outputs[id(root)] = [
+                (item.alias_or_name, self._of(item, columns)) for item in root.expressions
+            ]
+        elif isinstance(root, exp.SetOperation):
+            sides = self._of_query(root.this), self._of_query(root.expression)
+            self._outputs[id(root)] = [
+                (name, max(one, other)) for (name, one), (_, other) in zip(*sides, strict=False)
+            ]
+
+    def may_be_wide(self, query: exp.Expr) -> bool:
+        """Whether a row of the query may be wider than rows usually are."""
+        return sum(width for _, width in self._of_query(query)) > _NARROW
+
+    def _of_query(self, query: exp.Expr) -> _Outputs:
+        return self._outputs.get(id(query.unnest()), [])
+
+    def _columns(self, scope: Scope) -> _Columns:
+        columns: _Columns = {}
+        if scope.parent is not None and scope.is_correlated_subquery:
+            columns.update(self._columns(scope.parent))
+        for alias, source in scope.sources.items():
+            if isinstance(source, Scope):
+                found = self._outputs.get(id(source.expression), [])
+                columns.update({(alias, name): width for name, width in found})
+            else:
+                for name, kind in self._schema.get(source.name.lower(), {}).items():
+                    columns[alias, name] = _STORED_TEXT if kind == "VARCHAR" else _NUMBER
+        return columns
+
+    def _of(self, node: exp.Expr, columns: Mapping[tuple[str, str], int]) -> int:
+        if isinstance(node, exp.Subquery | exp.Query):
+            return max((width for _, width in self._of_query(node)), default=MAX_TEXT)
+        if isinstance(node, exp.Column):
+            # One of a query that names itself is not known.
+            return columns.get((node.table, node.name), MAX_TEXT)
+        if isinstance(node, exp.Literal):
+            return len(node.name.encode()) if node.is_string else _NUMBER
+        if isinstance(node, exp.GroupConcat):
+            return MAX_TEXT
+        widths = [self._of(part, columns) for part in node.iter_expressions()]
+        if isinstance(node, exp.DPipe | exp.Concat):
+            return min(MAX_TEXT, sum(widths))
+        if isinstance(node, exp.Replace):
+            grown = widths[0] * max(1, widths[-1])
+            return min(MAX_TEXT, grown)
+        return max([_NUMBER, *widths])
+
+
+def guarded(statement: str, outputs: Sequence[tuple[str, Db2Type]]) -> str:
+    """The statement in DuckDB's SQL, failing on a row that is too wide before it is handed over.
+
+    Args:
+        statement: In DuckDB's SQL.
+        outputs: Its columns' names and types.
+    """
+    columns = [f"_{place}" for place in range(len(outputs))]
+    width = _sum([
+        _width(column, kind) for column, (_, kind) in zip(columns, outputs, strict=True)
+    ])  # fmt: skip
+    error = f"error('{TOO_WIDE}' || CAST({width} AS VARCHAR))"
+    first = f"CASE WHEN {width} > {MAX_ROW} THEN {error} ELSE {columns[0]} END"
+    items = ", ".join(
+        f"{value} AS {exp.to_identifier(name, quoted=True).sql()}"
+        for value, (name, _) in zip([first, *columns[1:]], outputs, strict=True)
+    )
+    return f"SELECT {items} FROM ({statement}) AS _rows({', '.join(columns)})"
+
+
+def _sum(terms: list[str]) -> str:
+    """A sum as a tree: DuckDB's expressions have at most 1,000 levels."""
+    while len(terms) > 1:
+        pairs = [f"({one} + {other})" for one, other in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[len(pairs) * 2 :]
+    return terms[0]
+
+
+def _width(column: str, kind: Db2Type) -> str:
+    if kind.is_number or kind.is_datetime:
+        return str(_NUMBER)
+    text = column if kind is TEXT else f"CAST({column} AS VARCHAR)"
+    return f"coalesce(strlen({text}), 0)"

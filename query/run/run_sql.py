@@ -1,0 +1,269 @@
+"""A Db2 statement in, its rows out: parse, check, rewrite, run."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+import duckdb
+import pyarrow as pa
+
+from catalog.store import CatalogStore
+from query.run.preparation import ended, preparing
+from query.run.prepared import prepare
+from query.run.row_width import TOO_WIDE
+from query.run.statement_watch import Cancellation, StatementWatch, current
+from query.run.wide_statements import wide_place
+
+MAX_ROWS = 1_000_000
+TIMEOUT_S = 600.0
+
+_FETCHED_ROWS = 1_024
+"""Rows that DuckDB hands over at once: of row_width.MAX_ROW bytes each they are _BATCH_BYTES."""
+
+_BATCH_ROWS = 10_000
+"""Rows of a batch: of metaocean_view with 38 classes some 15 MB."""
+
+_BATCH_BYTES = 32 << 20
+"""What a batch may weigh, and what its last fetch adds."""
+
+_ENCODED_ROWS = 122_880
+"""Rows whose texts are in memory at once while they are encoded."""
+
+
+@dataclass(frozen=True)
+class SqlResult:
+    """The rows of a statement.
+
+    Attributes:
+        rows: The rows, columns named in lower case.
+        snapshot: The catalog snapshot they are from.
+        truncated: Whether there were more than the row limit.
+    """
+
+    rows: pa.Table
+    snapshot: int
+    truncated: bool
+
+
+@dataclass
+class SqlStream:
+    """The rows of a statement as they come.
+
+    Attributes:
+        schema: The columns, named in lower case.
+        batches: The rows, to be read once. Raises SqlError where the statement fails on the way.
+        snapshot: The catalog snapshot they are from.
+        truncated: Whether there are more than the row limit; known when ``batches`` has ended.
+    """
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    snapshot: int
+    truncated: bool = False
+
+
+def run_sql(
+    store: CatalogStore,
+    text: str,
+    *,
+    at: int | None = None,
+    max_rows: int = MAX_ROWS,
+    timeout_s: float = TIMEOUT_S,
+) -> SqlResult:
+    """The rows of one SELECT in Db2's SQL over the Discover-shaped views.
+
+    Args:
+        store: The catalog.
+        text: The statement.
+        at: The snapshot to ask; the newest when None.
+        max_rows: Rows beyond these are left out.
+        timeout_s: When to give up.
+
+    Raises:
+        SqlError: The statement is refused, wrong, fails on the data, or takes too long.
+        NotFound: There is no snapshot ``at``.
+    """
+    with stream_sql(store, text, at=at, max_rows=max_rows, timeout_s=timeout_s) as stream:
+        rows = pa.Table.from_batches(stream.batches, stream.schema)
+        return SqlResult(rows, stream.snapshot, stream.truncated)
+
+
+@contextmanager
+def stream_sql(
+    store: CatalogStore,
+    text: str,
+    *,
+    at: int | None = None,
+    max_rows: int = MAX_ROWS,
+    timeout_s: float = TIMEOUT_S,
+    cancellation: Cancellation | None = None,
+    began: float | None = None,
+) -> Iterator[SqlStream]:
+    """`run_sql` in bounded memory: what is not read yet is not computed yet, but for a little.
+
+    Args:
+        store: The catalog.
+        text: The statement.
+        at: The snapshot to ask; the newest when None.
+        max_rows: Rows beyond these are left out.
+        timeout_s: When to give up, the time in which it is prepared and the rows are read included.
+        cancellation: Ends it earlier; statement_watch.current() when None.
+        began: From when the time counts [s of time.monotonic]; from now when None.
+
+    Raises:
+        SqlError: The statement is refused, wrong, fails on the data, is cancelled, or takes too
+            long.
+        NotFound: There is no snapshot ``at``.
+    """
+    with (
+        store.reading(at) as cursor,
+        stream_on(
+            store,
+            cursor,
+            text,
+            max_rows=max_rows,
+            timeout_s=timeout_s,
+            cancellation=cancellation,
+            began=began,
+        ) as stream,
+    ):
+        yield stream
+
+
+@contextmanager
+def stream_on(
+    store: CatalogStore,
+    cursor: duckdb.DuckDBPyConnection,
+    text: str,
+    *,
+    max_rows: int = MAX_ROWS,
+    timeout_s: float = TIMEOUT_S,
+    cancellation: Cancellation | None = None,
+    began: float | None = None,
+) -> Iterator[SqlStream]:
+    """`stream_sql` on a cursor of CatalogStore.reading: several statements see one snapshot.
+
+    Raises:
+        SqlError: As `stream_sql`.
+    """
+    cancellation = cancellation or current()
+    began = time.monotonic() if began is None else began
+    with preparing(timeout_s, lambda: cancellation.cancelled, began):
+        statement, snapshot = prepare(store, cursor, text)
+
+    def go_on() -> None:
+        if cancellation.cancelled:
+            raise ended("on request")
+        if time.monotonic() > began + timeout_s:
+            raise ended(f"after {timeout_s:g} s")
+
+    with ExitStack() as stack:
+        if TOO_WIDE in statement:  # its rows may be wide
+            stack.enter_context(wide_place(go_on))
+        watch = stack.enter_context(StatementWatch(cursor, timeout_s, cancellation, began))
+        with watch.errors():
+            reader = cursor.execute(statement).to_arrow_reader(_FETCHED_ROWS)
+        names = _db2_names(reader.schema.names)
+        schema = pa.schema(
+            field.with_name(name) for field, name in zip(reader.schema, names, strict=True)
+        )
+        stream = SqlStream(schema, iter(()), snapshot)
+        stream.batches = _limited(_gathered(watch.read(reader)), names, max_rows, stream)
+        yield stream
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches that are large, but not too large; the first ones at once."""
+    yield from islice(batches, 1)
+    held: list[pa.RecordBatch] = []
+    rows = weight = 0
+    for batch in batches:
+        if held and (rows + batch.num_rows > _BATCH_ROWS or weight + batch.nbytes > _BATCH_BYTES):
+            yield pa.concat_batches(held)
+            held, rows, weight = [], 0, 0
+        held.append(batch)
+        rows, weight = rows + batch.num_rows, weight + batch.nbytes
+    if held:
+        yield pa.concat_batches(held)
+
+
+def _limited(
+    batches: Iterator[pa.RecordBatch], names: list[str], max_rows: int, stream: SqlStream
+) -> Iterator[pa.RecordBatch]:
+    # Not by a LIMIT around the statement: above 10,000 rows DuckDB runs such a one on one core.
+    left = max_rows
+    for batch in batches:
+        if batch.num_rows > left:
+            stream.truncated = True
+        if left and batch.num_rows:
+            yield batch.slice(0, left).rename_columns(names)
+        left -= min(left, batch.num_rows)
+        if stream.truncated:
+            return
+
+
+def _db2_names(names: list[str]) -> list[str]:
+    """Columns' names as Db2 gives them, each once: one without a name has its number, from 1."""
+    made: dict[str, None] = {}
+    uses: dict[str, int] = {}
+    for name in names:
+        prefix, _, number = name.rpartition("_")
+        plain = str(int(number) + 1) if prefix == "_col" and number.isdigit() else name
+        wanted = plain
+        while wanted in made:  # a second one of a name: name_1
+            uses[plain] = uses.get(plain, 0) + 1
+            wanted = f"{plain}_{uses[plain]}"
+        made[wanted] = None
+    return list(made)
+
+
+def execute(
+    cursor: duckdb.DuckDBPyConnection,
+    statement: str,
+    timeout_s: float,
+    values: list[object] | None = None,
+) -> pa.Table:
+    """All rows of a statement that is known to only read.
+
+    Raises:
+        SqlError: It fails on the data or takes longer than ``timeout_s``.
+        duckdb.IOException: A file of the store cannot be read; the store knows what that means.
+    """
+    with StatementWatch(cursor, timeout_s, current()) as watch, watch.errors():
+        return cursor.execute(statement, values).to_arrow_table()
+
+
+def execute_encoded(
+    cursor: duckdb.DuckDBPyConnection,
+    statement: str,
+    timeout_s: float,
+    values: list[object] | None = None,
+) -> pa.Table:
+    """`execute` with text columns as dictionaries: a few bytes a row, also on the way.
+
+    Raises:
+        SqlError: It fails on the data or takes longer than ``timeout_s``.
+        duckdb.IOException: A file of the store cannot be read; the store knows what that means.
+    """
+    with StatementWatch(cursor, timeout_s, current()) as watch:
+        with watch.errors():
+            reader = cursor.execute(statement, values).to_arrow_reader(_ENCODED_ROWS)
+        schema = pa.schema(
+            field.with_type(pa.dictionary(pa.int32(), field.type))
+            if pa.types.is_string(field.type)
+            else field
+            for field in reader.schema
+        )
+        encoded = [
+            pa.RecordBatch.from_arrays(
+                [
+                    column.dictionary_encode() if pa.types.is_string(column.type) else column
+                    for column in batch.columns
+                ],
+                schema=schema,
+            )
+            for batch in watch.read(reader)
+        ]
+        return pa.Table.from_batches(encoded, schema).unify_dictionaries()

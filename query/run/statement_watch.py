@@ -1,0 +1,176 @@
+"""Statements end when their time is over or somebody cancels them: one thread watches them all."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import SqlError
+from query.db2.errors import raised_by_engine, translated
+from query.run.preparation import ended
+
+_AGAIN_S = 0.02
+"""How often a statement is interrupted until it ends: once is lost where it has yet to begin."""
+
+
+class Cancellation:
+    """Ends a statement from another thread, also if it has not begun, and those that follow.
+
+    Attributes:
+        cancelled: Whether somebody asked for it.
+    """
+
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Let the statement fail with SQL0952N."""
+        self.cancelled = True
+        _WATCHER.look()
+
+
+_CURRENT: ContextVar[Cancellation | None] = ContextVar("cancellation", default=None)
+
+
+@contextmanager
+def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
+    """Have it end what the block asks, in threads that the block starts by anyio, too."""
+    before = _CURRENT.set(cancellation)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(before)
+
+
+def current() -> Cancellation:
+    """What ends the questions asked here: of `cancelled_by`, or one that nobody knows."""
+    return _CURRENT.get() or Cancellation()
+
+
+class StatementWatch:
+    """Interrupts what a cursor runs within its block, when the time is over or on request.
+
+    Attributes:
+        look_at: When that is, or when to interrupt once more [s of time.monotonic].
+    """
+
+    def __init__(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        timeout_s: float,
+        cancellation: Cancellation,
+        began: float | None = None,
+    ) -> None:
+        """Watch nothing yet.
+
+        Args:
+            cursor: What runs the statement.
+            timeout_s: How long it may take.
+            cancellation: Ends it earlier.
+            began: From when that counts [s of time.monotonic]; from the block's beginning when
+                None.
+        """
+        self._cursor, self._timeout_s, self._cancellation = cursor, timeout_s, cancellation
+        self._began, self.look_at = began, 0.0
+        self._over = False
+
+    def __enter__(self) -> "StatementWatch":
+        if self._cancellation.cancelled:
+            raise self._ended()
+        began = time.monotonic() if self._began is None else self._began
+        self.look_at = began + self._timeout_s
+        _WATCHER.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _WATCHER.remove(self)
+
+    def look(self, now: float) -> float:
+        """Interrupt where it is time to; ``look_at`` then."""
+        if now >= self.look_at or self._cancellation.cancelled:
+            self._over = True
+            self._cursor.interrupt()
+            self.look_at = now + _AGAIN_S
+        return self.look_at
+
+    def read(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """The reader's batches, as long as there is time.
+
+        Raises:
+            SqlError: There is none left, or the statement fails on the data.
+        """
+        while True:
+            with self.errors():
+                batch = next(reader, None)
+            if batch is None:
+                return
+            if self._over:  # what was computed before may be read after an interrupt
+                raise self._ended()
+            yield batch
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raise Db2's errors for the engine's.
+
+        Raises:
+            SqlError: The statement failed, or was interrupted.
+            duckdb.IOException: A file cannot be read.
+        """
+        try:
+            yield
+        except duckdb.IOException:
+            raise
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            found = raised_by_engine(error)
+            if isinstance(found, duckdb.IOException):
+                raise found from error
+            if isinstance(found, duckdb.InterruptException):
+                raise self._ended() from error
+            raise translated(found) from error
+
+    def _ended(self) -> SqlError:
+        return ended(
+            "on request" if self._cancellation.cancelled else f"after {self._timeout_s:g} s"
+        )
+
+
+class _Watcher:
+    """The thread. A thread for each statement took 0.3 ms of those that take 3."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._watches: set[StatementWatch] = set()
+        self._next_look: float | None = None
+        self._thread: threading.Thread | None = None
+
+    def add(self, watch: StatementWatch) -> None:
+        with self._changed:
+            self._watches.add(watch)
+            if self._thread is None or not self._thread.is_alive():  # a fork has no threads
+                self._thread = threading.Thread(target=self._run, name="sql-watch", daemon=True)
+                self._thread.start()
+            elif self._next_look is None or watch.look_at < self._next_look:
+                self._changed.notify()
+
+    def remove(self, watch: StatementWatch) -> None:
+        """Once it has returned, nothing of that watch is interrupted any more."""
+        with self._changed:
+            self._watches.remove(watch)
+
+    def look(self) -> None:
+        with self._changed:
+            self._changed.notify()
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                self._next_look = min((watch.look(now) for watch in self._watches), default=None)
+                self._changed.wait(None if self._next_look is None else self._next_look - now)
+
+
+_WATCHER = _Watcher()

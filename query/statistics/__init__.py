@@ -1,0 +1,1 @@
+"""Statistics of frames: classes, histograms, gaps, correlations."""

@@ -1,0 +1,177 @@
+"""What the classes' pixels amount to in a population of frames, in one pass over it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
+from catalog.store import CatalogStore
+from query.frames.frames_relation import FramesRelation
+from query.run.run_sql import TIMEOUT_S
+from query.statistics.class_report import (
+    ClassGroup,
+    ClassReport,
+    ClassStatistics,
+    Grouping,
+    Number,
+    Quantiles,
+)
+from query.statistics.population import (
+    POPULATION,
+    Frames,
+    Population,
+    population,
+    refuse_unlabelled,
+)
+
+_QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
+
+_PIXELS = '"frame pixels"'
+
+
+def class_report(
+    store: CatalogStore,
+    class_names: Mapping[str, str],
+    frames: Frames | None = None,
+    *,
+    by: Grouping | None = None,
+    quantiles: bool = False,
+    timeout_s: float = TIMEOUT_S,
+) -> ClassReport:
+    """Frames, pixels and shares of every class; asked for, by group, and with quantiles.
+
+    For all frames of a snapshot, without groups and quantiles,
+    `catalog.frames.frames.class_shares` gives the same in less time.
+
+    Args:
+        store: The catalog.
+        class_names: Class name of each class tag; those that the snapshot lacks are left out.
+        frames: Which frames; all of the newest snapshot when None.
+        by: Also for each camera or scene.
+        quantiles: Also quantiles.
+        timeout_s: When to give up.
+
+    Raises:
+        NotFound: There is no such snapshot.
+        InvalidInput: The question asks for frames without a label.
+        UnknownName: A class, camera, scene or column that the catalog does not have.
+        SqlError: The WHERE body is wrong, or it takes too long.
+    """
+    with population(store, frames or Frames(), class_names, timeout_s) as asked:
+        refuse_unlabelled(asked, (frames or Frames()).question, "class statistics")
+        names = present_classes(asked.relation, class_names)
+        whole, *parts = (_group(row, names) for row in _rows(asked, list(names), by, quantiles))
+        return ClassReport(
+            snapshot=asked.snapshot,
+            frames=whole.frames,
+            pixels=whole.pixels,
+            classes=whole.classes,
+            by=by,
+            groups=tuple(parts) if by else None,
+        )
+
+
+def present_classes(relation: FramesRelation, class_names: Mapping[str, str]) -> dict[str, str]:
+    """The classes that the relation's snapshot has: class name of each class tag."""
+    counted = _counted(relation)
+    return {tag: name for tag, name in class_names.items() if tag in counted}
+
+
+def _rows(
+    asked: Population, tags: Sequence[str], by: Grouping | None, quantiles: bool
+) -> list[dict[str, Any]]:
+    """One row for all frames, then one for each group."""
+    measures = [
+        "count(*) AS frames",
+        f"coalesce(sum({_PIXELS}), 0)::BIGINT AS pixels",
+        f"min({_PIXELS}) AS smallest",
+        f"max({_PIXELS}) AS largest",
+    ]
+    for index, tag in enumerate(tags):
+        # A product in place of FILTER takes a ninth of the time, as in catalog.frames.frames.
+        measures += [
+            f'coalesce(sum(("{tag}" > 0)::INTEGER), 0)::BIGINT AS frames_{index}',
+            f'coalesce(sum("{tag}"), 0)::BIGINT AS pixels_{index}',
+            f'coalesce(sum({_PIXELS} * ("{tag}" > 0)::INTEGER), 0)::BIGINT AS around_{index}',
+        ]
+        if quantiles:
+            measures.append(f"{_quantiles_sql(tag, _quoted(tag))} AS pixel_quantiles_{index}")
+    rows = _measured(asked, measures, by)
+    # Frames of one size need no pass for the quantiles of the shares, which takes three times as
+    # long as the pixels' (3.2 s against 0.9 for a million frames): a share is pixels / size.
+    if quantiles and tags and rows[0]["smallest"] != rows[0]["largest"]:
+        measures = [
+            f"{_quantiles_sql(tag, f'{_quoted(tag)} / {_PIXELS}')} AS share_quantiles_{index}"
+            for index, tag in enumerate(tags)
+        ]
+        for row, shares in zip(rows, _measured(asked, measures, by), strict=True):
+            row.update(shares)
+    return rows
+
+
+def _measured(
+    asked: Population, measures: Sequence[str], by: Grouping | None
+) -> list[dict[str, Any]]:
+    counted = [_quoted(tag) for tag in _counted(asked.relation)]
+    # A frame's pixels: those of its classes and those of none. No tag has a blank in its name.
+    pixels = " + ".join(["0::BIGINT", *(f"coalesce({tag}, 0)" for tag in counted)])
+    columns = ", ".join(["camera", "scene", *counted])
+    sized = f"(SELECT {columns}, {pixels} AS {_PIXELS} FROM {POPULATION})"
+    if by is None:
+        return asked.ask(f"SELECT {', '.join(measures)} FROM {sized}")
+    return asked.ask(
+        f"SELECT {by} AS value, {', '.join(measures)} FROM {sized} "
+        f"GROUP BY GROUPING SETS ((), ({by})) ORDER BY grouping({by}) DESC, {by}"
+    )
+
+
+def _counted(relation: FramesRelation) -> list[str]:
+    """The tags that are numbers of pixels: those of classes, and unknown_pixels."""
+    return [
+        tag
+        for tag, column in relation.tags.items()
+        if column.table == CLASS_PIXELS and tag not in POSITION_TAGS
+    ]
+
+
+def _quantiles_sql(tag: str, value: str) -> str:
+    return f'quantile_disc({value}, {list(_QUANTILES.values())}) FILTER ("{tag}" > 0)'
+
+
+def _quoted(tag: str) -> str:
+    return f'"{tag}"'
+
+
+def _group(row: dict[str, Any], names: Mapping[str, str]) -> ClassGroup:
+    classes = []
+    for index, (tag, name) in enumerate(names.items()):
+        frames, pixels, around = (row[f"{key}_{index}"] for key in ("frames", "pixels", "around"))
+        of_pixels = row.get(f"pixel_quantiles_{index}")
+        of_shares = row.get(f"share_quantiles_{index}")
+        if of_pixels and of_shares is None:
+            of_shares = [found / row["largest"] for found in of_pixels]
+        classes.append(
+            ClassStatistics(
+                tag=tag,
+                name=name,
+                frames=frames,
+                pixels=pixels,
+                share=_part(pixels, row["pixels"]),
+                share_where_present=_part(pixels, around),
+                presence=_part(frames, row["frames"]),
+                pixel_quantiles=_quantiles(Quantiles[int], of_pixels),
+                share_quantiles=_quantiles(Quantiles[float], of_shares),
+            )
+        )
+    return ClassGroup(
+        value=row.get("value"), frames=row["frames"], pixels=row["pixels"], classes=tuple(classes)
+    )
+
+
+def _quantiles(
+    kind: type[Quantiles[Number]], values: Sequence[Number] | None
+) -> Quantiles[Number] | None:
+    return kind(**dict(zip(_QUANTILES, values, strict=True))) if values else None
+
+
+def _part(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,177 @@
+"""What a dataset lacks that the catalog has, and the question that finds it."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from catalog.store import CatalogStore
+from query.frames.selection import Question
+from query.question.label_range import LabelRange
+from query.run.run_sql import TIMEOUT_S
+from query.statistics.class_statistics import present_classes
+from query.statistics.gap_report import Gap, GapKind, GapReport
+from query.statistics.population import POPULATION, Frames, Population, population
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a dataset, or one of its splits, holds.
+
+    Attributes:
+        dataset: NAME@VERSION.
+        split: The split; None for the whole dataset.
+        frames: Its frames.
+        fkeys: Every frame of the dataset, those of other splits included.
+        counts: Frames by value, of each kind: class tags, cameras, scenes.
+    """
+
+    dataset: str
+    split: str | None
+    frames: int
+    fkeys: pa.ChunkedArray
+    counts: Mapping[GapKind, Mapping[str, int]]
+
+
+def find_gaps(
+    store: CatalogStore,
+    class_names: Mapping[str, str],
+    content: Content,
+    *,
+    at_least: int = 1,
+    kinds: Sequence[GapKind] = ("class", "camera"),
+    at: int | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> GapReport:
+    """Compare a dataset with the catalog.
+
+    Args:
+        store: The catalog.
+        class_names: Class name of each class tag.
+        content: What the dataset holds.
+        at_least: Frames wanted of each class, camera and scene.
+        kinds: What to compare.
+        at: The snapshot to compare with; the newest when None.
+        timeout_s: When to give up.
+
+    Raises:
+        NotFound: There is no such snapshot.
+        SqlError: It takes too long.
+    """
+    with population(store, Frames(at=at), class_names, timeout_s) as asked:
+        gaps = [gap for kind in kinds for gap in _gaps(asked, content, kind, at_least, class_names)]
+        gaps.sort(key=lambda gap: (gap.new_frames == 0, kinds.index(gap.kind), gap.frames))
+        return GapReport(
+            dataset=content.dataset,
+            split=content.split,
+            at_least=at_least,
+            frames=content.frames,
+            snapshot=asked.snapshot,
+            gaps=tuple(gaps),
+        )
+
+
+def _gaps(
+    asked: Population,
+    content: Content,
+    kind: GapKind,
+    at_least: int,
+    class_names: Mapping[str, str],
+) -> Iterator[Gap]:
+    held = content.counts[kind]
+    with asked.beside(content.fkeys) as listed:
+        known = (_classes if kind == "class" else _groups)(asked, kind, class_names, listed)
+    for value in {**known, **held}:
+        frames, (catalog_frames, new_frames) = held.get(value, 0), known.get(value, (0, 0))
+        if frames >= at_least:
+            continue
+        name = class_names.get(value, value) if kind == "class" else value
+        gap = Gap(
+            kind=kind,
+            value=value,
+            name=name,
+            frames=frames,
+            catalog_frames=catalog_frames,
+            new_frames=new_frames,
+            sentence=_sentence(
+                content,
+                at_least,
+                name if kind == "class" else f"{kind} {name}",
+                frames,
+                catalog_frames,
+                new_frames,
+            ),
+        )
+        if not catalog_frames:
+            yield gap
+            continue
+        question, options = _question(kind, value, asked.snapshot)
+        command = ["framesift", "select", *options, "--at", str(asked.snapshot)]
+        yield gap.model_copy(
+            update={
+                "question": question.model_dump(mode="json", exclude_defaults=True),
+                "command": shlex.join(command),
+            }
+        )
+
+
+_Known = dict[str, tuple[int, int]]
+"""Value -> frames of the catalog, and those of them that are not in the dataset."""
+
+
+def _classes(
+    asked: Population, _kind: GapKind, class_names: Mapping[str, str], listed: str
+) -> _Known:
+    tags = list(present_classes(asked.relation, class_names))
+    columns = "".join(f', "{tag}"' for tag in tags)
+    counts = "".join(
+        f', coalesce(sum(("{tag}" > 0)::INTEGER), 0)::BIGINT AS frames_{index}'
+        f', coalesce(sum(("{tag}" > 0 AND "is new")::INTEGER), 0)::BIGINT AS new_{index}'
+        for index, tag in enumerate(tags)
+    )
+    row = asked.ask(
+        f"SELECT count(*){counts} FROM"
+        f' (SELECT fkey NOT IN (SELECT fkey FROM {listed}) AS "is new"{columns} FROM {POPULATION})'
+    )[0]
+    found = {tag: (row[f"frames_{index}"], row[f"new_{index}"]) for index, tag in enumerate(tags)}
+    return {tag: found.get(tag, (0, 0)) for tag in class_names}
+
+
+def _groups(
+    asked: Population, kind: GapKind, _class_names: Mapping[str, str], listed: str
+) -> _Known:
+    rows = asked.ask(
+        f"SELECT {kind} AS value, count(*) AS frames,"
+        f" sum((fkey NOT IN (SELECT fkey FROM {listed}))::INTEGER)::BIGINT AS new"
+        f" FROM {POPULATION} WHERE {kind} IS NOT NULL GROUP BY {kind} ORDER BY {kind}"
+    )
+    return {row["value"]: (row["frames"], row["new"]) for row in rows}
+
+
+def _question(kind: GapKind, value: str, snapshot: int) -> tuple[Question, tuple[str, str]]:
+    """The question that finds the frames, and the option of `framesift select` that asks it."""
+    if kind == "class":
+        pixels = LabelRange(tag=value, lowest=1)
+        return Question(ranges=(pixels,), snapshot=snapshot), ("--range", pixels.to_text())
+    if kind == "camera":
+        return Question(cameras=(value,), snapshot=snapshot), ("--camera", value)
+    return Question(scenes=(value,), snapshot=snapshot), ("--scene", value)
+
+
+def _sentence(
+    content: Content, at_least: int, name: str, frames: int, catalog_frames: int, new_frames: int
+) -> str:
+    where = f"split {content.split} of {content.dataset}" if content.split else content.dataset
+    lack = f"no {name} in {where}"
+    if frames:
+        lack = f"{name} in {frames:,} of {content.frames:,} frames of {where}, wanted {at_least:,}"
+    if not catalog_frames:
+        return f"{lack}; the catalog has none{'' if frames else ' either'}"
+    have = "1 frame of the catalog has it"
+    if catalog_frames > 1:
+        have = f"{catalog_frames:,} frames of the catalog have it"
+    if new_frames == catalog_frames:
+        return f"{lack}; {have}"
+    held = f"{catalog_frames - new_frames:,} of them" if new_frames else "all"
+    return f"{lack}; {have}, {held} in the dataset already"

@@ -1,0 +1,61 @@
+"""How the frames are spread over the values of one tag, or of two at once."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from catalog.store import CatalogStore
+from query.run.run_sql import TIMEOUT_S
+from query.statistics.histogram_axis import make_axis, position_sql, value_sql
+from query.statistics.histogram_report import AxisRequest, Histogram
+from query.statistics.population import POPULATION, Frames, population
+
+
+def histogram(
+    store: CatalogStore,
+    class_names: Mapping[str, str],
+    axes: Sequence[AxisRequest],
+    frames: Frames | None = None,
+    *,
+    timeout_s: float = TIMEOUT_S,
+) -> Histogram:
+    """Count the frames by the values of one or two tags.
+
+    Args:
+        store: The catalog.
+        class_names: Class name of each class tag; an axis may name either.
+        axes: One tag or two.
+        frames: Which frames; all of the newest snapshot when None.
+        timeout_s: When to give up.
+
+    Raises:
+        InvalidInput: Edges or scale for a tag that is no number, or a spread too wide for bins.
+        NotFound: There is no such snapshot.
+        UnknownName: A tag, class, camera, scene or column that the catalog does not have.
+        SqlError: The WHERE body is wrong, or it takes too long.
+    """
+    with population(store, frames or Frames(), class_names, timeout_s) as asked:
+        found = [make_axis(asked, request, class_names) for request in axes]
+        values: list[object] = []
+        positions = ", ".join(
+            f"{position_sql(axis, f'v{index}', values)} AS b{index}"
+            for index, axis in enumerate(found)
+        )
+        columns = ", ".join(
+            f"{value_sql(axis.tag, axis.type)} AS v{i}" for i, axis in enumerate(found)
+        )
+        rows = asked.ask(
+            f", chosen AS (SELECT {columns} FROM {POPULATION}),"
+            f" placed AS (SELECT {positions} FROM chosen)"
+            " SELECT *, count(*)::BIGINT AS frames FROM placed GROUP BY ALL",
+            tuple(values),
+        )
+        counts = np.zeros([len(axis.bins) for axis in found], dtype=np.int64)
+        for row in rows:
+            counts[tuple(row[f"b{index}"] for index in range(len(found)))] = row["frames"]
+        return Histogram(
+            snapshot=asked.snapshot,
+            frames=int(counts.sum()),
+            axes=tuple(found),
+            counts=counts.tolist(),
+        )

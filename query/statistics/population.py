@@ -1,0 +1,137 @@
+"""The frames that statistics are of: a question's, a dataset's, a snapshot's, or all."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import InvalidInput
+from catalog.lake.sql_guard import SelectOnly
+from catalog.store import CatalogStore, snapshot_of
+from query.frames.frames_relation import FramesRelation, relation_for
+from query.frames.selection import LABELLED, Question
+from query.question.conditions import question_where
+from query.run.run_sql import TIMEOUT_S, execute
+
+POPULATION = "population"
+"""Name of the relation with the population's frames in `Population.ask`."""
+
+_LISTED = "listed_frames"
+_BESIDE = "frames_beside"
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Which frames are meant; they fulfil everything given.
+
+    Attributes:
+        question: Its conditions and its snapshot; order, limit and sample play no part.
+        fkeys: Only these frames; all when None.
+        at: The snapshot to ask; the question's, or else the newest, when None.
+    """
+
+    question: Question = field(default_factory=Question)
+    fkeys: pa.ChunkedArray | None = None
+    at: int | None = None
+
+
+@dataclass(frozen=True)
+class Population:
+    """The frames, ready to be asked about, all within one snapshot.
+
+    Attributes:
+        relation: The columns there are.
+        snapshot: Number of the snapshot.
+    """
+
+    relation: FramesRelation
+    snapshot: int
+    _cursor: duckdb.DuckDBPyConnection
+    _condition: str
+    _values: tuple[object, ...]
+    _timeout_s: float
+
+    def ask(self, body: str, values: tuple[object, ...] = ()) -> list[dict[str, Any]]:
+        """The rows of `table`."""
+        rows: list[dict[str, Any]] = self.table(body, values).to_pylist()
+        return rows
+
+    def table(self, body: str, values: tuple[object, ...] = ()) -> pa.Table:
+        """What a statement over the relation POPULATION gives.
+
+        Args:
+            body: What follows ``WITH frames AS (...), population AS (...)``.
+            values: Bound to its question marks.
+
+        Raises:
+            SqlError: It fails on the data or takes too long.
+        """
+        statement = (
+            f"WITH frames AS ({self.relation.sql}), "
+            f"{POPULATION} AS (SELECT * FROM frames WHERE {self._condition}) {body}"
+        )
+        bound = [*self._values, *values]
+        return execute(self._cursor, statement, self._timeout_s, bound)
+
+    @contextmanager
+    def beside(self, fkeys: pa.ChunkedArray) -> Iterator[str]:
+        """Lay frames' names beside the population, as the column fkey of a table; its name."""
+        with cast(SelectOnly, self._cursor).beside(_BESIDE, pa.table({"fkey": fkeys})):
+            yield _BESIDE
+
+
+def refuse_unlabelled(asked: Population, question: Question, what: str) -> None:
+    """Refuse frames without a label.
+
+    Args:
+        asked: The frames.
+        question: The question that gave them.
+        what: What needs labels, such as "class statistics".
+
+    Raises:
+        InvalidInput: There are such frames.
+    """
+    if not question.decides_on_labels:
+        return
+    (row,) = asked.ask(f"SELECT count(*) AS frames FROM {POPULATION} WHERE {LABELLED} = 0")
+    if row["frames"]:
+        raise InvalidInput(
+            f"{what} are of labels, and {row['frames']:,} of the question's frames have none; "
+            f"ask for {LABELLED} = 1, or leave {LABELLED} out of the question"
+        )
+
+
+@contextmanager
+def population(
+    store: CatalogStore,
+    frames: Frames,
+    class_names: Mapping[str, str],
+    timeout_s: float = TIMEOUT_S,
+) -> Iterator[Population]:
+    """Open the frames for questions.
+
+    Args:
+        store: The catalog.
+        frames: Which ones.
+        class_names: Class name of each class tag; a range may name either.
+        timeout_s: When each question gives up.
+
+    Raises:
+        InvalidInput: The question names another snapshot.
+        NotFound: There is no such snapshot.
+        UnknownName: A class, camera, scene or column that the catalog does not have.
+        SqlError: The WHERE body is wrong.
+    """
+    with store.reading(frames.question.asked_of(frames.at)) as cursor:
+        relation = relation_for(cursor, frames.question)
+        condition, values = question_where(frames.question, relation, cursor, class_names)
+        snapshot = snapshot_of(cursor)
+        if frames.fkeys is None:
+            yield Population(relation, snapshot, cursor, condition, tuple(values), timeout_s)
+            return
+        condition = f"({condition}) AND fkey IN (SELECT fkey FROM {_LISTED})"
+        with cast(SelectOnly, cursor).beside(_LISTED, pa.table({"fkey": frames.fkeys})):
+            yield Population(relation, snapshot, cursor, condition, tuple(values), timeout_s)
