@@ -56,9 +56,18 @@ def position(args: list[exp.Expr]) -> exp.Expr:
     return exp.StrPosition(this=args[0], substr=args[1])
 
 
-def count(args: list[exp.Expr]) -> exp.Expr:
-    """COUNT_BIG(x)."""
-    return exp.Count(this=args[0])
+def of(node: type[exp.Expr]) -> Build:
+    """A node of one argument."""
+
+    def build(args: list[exp.Expr]) -> exp.Expr:
+        return node(this=args[0])
+
+    return build
+
+
+def joined(args: list[exp.Expr]) -> exp.Expr:
+    """CONCAT(x, y)."""
+    return exp.Concat(expressions=args, safe=True, coalesce=False)
 
 
 def listed(args: list[exp.Expr]) -> exp.Expr:

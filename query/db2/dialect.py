@@ -55,16 +55,21 @@ class Db2Duration(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True}
 
 
+_OWN_SYNTAX = ("POSITION", "STRING_AGG", "SUBSTRING", "TRIM")
+"""Functions whose arguments may stand between words, as in TRIM(BOTH '_' FROM x)."""
+
+
 def _call(name: str, function: Function) -> Any:
-    """The parser's builder of a call; None where sqlglot's own reads this name's arguments."""
-    build = function.build
+    """The parser's builder of a call; None where it has a syntax of its own and no other."""
+    build: Any = function.build or parser.Parser.FUNCTIONS.get(name)
     if build is None:
-        return parser.Parser.FUNCTIONS.get(name)
+        return None
 
     def built(args: list[exp.Expr]) -> exp.Expr:
         if len(args) < function.least or (function.most is not None and len(args) > function.most):
             return exp.Anonymous(this=name, expressions=args)  # refused as an unknown function
-        return build(args)
+        made: exp.Expr = build(args)
+        return made
 
     return built
 
@@ -113,7 +118,7 @@ class Db2(Dialect):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: parse
             for name, parse in parser.Parser.FUNCTION_PARSERS.items()
-            if name not in FUNCTIONS or FUNCTIONS[name].build is None
+            if name not in FUNCTIONS or name in _OWN_SYNTAX
         }
 
         def reset(self) -> None:

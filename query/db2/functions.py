@@ -43,8 +43,8 @@ class Function:
             values stand in commas.
         also: Other names of it.
         build: Makes the node of a call; None where sqlglot's parser does under this name.
-        least: Fewest arguments that ``build`` takes.
-        most: Most arguments that ``build`` takes; None where there is no limit.
+        least: Fewest arguments.
+        most: Most arguments; None where there is no limit.
         reads: What a text given as the first argument is read as; empty where it stays a text.
         template: The result in DuckDB's SQL, {x} being the first argument, before it is cast to
             ``gives``; empty where db2_semantics or DuckDB's function of that node decides.
@@ -140,7 +140,7 @@ _NUMBERS = (
 
 _TEXTS = (
     Function("CONCAT(x, y)", exp.Concat, "VARCHAR", "Both in one; also `x || y`, `x CONCAT y`",
-             ("CONCAT('a', 'b')", "ab"), least=2, most=2),
+             ("CONCAT('a', 'b')", "ab"), build=db2_calls.joined, least=2, most=None),
     Function("LEFT(x, length)", exp.Left, TEXT, "The first characters",
              ("LEFT('camera', 3)", "cam"), least=2, most=2),
     Function("RIGHT(x, length)", exp.Right, TEXT, "The last characters",
@@ -225,18 +225,24 @@ _AGGREGATES = (
              "Number of rows where x is not null; `COUNT(*)` counts all rows, `COUNT(DISTINCT x)` "
              "different values", ("COUNT(*)", "3")),
     Function("COUNT_BIG(x)", exp.Count, "DECIMAL(31,0)", "The same", ("COUNT_BIG(x)", "3"),
-             build=db2_calls.count),
+             build=db2_calls.of(exp.Count)),
     Function("SUM(x)", exp.Sum, "BIGINT, DECIMAL(31,s) or DOUBLE", "The sum",
              ("SUM(x)", "7")),
     Function("AVG(x)", exp.Avg, "as x, DECIMAL(31,s) or DOUBLE",
              "The mean; of integers, cut at the point", ("AVG(x)", "2")),
     Function("MIN(x)", exp.Min, SAME, "The smallest", ("MIN(x)", "1")),
     Function("MAX(x)", exp.Max, SAME, "The largest", ("MAX(x)", "4")),
-    Function("STDDEV(x)", exp.Stddev, DOUBLE, "The standard deviation",
-             ("DECIMAL(STDDEV(x), 5, 3)", "1.527"), ("STDEV",), reads="number"),
-    Function("VARIANCE(x)", exp.Variance, DOUBLE, "The variance",
-             ("DECIMAL(VARIANCE(x), 5, 3)", "2.333"),
-             ("VARIANCE_SAMP", "VAR_SAMP"), reads="number"),
+    Function("STDDEV(x)", exp.StddevPop, DOUBLE, "The standard deviation, divided by n",
+             ("DECIMAL(STDDEV(x), 5, 3)", "1.247"), ("STDDEV_POP",),
+             db2_calls.of(exp.StddevPop), reads="number"),
+    Function("STDDEV_SAMP(x)", exp.StddevSamp, DOUBLE, "That of a sample, divided by n - 1",
+             ("DECIMAL(STDDEV_SAMP(x), 5, 3)", "1.527"), ("STDEV",),
+             db2_calls.of(exp.StddevSamp), reads="number"),
+    Function("VARIANCE(x)", exp.VariancePop, DOUBLE, "The variance, divided by n",
+             ("DECIMAL(VARIANCE(x), 5, 3)", "1.555"), ("VAR", "VAR_POP"),
+             db2_calls.of(exp.VariancePop), reads="number"),
+    Function("VARIANCE_SAMP(x)", exp.Variance, DOUBLE, "That of a sample, divided by n - 1",
+             ("DECIMAL(VARIANCE_SAMP(x), 5, 3)", "2.333"), ("VAR_SAMP",), reads="number"),
     Function("LISTAGG(x, separator)", exp.GroupConcat, "VARCHAR",
              "All in one text; with `WITHIN GROUP (ORDER BY y)` in that order",
              ("LISTAGG(x, '/') WITHIN GROUP (ORDER BY x DESC)", "4/2/1"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog.errors import SqlError
 from catalog.store import CatalogStore
 from query.db2.functions import BY_NODE, FUNCTIONS, GROUPS, Function
 from query.db2.types import Db2Type
@@ -48,6 +49,18 @@ def test_every_example_gives_what_it_says(store: CatalogStore, row: Function) ->
         text = b"".join(encoded("csv", rows.schema, rows.to_batches())).decode()
         values = {line.partition(",")[2].strip('"').lower(): None for line in text.splitlines()}
         assert ", ".join(sorted(values)) == wanted.lower(), called
+
+
+@pytest.mark.parametrize(
+    "call", ["max(1, 2)", "count()", "length('a', 1)", "floor(1.5, 1)", "mod(7, 2, 3)", "round()",
+             "left('abc', 1, 2)", "ltrim('a', 'b', 'c')", "rank(1) over ()", "sha('a')"],
+)  # fmt: skip
+def test_other_numbers_of_arguments_are_refused(store: CatalogStore, call: str) -> None:
+    """None is left out, none goes to DuckDB, whose max(x, 2) is a list; the name is told."""
+    with pytest.raises(SqlError) as error:
+        run_sql(store, f"select {call} from t_car")
+    name = call.partition("(")[0].upper()
+    assert (error.value.sqlcode, f'"{name}"' in error.value.text) == (-440, True), error.value
 
 
 def test_rows_of_one_node_agree() -> None:
