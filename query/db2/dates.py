@@ -26,7 +26,7 @@ NOW = "make_timestamp(epoch_us(current_timestamp))"
 
 _NOT_READ = f"WHEN {{x}} IS NOT NULL THEN error('{NO_DATE}' || {{x}}) END"
 
-# Templates of db2_templates.fill, so with braces doubled where the pattern has them.
+# Templates of templates.fill, so with braces doubled where the pattern has them.
 _YMD = "[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}"
 _ISO_TIME = f"{_YMD}([ T][0-9]{{{{1,2}}}}:[0-9]{{{{2}}}}(:[0-9]{{{{2}}}}([.][0-9]+)?)?)?"
 _DB2_TIME = "([0-9-]{{10}})-([0-9]{{2}})[.]([0-9]{{2}})[.]([0-9]{{2}}([.][0-9]+)?)"

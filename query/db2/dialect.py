@@ -18,8 +18,8 @@ from sqlglot import exp, generator, parser, tokens
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 from sqlglot.tokenizer_core import Token, TokenType
 
+from query.db2.calls import Db2Cast
 from query.db2.functions import FUNCTIONS, Function
-from query.db2_calls import Db2Cast
 from query.run.preparation import go_on
 
 # It writes parts of statements to stderr; their errors say what is wrong with them.

@@ -1,7 +1,7 @@
 """Db2's functions that a statement may call, as one table.
 
-Everything that knows a function reads this table: the parser (db2_dialect), the list of what may be
-called (read_only), types and meaning (db2_semantics, db2_dates), the list in docs/sql.md.
+Everything that knows a function reads this table: the parser (dialect), the list of what may be
+called (query.run.read_only), types and meaning (semantics, dates), the list in docs/sql.md.
 
 Source: Db2 for LUW SQL reference, "Built-in functions".
 """
@@ -11,7 +11,8 @@ from typing import Literal
 
 from sqlglot import exp
 
-from query import db2_calls
+from query.db2 import calls
+from query.db2.calls import Build, Db2Cast, Db2Function
 from query.db2.types import (
     BIGINT,
     DATE,
@@ -22,7 +23,6 @@ from query.db2.types import (
     TIMESTAMP,
     Db2Type,
 )
-from query.db2_calls import Build, Db2Cast, Db2Function
 
 SAME = "as x"
 """The result has the type of the first argument."""
@@ -37,7 +37,7 @@ class Function:
     Attributes:
         call: How it is called; what stands before the first parenthesis is Db2's name.
         node: What the parser makes of a call.
-        gives: The type of the result: a type, SAME, or in words what db2_semantics decides.
+        gives: The type of the result: a type, SAME, or in words what semantics decides.
         words: What it gives, for the documentation.
         example: An expression, and what it gives over three rows where x is 1, 2 and 4; different
             values stand in commas.
@@ -47,7 +47,7 @@ class Function:
         most: Most arguments; None where there is no limit.
         reads: What a text given as the first argument is read as; empty where it stays a text.
         template: The result in DuckDB's SQL, {x} being the first argument, before it is cast to
-            ``gives``; empty where db2_semantics or DuckDB's function of that node decides.
+            ``gives``; empty where semantics or DuckDB's function of that node decides.
     """
 
     call: str
@@ -77,7 +77,7 @@ def _cast(
     call: str, kind: str, words: str, example: tuple[str, str], *also: str, most: int = 1
 ) -> Function:
     """A conversion to ``kind``."""
-    build = db2_calls.cast(kind)
+    build = calls.cast(kind)
     return Function(call, Db2Cast, kind, words, example, also, build, most=most)
 
 
@@ -86,7 +86,7 @@ def _part(
 ) -> Function:
     """A number out of a date or a time."""
     return Function(
-        f"{name}(x)", Db2Function, INTEGER, words, example, build=db2_calls.function(name),
+        f"{name}(x)", Db2Function, INTEGER, words, example, build=calls.function(name),
         reads=reads, template=template or f"{name.lower()}({{x}})",
     )  # fmt: skip
 
@@ -140,7 +140,7 @@ _NUMBERS = (
 
 _TEXTS = (
     Function("CONCAT(x, y)", exp.Concat, "VARCHAR", "Both in one; also `x || y`, `x CONCAT y`",
-             ("CONCAT('a', 'b')", "ab"), build=db2_calls.joined, least=2, most=None),
+             ("CONCAT('a', 'b')", "ab"), build=calls.joined, least=2, most=None),
     Function("LEFT(x, length)", exp.Left, TEXT, "The first characters",
              ("LEFT('camera', 3)", "cam"), least=2, most=2),
     Function("RIGHT(x, length)", exp.Right, TEXT, "The last characters",
@@ -163,7 +163,7 @@ _TEXTS = (
              ("CHAR_LENGTH", "CHARACTER_LENGTH", "LEN")),
     Function("POSSTR(x, sought)", exp.StrPosition, INTEGER,
              "Where `sought` begins, counted from 1; 0 where it is not",
-             ("POSSTR('camera', 'e')", "4"), build=db2_calls.position, least=2, most=2),
+             ("POSSTR('camera', 'e')", "4"), build=calls.position, least=2, most=2),
     Function("INSTR(x, sought, start)", exp.StrPosition, INTEGER, "The same, from `start` on",
              ("INSTR('camera', 'a', 3)", "6"), ("STRPOS", "STR_POSITION"), least=2, most=3),
     Function("LOCATE(sought, x, start)", exp.StrPosition, INTEGER, "The same, the other way round",
@@ -174,7 +174,7 @@ _CHOICES = (
     Function("COALESCE(x, y, ...)", exp.Coalesce, "the common type", "The first that is not null",
              ("COALESCE(NULLIF(1, 1), 7)", "7"), ("NVL", "IFNULL"), most=None),
     Function("VALUE(x, y, ...)", exp.Coalesce, "the common type", "The same",
-             ("VALUE(NULLIF(1, 1), 7)", "7"), build=db2_calls.coalesce, least=2, most=None),
+             ("VALUE(NULLIF(1, 1), 7)", "7"), build=calls.coalesce, least=2, most=None),
     Function("NULLIF(x, y)", exp.Nullif, SAME, "Null where both are equal, else x",
              ("COALESCE(NULLIF(7, 0), -1)", "7"), least=2, most=2),
     Function("IF(condition, x, y)", exp.If, "as x", "As CASE WHEN condition THEN x ELSE y END",
@@ -217,7 +217,7 @@ _DATES = (
              "The time as text; `format` is a constant of YYYY, YY, MM, DDD, DD, HH24, HH12, HH, "
              "MI, SS, NNNNNN, FF6, AM, PM and signs",
              ("VARCHAR_FORMAT('2020-01-31 10:11:12', 'YYYY/MM')", "2020/01"), ("TO_CHAR",),
-             db2_calls.function("VARCHAR_FORMAT"), least=2, most=2, reads="TIMESTAMP"),
+             calls.function("VARCHAR_FORMAT"), least=2, most=2, reads="TIMESTAMP"),
 )  # fmt: skip
 
 _AGGREGATES = (
@@ -225,7 +225,7 @@ _AGGREGATES = (
              "Number of rows where x is not null; `COUNT(*)` counts all rows, `COUNT(DISTINCT x)` "
              "different values", ("COUNT(*)", "3")),
     Function("COUNT_BIG(x)", exp.Count, "DECIMAL(31,0)", "The same", ("COUNT_BIG(x)", "3"),
-             build=db2_calls.of(exp.Count)),
+             build=calls.of(exp.Count)),
     Function("SUM(x)", exp.Sum, "BIGINT, DECIMAL(31,s) or DOUBLE", "The sum",
              ("SUM(x)", "7")),
     Function("AVG(x)", exp.Avg, "as x, DECIMAL(31,s) or DOUBLE",
@@ -234,19 +234,19 @@ _AGGREGATES = (
     Function("MAX(x)", exp.Max, SAME, "The largest", ("MAX(x)", "4")),
     Function("STDDEV(x)", exp.StddevPop, DOUBLE, "The standard deviation, divided by n",
              ("DECIMAL(STDDEV(x), 5, 3)", "1.247"), ("STDDEV_POP",),
-             db2_calls.of(exp.StddevPop), reads="number"),
+             calls.of(exp.StddevPop), reads="number"),
     Function("STDDEV_SAMP(x)", exp.StddevSamp, DOUBLE, "That of a sample, divided by n - 1",
              ("DECIMAL(STDDEV_SAMP(x), 5, 3)", "1.527"), ("STDEV",),
-             db2_calls.of(exp.StddevSamp), reads="number"),
+             calls.of(exp.StddevSamp), reads="number"),
     Function("VARIANCE(x)", exp.VariancePop, DOUBLE, "The variance, divided by n",
              ("DECIMAL(VARIANCE(x), 5, 3)", "1.555"), ("VAR", "VAR_POP"),
-             db2_calls.of(exp.VariancePop), reads="number"),
+             calls.of(exp.VariancePop), reads="number"),
     Function("VARIANCE_SAMP(x)", exp.Variance, DOUBLE, "That of a sample, divided by n - 1",
              ("DECIMAL(VARIANCE_SAMP(x), 5, 3)", "2.333"), ("VAR_SAMP",), reads="number"),
     Function("LISTAGG(x, separator)", exp.GroupConcat, "VARCHAR",
              "All in one text; with `WITHIN GROUP (ORDER BY y)` in that order",
              ("LISTAGG(x, '/') WITHIN GROUP (ORDER BY x DESC)", "4/2/1"),
-             build=db2_calls.listed, most=2),
+             build=calls.listed, most=2),
     Function("STRING_AGG(x, separator)", exp.GroupConcat, "VARCHAR", "The same",
              ("STRING_AGG('a', '')", "aaa"), ("GROUP_CONCAT",), most=2),
 )  # fmt: skip

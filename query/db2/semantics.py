@@ -6,7 +6,7 @@
     int(x)      truncates; text is trimmed of blanks first
     a / b       integers truncate; decimals are exact, truncated at Db2's scale
     sum, count  typed as a Db2 warehouse types them
-    dates       durations, texts and functions: db2_dates
+    dates       durations, texts and functions: dates
     wide rows   SQL0670N: row_width
 
 DuckDB alone would round int('12.7') to 13, refuse text beside a number and divide as DOUBLE.
@@ -29,12 +29,12 @@ from query.db2 import (
 from query.db2 import (
     types as db2_types,
 )
+from query.db2.calls import Db2Cast, Db2Function
 from query.db2.dialect import Db2Duration
 from query.db2.functions import BY_NODE, FUNCTIONS, SAME
 from query.db2.names import with_tables
 from query.db2.templates import Typed, exchange, fill, number
 from query.db2.types import DOUBLE, INTEGER, OTHER, TEXT, Db2Type
-from query.db2_calls import Db2Cast, Db2Function
 from query.run.join_elimination import VIEW_TEXT, Tables, eliminate_joins
 from query.run.preparation import go_on
 from query.run.read_only import Schema, balance, too_complex

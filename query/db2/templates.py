@@ -11,8 +11,8 @@ from sqlglot import exp, parse_one
 
 from catalog.errors import SqlError
 from query.db2 import types as db2_types
+from query.db2.calls import Db2Cast
 from query.db2.types import DOUBLE, INTEGER, TEXT, Db2Type
-from query.db2_calls import Db2Cast
 from query.run.join_elimination import VIEW_TEXT
 from query.run.preparation import go_on
 from query.run.read_only import too_complex

@@ -81,7 +81,7 @@ class _Named:
 
 
 def _frames(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> _Named:
-    """What conditions name; for a snapshot in memory always the same object, see db2_names."""
+    """What conditions name; for a snapshot in memory always the same object, see db2.names."""
     return kept(
         cursor, "frames alone", lambda _: _Named({"frames": {**relation.columns, **_NAMES}})
     )

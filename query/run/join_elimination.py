@@ -10,7 +10,7 @@ Those of them that a query equates on fkey are therefore one row of the tables b
 With a snapshot in memory (catalog.memory.wide_tables) they are one scan of tagged_files, or of
 every_file where no tag must be there.
 
-A tag's text, `value`, is the text of its column, so that db2_semantics can leave both casts out
+A tag's text, `value`, is the text of its column, so that db2.semantics can leave both casts out
 where it makes a number of it again. DuckDB removes no self join by itself, not even on a primary
 key; over the views such a statement took 6 times as long, at 10,000,000 frames 73 times one scan.
 """
@@ -24,7 +24,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.memory.wide_names import EVERY_FILE, TAGGED_FILES
 from catalog.values import TagColumn
-from query.db2_calls import Db2Cast
+from query.db2.calls import Db2Cast
 
 VIEW_TEXT = "text of"
 """Key of the meta data of a CAST that stands for a view's text: the type of what it is text of."""
@@ -61,7 +61,7 @@ def eliminate_joins(query: exp.Query, tables: Tables) -> None:
     """Rewrite ``query``, whose columns have their tables, in place.
 
     Args:
-        query: What db2_names.with_tables gave.
+        query: What db2.names.with_tables gave.
         tables: What is behind the views.
     """
     count = 0

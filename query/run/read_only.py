@@ -45,7 +45,7 @@ _PARTS: frozenset[type[exp.Expr]] = frozenset((
 """What a statement may be made of beside functions; a node of any other kind is refused."""
 
 _TYPES = frozenset((exp.DType.DATE, exp.DType.TIME, exp.DType.TIMESTAMP))
-"""Types of a CAST besides the numbers and texts that db2_dialect turns into functions."""
+"""Types of a CAST besides the numbers and texts that db2.dialect turns into functions."""
 
 
 def parse(text: str, schema: Schema | None = None) -> exp.Query:

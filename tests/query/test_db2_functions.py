@@ -10,9 +10,9 @@ import pytest
 
 from catalog.errors import SqlError
 from catalog.store import CatalogStore
+from query.db2.calls import Db2Cast, Db2Function
 from query.db2.functions import BY_NODE, FUNCTIONS, GROUPS, Function
 from query.db2.types import Db2Type
-from query.db2_calls import Db2Cast, Db2Function
 from query.run.result_format import encoded
 from query.run.run_sql import run_sql
 

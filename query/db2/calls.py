@@ -38,7 +38,7 @@ def cast(kind: str) -> Build:
 
 
 def function(name: str) -> Build:
-    """A call that becomes the row's template, or what db2_semantics makes of it."""
+    """A call that becomes the row's template, or what semantics makes of it."""
 
     def build(args: list[exp.Expr]) -> exp.Expr:
         return Db2Function(this=args[0], name=name, expressions=args[1:])
