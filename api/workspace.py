@@ -1,7 +1,6 @@
 """One Framesift home, opened: its stores and its folders."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
@@ -14,6 +13,7 @@ from pydantic import SecretStr
 from api.server.machine import memory_mb
 from api.settings import Settings
 from catalog.errors import NotMade, StorageError
+from catalog.lru import Lru
 from catalog.records import glance as record_glance
 from catalog.records.home_places import HomePlaces
 from catalog.storage.location import CatalogLocation
@@ -89,8 +89,7 @@ class Workspace:
         self.settings, self.serves, self._processes = settings, serves, processes
         self.on_making = on_making
         self.home = settings.home.expanduser().absolute()
-        self._limited: OrderedDict[tuple[str, ...], tuple[LimitedStore, SeenDatasets]]
-        self._limited = OrderedDict()
+        self._limited: Lru[tuple[str, ...], tuple[LimitedStore, SeenDatasets]] = Lru(_LIMITED)
         self._limiting = threading.Lock()
         given = settings.secret_key.get_secret_value() if settings.secret_key else ""
         sealed_keys.use(SecretKey(self.home / "secret.key", given))
@@ -156,7 +155,7 @@ class Workspace:
         from query.question.collection_rule import rows_of
 
         with self._limiting:
-            rows = self._limited.pop(rules, None)
+            rows = self._limited.get(rules)
             if rows is None:
                 limits = {
                     "memory_limit": self.settings.query_memory,
@@ -166,9 +165,7 @@ class Workspace:
                 folder = self.home / "seen"
                 read = partial(read_manifest, self.records)
                 rows = catalog, SeenDatasets(catalog, folder, self.settings.query_timeout_s, read)
-            self._limited[rules] = rows
-            while len(self._limited) > _LIMITED:
-                self._limited.popitem(last=False)
+                self._limited.put(rules, rows)
         limited = copy(self)
         limited.catalog, seen = rows
         limited.records = LimitedRecords(self.records, seen, user)
@@ -317,7 +314,7 @@ class Workspace:
 
     def close(self) -> None:
         """Close what is open."""
-        while self._limited:
-            self._limited.popitem()[1][0].close()
+        for catalog, _ in self._limited.clear():
+            catalog.close()
         if "catalog" in self.__dict__:
             self.catalog.close()

@@ -9,7 +9,6 @@ STORED is refused.
 
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -36,6 +35,7 @@ from catalog.lake.connection import (
 )
 from catalog.lake.schema import FILES
 from catalog.lake.sql_guard import SelectOnly, nodes
+from catalog.lru import Lru
 from catalog.store import CatalogStore
 
 STORED = "stored"
@@ -93,7 +93,7 @@ class LimitedStore(CatalogStore):
         self.location, self.lock_wait_s = whole.location, whole.lock_wait_s
         self.hot = None
         self._whole, self.condition, self._limits = whole, condition, limits
-        self._opened: OrderedDict[int, Lake] = OrderedDict()
+        self._opened: Lru[int, Lake] = Lru(_SNAPSHOTS)
         self._opening = threading.Lock()
 
     @override
@@ -110,7 +110,7 @@ class LimitedStore(CatalogStore):
                     yield cast(duckdb.DuckDBPyConnection, SelectLimited(cursor))
         except (StorageError, CatalogDamaged):
             with self._opening:
-                self._opened.pop(number, None)
+                self._opened.pop(number)
             self._whole.engines.forget((self.condition, number))
             raise
 
@@ -135,8 +135,8 @@ class LimitedStore(CatalogStore):
     def close(self) -> None:
         """Close the connections; the store can be used again and opens them anew."""
         with self._opening:
-            while self._opened:
-                self._opened.popitem()[1].close()
+            for lake in self._opened.clear():
+                lake.close()
 
     @contextmanager
     def _cursor_at(self, number: int, *, newest: bool) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -155,13 +155,12 @@ class LimitedStore(CatalogStore):
 
     def _kept_cursor(self, number: int) -> duckdb.DuckDBPyConnection:
         with self._opening:
-            lake = self._opened.pop(number, None)
+            lake = self._opened.get(number)
             if lake is None:
                 lake = self._limited(number, self._limits)
-            self._opened[number] = lake
-            while len(self._opened) > _SNAPSHOTS:
-                # Not closed: that would end its cursors that are in use; it goes with the last one.
-                self._opened.popitem(last=False)
+                # The one given up is not closed, which would end its cursors that are in use: it
+                # goes with the last of them.
+                self._opened.put(number, lake)
             lake.sign_in()
             return lake.connection.cursor()
 

@@ -12,8 +12,6 @@ import json
 import os
 import time
 import uuid
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import IO
 
 from api.discover.replies import failure
 from catalog.errors import InvalidInput, StorageError
+from catalog.eviction import Bounds, entries_in, given_up
 
 _LOST = "the server ended while the task was running; send the request again"
 _JSON = "application/json"
@@ -192,39 +191,13 @@ class TaskFiles:
 
     def sweep(self) -> None:
         """Remove what is too old, and of what is too much the oldest of those who keep most."""
-        too_old = time.time() - self.limits.kept_s
         for part in self.folder.glob("*.part"):
             self.running(part.stem)
-        kept = []
-        for modified, size, path in sorted(_results(self.folder)):
-            if modified < too_old:
-                path.unlink(missing_ok=True)
-            else:
-                kept.append((size, path))
-        total = sum(size for size, _ in kept)
-        if len(kept) > self.limits.kept or total > self.limits.kept_bytes:
-            self._make_room(kept)
-
-    def _make_room(self, kept: list[tuple[int, Path]]) -> None:
-        """Remove results, given oldest first, until they keep to the limits."""
-        of_views: defaultdict[str, deque[tuple[int, Path]]] = defaultdict(deque)
-        weights: Counter[str] = Counter()
-        for size, path in kept:
-            view = self.view(path.stem) or ""
-            of_views[view].append((size, path))
-            weights[view] += size
-        count, total = len(kept), weights.total()
-        while count > self.limits.kept or total > self.limits.kept_bytes:
-            if total > self.limits.kept_bytes:
-                view = max(of_views, key=lambda name: weights[name])
-            else:
-                view = max(of_views, key=lambda name: len(of_views[name]))
-            size, path = of_views[view].popleft()
-            if not of_views[view]:
-                del of_views[view]
-            path.unlink(missing_ok=True)
-            weights[view] -= size
-            count, total = count - 1, total - size
+        limits = self.limits
+        bounds = Bounds(limits.kept, limits.kept_bytes, since=time.time() - limits.kept_s)
+        results = entries_in(self.folder.glob("*.result"))
+        for result in given_up(results, bounds, lambda one: self.view(one.path.stem) or ""):
+            result.path.unlink(missing_ok=True)
 
 
 def is_task(text: str) -> bool:
@@ -233,15 +206,6 @@ def is_task(text: str) -> bool:
         return str(uuid.UUID(text)) == text
     except ValueError:
         return False
-
-
-def _results(folder: Path) -> Iterator[tuple[float, int, Path]]:
-    for path in folder.glob("*.result"):
-        try:
-            found = path.stat()
-        except OSError:
-            continue  # another worker has removed it
-        yield found.st_mtime, found.st_size, path
 
 
 def _head(view: str, status: int, content_type: str) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from catalog.atomic_write import atomic_write, clear_parts
 from catalog.errors import StorageError
+from catalog.eviction import Bounds, entries_in, given_up
 from catalog.storage.private_files import make_private_folder
 
 _DIGEST_BYTES = 32
@@ -64,19 +65,11 @@ class ImageCache:
             self._trim()
 
     def _trim(self) -> None:
-        found: list[tuple[float, int, Path]] = []
         clear_parts(self._folder.glob("*/*.part"))
-        for path in self._folder.glob("*/*"):
+        images = entries_in(self._folder.glob("*/*"))
+        for image in given_up(images, Bounds(size=self._most_bytes)):
             with contextlib.suppress(OSError):
-                status = path.stat()
-                found.append((status.st_mtime, status.st_size, path))
-        held = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
-            if held <= self._most_bytes:
-                break
-            with contextlib.suppress(OSError):
-                path.unlink()
-                held -= size
+                image.path.unlink()
 
 
 def _digest(body: bytes) -> bytes:

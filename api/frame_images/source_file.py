@@ -2,9 +2,6 @@
 
 import hashlib
 import json
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +16,7 @@ from catalog.errors import (
     StorageError,
     UnreadableFile,
 )
+from catalog.lru import Lru
 from catalog.records.tables import Source
 from catalog.values import File
 from ingest.sources.recorded import open_recorded
@@ -122,23 +120,17 @@ class _Opened:
     A folder is opened in no time, and an archive is read only as it was when it was opened.
     """
 
-    def __init__(self) -> None:
-        self._held: OrderedDict[str, tuple[float, SourceFiles]] = OrderedDict()
-        self._lock = threading.Lock()
+    def __init__(self, most: int = _MOST_OPEN, lasts_s: float = _OPEN_S) -> None:
+        self._stores: Lru[str, SourceFiles] = Lru(most, lasts_s)
 
     def files(self, source: Source, indexes: Path) -> SourceFiles:
         """The source, opened; see ingest.sources.recorded.open_recorded for what it raises."""
         key = json.dumps([source.uri, source.options], sort_keys=True)
-        with self._lock:
-            since, files = self._held.get(key, (0.0, None))
-            if files is not None and time.monotonic() - since < _OPEN_S:
-                return files
-        files = open_recorded(source, indexes)
-        if not isinstance(files, LocalFolder | TarReader):
-            with self._lock:
-                self._held[key] = time.monotonic(), files
-                while len(self._held) > _MOST_OPEN:
-                    self._held.popitem(last=False)
+        files = self._stores.get(key)
+        if files is None:
+            files = open_recorded(source, indexes)
+            if not isinstance(files, LocalFolder | TarReader):
+                self._stores.put(key, files)
         return files
 
 

@@ -9,8 +9,6 @@ past the checks of the query layer is stopped here.
 import itertools
 import json
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -21,6 +19,7 @@ import pyarrow as pa
 from catalog.errors import SqlError
 from catalog.lake import stream_buffer
 from catalog.lake.statement_shape import LONGEST, Shape, shape_of
+from catalog.lru import Lru
 from catalog.memory.class_matrix import ClassMatrix
 
 _TABLE_FUNCTIONS = re.compile(
@@ -67,7 +66,7 @@ class SelectOnly:
         stream_buffer.shrink(cursor)
         self.held, self.classes = held, classes
         self.kept: dict[str, Any] = {}
-        self._plans: OrderedDict[str, str] = OrderedDict()
+        self._plans: Lru[str, str] = Lru(_MOST_PLANS)
 
     def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
         """Run one SELECT.
@@ -86,15 +85,12 @@ class SelectOnly:
 
     def _plan(self, query: str) -> str:
         """A statement that runs the query, by a plan that is made at its second sight."""
-        name = self._plans.pop(query, None)
+        name = self._plans.get(query)
         if name == "":
             name = f"plan_{next(_numbers)}"
             self._cursor.execute(f"PREPARE {name} AS {query}")
-        self._plans[query] = name or ""
-        if len(self._plans) > _MOST_PLANS:
-            given_up = self._plans.popitem(last=False)[1]
-            if given_up:
-                self._cursor.execute(f"DEALLOCATE {given_up}")
+        if given_up := self._plans.put(query, name or ""):
+            self._cursor.execute(f"DEALLOCATE {given_up}")
         return f"EXECUTE {name}" if name else query
 
     def close(self) -> None:
@@ -127,28 +123,17 @@ class SelectOnly:
         raise AttributeError(f"a reading cursor has no {name}: {', '.join(_OWN_METHODS)} are there")
 
 
-_ACCEPTED: OrderedDict[tuple[str, ...], None] = OrderedDict()
+_ACCEPTED: Lru[tuple[str, ...], bool] = Lru(1024)
 """Shapes of statements that passed: numbers decide nothing, and checking takes 0.5 to 2.5 ms."""
-
-_MOST_ACCEPTED = 1024
-_accepting = threading.Lock()
 
 
 def _was_accepted(shape: Shape) -> bool:
-    with _accepting:
-        if shape.parts not in _ACCEPTED:
-            return False
-        _ACCEPTED.move_to_end(shape.parts)
-        return True
+    return _ACCEPTED.get(shape.parts) is not None
 
 
 def _accept(shape: Shape) -> None:
-    if sum(map(len, shape.parts)) > LONGEST:
-        return
-    with _accepting:
-        _ACCEPTED[shape.parts] = None
-        while len(_ACCEPTED) > _MOST_ACCEPTED:
-            _ACCEPTED.popitem(last=False)
+    if sum(map(len, shape.parts)) <= LONGEST:
+        _ACCEPTED.put(shape.parts, True)
 
 
 def is_wide(cursor: duckdb.DuckDBPyConnection | SelectOnly) -> bool:

@@ -11,7 +11,6 @@ Source: A2D2's tutorial and the schemas of ros-box/a2d2_to_ros.
 import json
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.errors import BadFile
+from catalog.lru import Lru
 from ingest.extractors.base import CataloguedFrame, Extractor, SourceFiles
 
 PLAIN = {
@@ -103,7 +103,7 @@ class Bus(Extractor):
         """An extractor with tolerances [ms] of its own."""
         self._tolerance_us = 1_000 * tolerance_ms
         self._position_us = 1_000 * position_tolerance_ms
-        self._recordings: OrderedDict[tuple[str, str], Recording | BadFile] = OrderedDict()
+        self._recordings: Lru[tuple[str, str], Recording | BadFile] = Lru(_KEPT_RECORDINGS)
         self._lock = threading.Lock()
 
     def extract(self, source: SourceFiles, frame: CataloguedFrame) -> Mapping[str, object] | None:
@@ -133,9 +133,7 @@ class Bus(Extractor):
                     kept = read_recording(source.read(frame.file))
                 except BadFile as error:
                     kept = error
-                self._recordings[key] = kept
-                while len(self._recordings) > _KEPT_RECORDINGS:
-                    self._recordings.popitem(last=False)
+                self._recordings.put(key, kept)
         if isinstance(kept, BadFile):
             raise BadFile(kept.reason, frame.file)
         return kept

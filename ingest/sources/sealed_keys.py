@@ -13,8 +13,6 @@ dashboard and its logs ever hold what opens the keys.
 import json
 import os
 import stat
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -23,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from catalog.atomic_write import part_of
 from catalog.errors import FramesiftError, InvalidInput, StorageError
+from catalog.lru import Lru
 from catalog.storage.to_disk import to_disk
 
 if TYPE_CHECKING:  # 60 ms, and most sources have no keys
@@ -109,8 +108,7 @@ _LEARNED = 16
 """Key files that a worker remembers: it may count units of several homes."""
 
 _key: SecretKey | None = None
-_learned: OrderedDict[Path, SecretKey] = OrderedDict()
-_learning = threading.Lock()
+_learned: Lru[Path, SecretKey] = Lru(_LEARNED)
 
 
 def use(key: SecretKey) -> None:
@@ -136,11 +134,7 @@ def place() -> str:
 
 def learn(path: str) -> None:
     """Tell a worker where the key file is that a unit's keys were sealed by."""
-    with _learning:
-        _learned.pop(Path(path), None)
-        _learned[Path(path)] = SecretKey(Path(path))
-        while len(_learned) > _LEARNED:
-            _learned.popitem(last=False)
+    _learned.put(Path(path), SecretKey(Path(path)))
 
 
 def seal(keys: AccessKeys) -> str:
@@ -189,9 +183,7 @@ def _candidates() -> Iterator[SecretKey]:
     given = os.environ.get(_VARIABLE, "")
     if given:
         yield SecretKey(Path(), given)
-    with _learning:
-        learned = list(reversed(_learned.values()))
-    yield from learned
+    yield from _learned.values()
 
 
 def _known() -> SecretKey:

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import shutil
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,9 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import BadFile, NotFound, StorageError
+from catalog.eviction import Bounds, entries_in, given_up
 from catalog.lake.schema import FILES
 from catalog.lake.sql_guard import SelectOnly
 from catalog.limited_store import LimitedStore
+from catalog.lru import Lru
 from catalog.records.tables import Dataset
 from catalog.store import LAKE
 from pipeline.datasets.datasets import class_matrix
@@ -87,7 +89,7 @@ class SeenDatasets:
         """
         self._read = read
         self._catalog, self._folder, self._timeout_s = catalog, folder, timeout_s
-        self._known: OrderedDict[str, Seen | None] = OrderedDict()
+        self._known: Lru[str, Seen | None] = Lru(_KNOWN)
         self._looking = threading.Lock()
 
     def of(self, dataset: Dataset) -> Seen | None:
@@ -105,7 +107,7 @@ class SeenDatasets:
     def _at(self, dataset: Dataset, snapshot: int) -> Seen | None:
         key = self._key(dataset, snapshot)
         known = key in self._known
-        found = self._known.pop(key, None)
+        found = self._known.get(key)
         if not known or (found is not None and not (found.manifest / HEADER_FILE).is_file()):
             try:
                 found = self._look(dataset, snapshot, self._folder / key)
@@ -113,9 +115,7 @@ class SeenDatasets:
                 # Not remembered: it may be mended. And not told: it may be one that is not seen.
                 _LOG.warning("dataset %s@%s: %s", dataset.name, dataset.version, error)
                 return None
-        self._known[key] = found
-        while len(self._known) > _KNOWN:
-            self._known.popitem(last=False)
+        self._known.put(key, found)
         return found
 
     def _key(self, dataset: Dataset, snapshot: int) -> str:
@@ -163,9 +163,8 @@ class SeenDatasets:
 
     def _forget_old(self) -> None:
         """Make room for one more; where one is wanted again, it is made again."""
-        kept = sorted(self._folder.glob("*"), key=lambda place: place.stat().st_mtime)
-        for place in kept[: max(0, len(kept) - _KEPT + 1)]:
-            shutil.rmtree(place, ignore_errors=True)
+        for manifest in given_up(entries_in(self._folder.glob("*")), Bounds(entries=_KEPT - 1)):
+            shutil.rmtree(manifest.path, ignore_errors=True)
 
 
 def _label_fkeys(rows: pa.Table, datasources: Mapping[str, str]) -> pa.Array:

@@ -1,7 +1,5 @@
 """Every column of a query with the table it is from, or Db2's error for it."""
 
-import threading
-from collections import OrderedDict
 from collections.abc import Set
 
 from sqlglot import exp
@@ -11,6 +9,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from catalog.errors import SqlError, nearest_names
+from catalog.lru import Lru
 from query.db2.dialect import Db2
 from query.run.read_only import Schema
 
@@ -40,9 +39,7 @@ def with_tables(query: exp.Query, schema: Schema) -> exp.Query:
     return qualified
 
 
-_KEPT = 8
-_kept: OrderedDict[int, tuple[Schema, MappingSchema]] = OrderedDict()
-_keeping = threading.Lock()
+_made: Lru[int, tuple[Schema, MappingSchema]] = Lru(8)
 
 
 def _normalised(schema: Schema) -> MappingSchema:
@@ -50,16 +47,12 @@ def _normalised(schema: Schema) -> MappingSchema:
 
     The same object gives the same again: prepared.py keeps one for each snapshot.
     """
-    with _keeping:
-        known, made = _kept.get(id(schema), (None, None))
-        if made is not None and known is schema:
-            return made
+    known = _made.get(id(schema))
+    if known is not None and known[0] is schema:
+        return known[1]
     tables: dict[str, object] = {table: dict(columns) for table, columns in schema.items()}
     made = MappingSchema(tables, dialect=Db2)
-    with _keeping:
-        _kept[id(schema)] = schema, made
-        while len(_kept) > _KEPT:
-            _kept.popitem(last=False)
+    _made.put(id(schema), (schema, made))
     return made
 
 

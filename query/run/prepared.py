@@ -1,7 +1,6 @@
 """Statements that were seen before are not parsed, checked and rewritten again."""
 
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -9,6 +8,7 @@ import duckdb
 
 from catalog.lake.sql_guard import is_wide
 from catalog.lake.views import tag_columns
+from catalog.lru import Lru
 from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
 from query.db2.semantics import to_duckdb
 from query.run import read_only
@@ -41,9 +41,7 @@ class _Snapshot:
         return to_duckdb(query, self.schema, self.tables)
 
 
-_known: "WeakKeyDictionary[CatalogStore, OrderedDict[tuple[int, bool], _Snapshot]]" = (
-    WeakKeyDictionary()
-)
+_known: "WeakKeyDictionary[CatalogStore, Lru[tuple[int, bool], _Snapshot]]" = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -62,17 +60,13 @@ def _snapshot(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, number: in
     # The same snapshot may be asked of the catalog, and then of memory, where it lies otherwise.
     key = number, is_wide(cursor)
     with _lock:
-        of_store = _known.setdefault(store, OrderedDict())
-        found = of_store.get(key)
-        if found is not None:
-            of_store.move_to_end(key)
-            return found
+        of_store = _known.setdefault(store, Lru(SNAPSHOTS))
+    found = of_store.get(key)
+    if found is not None:
+        return found
     tags = {column.tag.lower(): column for column in tag_columns(cursor)}
     made = _Snapshot(discover_schema(cursor), Tables(tags, is_wide(cursor)), open_tags(cursor))
-    with _lock:
-        of_store[key] = made
-        while len(of_store) > SNAPSHOTS:
-            of_store.popitem(last=False)
+    of_store.put(key, made)
     return made
 
 

@@ -5,14 +5,13 @@ that is compared, never at its value, and whole numbers of up to nine digits hav
 """
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from catalog.errors import SqlError
 from catalog.lake.statement_shape import LONGEST, Shape, shape_of
+from catalog.lru import Lru
 
 _FIRST_STAND_IN = 918_273_645
 """Of nine digits, as are those that follow it."""
@@ -43,9 +42,7 @@ class Templates:
         Args:
             most: Shapes kept; those not asked for longest go first.
         """
-        self._most = most
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
+        self._kept: Lru[tuple[str, ...], _Kept] = Lru(most)
 
     def rewritten(self, statement: str, rewrite: Callable[[str], str]) -> str:
         """What ``rewrite`` makes of a statement.
@@ -56,27 +53,17 @@ class Templates:
         if len(statement) > LONGEST:
             return rewrite(statement)
         shape = shape_of(statement)
-        with self._lock:
-            kept = self._kept.get(shape.parts)
-            if kept is not None:
-                self._kept.move_to_end(shape.parts)
+        kept = self._kept.get(shape.parts)
         if isinstance(kept, _Template):
             return kept.filled(shape)
         made = rewrite(statement)
         if not shape.numbers:
-            self._keep(shape.parts, _Template((made,), ()))
+            self._kept.put(shape.parts, _Template((made,), ()))
         elif kept is None:  # most shapes are seen once
-            self._keep(shape.parts, "once")
+            self._kept.put(shape.parts, "once")
         elif kept == "once":
-            self._keep(shape.parts, _template(shape, made, rewrite) or "never")
+            self._kept.put(shape.parts, _template(shape, made, rewrite) or "never")
         return made
-
-    def _keep(self, parts: tuple[str, ...], what: _Kept) -> None:
-        with self._lock:
-            self._kept[parts] = what
-            self._kept.move_to_end(parts)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
 
 
 def _template(shape: Shape, made: str, rewrite: Callable[[str], str]) -> _Template | None:

@@ -18,7 +18,6 @@ from sqlalchemy import update
 from starlette.websockets import WebSocketDisconnect
 
 from api.http.app import create_app
-from api.http.middleware import gate
 from api.settings import Settings
 from catalog.accounts import audit_log, row_collections, tokens, users
 from catalog.accounts.user_tables import LoginFailure, Token
@@ -325,11 +324,8 @@ def test_reading_by_post_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "disabled"])
-def test_a_known_caller_is_asked_for_again(
-    house: House, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+def test_a_known_caller_is_asked_for_again(house: House, end: str) -> None:
     """A token that ends behind the server's back, as by the command, counts for moments only."""
-    monkeypatch.setattr(gate, "_TRUSTED_S", 0.1)
     users.add(house.records, end, ["datauser"], None)
     made, secret = tokens.create(house.records, end, "one", "read", timedelta(days=1))
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from api.frame_images import source_file
 from api.frame_images.source_file import _Opened
 from catalog.records.tables import Source
 from tests.ingest.s3_server import moto
@@ -23,17 +22,16 @@ def test_a_store_is_opened_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     buckets = [s3.new_bucket(f"opened-{number}") for number in range(3)]
     for bucket in buckets:
         s3.client().put_object(Bucket=bucket, Key="a/x.png", Body=b"x")
-    opened, endpoint = _Opened(), {"endpoint_url": s3.endpoint}
+    opened, endpoint = _Opened(most=2), {"endpoint_url": s3.endpoint}
     first = opened.files(source(f"s3://{buckets[0]}/a", **endpoint), tmp_path)
     assert opened.files(source(f"s3://{buckets[0]}/a", **endpoint), tmp_path) is first
     assert first.read("x.png") == b"x"
     slower = source(f"s3://{buckets[0]}/a", **endpoint, give_up_after=30.0)
     assert opened.files(slower, tmp_path) is not first
-    monkeypatch.setattr(source_file, "_MOST_OPEN", 2)
     for bucket in buckets[1:]:
         opened.files(source(f"s3://{bucket}/a", **endpoint), tmp_path)
     assert opened.files(source(f"s3://{buckets[0]}/a", **endpoint), tmp_path) is not first
-    monkeypatch.setattr(source_file, "_OPEN_S", 0.0)
+    opened = _Opened(lasts_s=0.0)
     once = opened.files(slower, tmp_path)
     assert opened.files(slower, tmp_path) is not once
 

@@ -5,7 +5,6 @@ One piece of middleware around the whole application, so that no route can forge
 
 import hashlib
 import time
-from collections import OrderedDict
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -24,6 +23,7 @@ from catalog.accounts.caller import asked_by
 from catalog.accounts.tokens import SCOPES
 from catalog.accounts.user_tables import User
 from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated
+from catalog.lru import Lru
 from catalog.records.store import RecordStore
 
 _TRUSTED_S = 2.0
@@ -196,20 +196,17 @@ class _KnownCallers:
     """Who was let in a moment ago, by a hash of what they sent."""
 
     def __init__(self, changes: Changes) -> None:
-        self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
+        self._known: Lru[bytes, Caller] = Lru(_CALLERS, _TRUSTED_S)
         self._changes, self._seen = changes, changes.mark
 
     def get(self, secret: str) -> Caller | None:
         if self._seen != self._changes.mark:
             self._seen = self._changes.mark
             self._known.clear()
-        since, caller = self._known.get(_hashed(secret), (0.0, None))
-        return caller if caller is not None and time.monotonic() - since < _TRUSTED_S else None
+        return self._known.get(_hashed(secret))
 
     def keep(self, secret: str, caller: Caller) -> None:
-        self._known[_hashed(secret)] = time.monotonic(), caller
-        while len(self._known) > _CALLERS:
-            self._known.popitem(last=False)
+        self._known.put(_hashed(secret), caller)
 
     def forget(self) -> None:
         """Here and in the server's other processes."""

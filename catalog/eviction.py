@@ -1,0 +1,86 @@
+"""Which entries a bounded folder gives up: decided here, removed by whose folder it is."""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or folder that can be given up.
+
+    Attributes:
+        path: Where it is.
+        used: When it was used last, or written [s since 1970].
+        size: Its size [bytes]; 0 where sizes are not limited.
+    """
+
+    path: Path
+    used: float
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a folder may hold; without limits where nothing is given.
+
+    Attributes:
+        entries: Number of entries.
+        size: Of all of them [bytes].
+        since: Nothing that was used before this is kept [s since 1970].
+    """
+
+    entries: float = inf
+    size: float = inf
+    since: float = -inf
+
+
+def entries_in(paths: Iterable[Path]) -> Iterator[Entry]:
+    """Files or folders as entries; those that another process has just removed are left out."""
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        yield Entry(path, status.st_mtime, status.st_size)
+
+
+def given_up(
+    entries: Iterable[Entry], bounds: Bounds, owner: Callable[[Entry], str] | None = None
+) -> list[Entry]:
+    """The entries that must go for the others to keep to the bounds.
+
+    Those that are too old go, and then the least recently used ones of whichever owner has most at
+    that moment: of bytes while there are too many bytes, else of entries.
+
+    Args:
+        entries: All there are, in any order.
+        bounds: What may be kept.
+        owner: Whose an entry is; all are one owner's without. Called only where too much is kept.
+    """
+    in_order = sorted(entries, key=lambda entry: (entry.used, entry.path))
+    going = [entry for entry in in_order if entry.used < bounds.since]
+    kept = in_order[len(going) :]
+    number, total = len(kept), sum(entry.size for entry in kept)
+    if number <= bounds.entries and total <= bounds.size:
+        return going
+    of_owners: defaultdict[str, deque[Entry]] = defaultdict(deque)
+    sizes: Counter[str] = Counter()
+    for entry in kept:
+        name = "" if owner is None else owner(entry)
+        of_owners[name].append(entry)
+        sizes[name] += entry.size
+    while number > bounds.entries or total > bounds.size:
+        if total > bounds.size:
+            most = max(of_owners, key=sizes.__getitem__)
+        else:
+            most = max(of_owners, key=lambda name: len(of_owners[name]))
+        entry = of_owners[most].popleft()
+        if not of_owners[most]:
+            del of_owners[most]
+        sizes[most] -= entry.size
+        number, total = number - 1, total - entry.size
+        going.append(entry)
+    return going
