@@ -45,8 +45,8 @@ from catalog.lake.schema import (
 from catalog.lake.snapshot_engines import SnapshotEngines
 from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.upgrade import OLDEST, make_tables_of_scans, upgrade
-from catalog.new_data_files import NewDataFiles
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
+from catalog.storage.new_data_files import NewDataFiles
 from catalog.storage.to_disk import to_disk
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.atomic_write import part_of
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
+from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
 from pipeline.file_version import kept_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA, datasources_of, of_today

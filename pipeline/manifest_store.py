@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from catalog.atomic_write import clear_parts, part_of
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
 from catalog.records.belongings import MANIFEST_FILES, manifest_places, own_place
 from catalog.records.home_places import HomePlaces, local_file, put_file
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
+from catalog.storage.atomic_write import clear_parts, part_of
 from catalog.storage.own_folder import own_folder
 from catalog.storage.s3_prefix import S3Prefix
 from catalog.storage.spill_folder import user_folder

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from catalog.atomic_write import clear_parts, part_of
 from catalog.errors import InvalidInput, StorageError
+from catalog.storage.atomic_write import clear_parts, part_of
 from sample_data.classes import COLOUR_TO_ENTRY, PALETTE, count_classes
 from sample_data.draw import draw_frame
 from sample_data.layout import (

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalog.atomic_write import atomic_path
 from catalog.errors import BadFile, InvalidInput
+from catalog.storage.atomic_write import atomic_path
 from catalog.storage.bounded_file import parsed_json
 from training.run_identity import RunIdentity
 from training.stored_arrays import stored_arrays

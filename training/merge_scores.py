@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.atomic_write import atomic_write
 from catalog.errors import BadFile, InvalidInput
+from catalog.storage.atomic_write import atomic_write
 from training.command import OneLineParser, exit_status, positive_int, say
 from training.metrics_log import read_metrics
 from training.report import build_report

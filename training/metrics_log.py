@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from catalog.atomic_write import atomic_write
 from catalog.errors import BadFile
+from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
 from training.folder_file import read_folder_file
 from training.run_length import RunLength

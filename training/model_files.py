@@ -12,8 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from catalog.atomic_write import atomic_write
 from catalog.errors import BadFile, UnknownName
+from catalog.storage.atomic_write import atomic_write
 from training.about_model import ABOUT_FILE, HAS_SAFETENSORS, AboutModel
 from training.folder_file import read_folder_file
 from training.strict_json import strict_json

@@ -4,8 +4,8 @@ from pathlib import PurePosixPath
 
 from PIL import Image
 
-from catalog.atomic_write import atomic_path, clear_parts
 from catalog.errors import InvalidInput
+from catalog.storage.atomic_write import atomic_path, clear_parts
 from training.command import say
 from training.cores import threads_of_process
 from training.dataset import open_split

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from catalog.atomic_write import atomic_path
 from catalog.errors import BadFile
+from catalog.storage.atomic_write import atomic_path
 from training.scores import Int64
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.atomic_write import atomic_path
 from catalog.errors import BadFile
+from catalog.storage.atomic_write import atomic_path
 from pipeline.manifest import Manifest
 from training.folder_file import opened_folder_file
 

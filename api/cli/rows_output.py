@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from api.cli.terminal import emit_table, emit_text, stderr
-from catalog.atomic_write import atomic_path
 from catalog.errors import InvalidInput
+from catalog.storage.atomic_write import atomic_path
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,8 +18,8 @@ from typing import IO, Any, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from api.discover.task_files import is_task
-from catalog.atomic_write import atomic_write
 from catalog.errors import InvalidInput, NotFound, StorageError
+from catalog.storage.atomic_write import atomic_write
 from catalog.storage.private_files import make_private_folder
 from query.discover.search import Search
 

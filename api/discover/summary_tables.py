@@ -19,9 +19,9 @@ from api.discover.search import read_as
 from api.http.dependencies import CurrentWorkspace
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
-from catalog.atomic_write import atomic_write
 from catalog.errors import NotFound, StorageError
 from catalog.lake.metadata import commits
+from catalog.storage.atomic_write import atomic_write
 
 router = discover_router("db2whrest")
 

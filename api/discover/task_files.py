@@ -19,7 +19,7 @@ from typing import IO
 
 from api.discover.replies import failure
 from catalog.errors import InvalidInput, StorageError
-from catalog.eviction import Bounds, entries_in, given_up
+from catalog.storage.eviction import Bounds, entries_in, given_up
 
 _LOST = "the server ended while the task was running; send the request again"
 _JSON = "application/json"

@@ -6,9 +6,9 @@ import os
 import threading
 from pathlib import Path
 
-from catalog.atomic_write import atomic_write, clear_parts
 from catalog.errors import StorageError
-from catalog.eviction import Bounds, entries_in, given_up
+from catalog.storage.atomic_write import atomic_write, clear_parts
+from catalog.storage.eviction import Bounds, entries_in, given_up
 from catalog.storage.private_files import make_private_folder
 
 _DIGEST_BYTES = 32

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from catalog.atomic_write import atomic_write
 from catalog.errors import InvalidInput, StorageError
+from catalog.storage.atomic_write import atomic_write
 from catalog.storage.private_files import make_private_folder
 
 _FILE = "context.json"

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalog.atomic_write import atomic_write
 from catalog.errors import StorageError
+from catalog.storage.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from cryptography import x509

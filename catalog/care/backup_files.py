@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
-from catalog.atomic_write import atomic_path
 from catalog.errors import BadFile, StorageError
+from catalog.storage.atomic_write import atomic_path
 from catalog.storage.private_files import make_private_folder
 
 _CHUNK_BYTES = 2**20

@@ -13,12 +13,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.atomic_write import atomic_path
 from catalog.care.backup_files import cleared, disk
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.lake.connection import LAKE, snapshot_of
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.lake.views import tag_columns
+from catalog.storage.atomic_write import atomic_path
 from catalog.store import CatalogStore
 
 PART_ROWS = 500_000

@@ -17,8 +17,8 @@ from catalog.lake.connection import (
 )
 from catalog.lake.metadata import commits
 from catalog.lake.quoting import quoted
-from catalog.new_data_files import NewDataFiles
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
+from catalog.storage.new_data_files import NewDataFiles
 
 _OLD = "old_lake"
 

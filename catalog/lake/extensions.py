@@ -15,9 +15,9 @@ from pathlib import Path
 
 import duckdb
 
-from catalog.atomic_write import atomic_write
 from catalog.errors import InvalidInput, StorageError
 from catalog.lake.quoting import quoted
+from catalog.storage.atomic_write import atomic_write
 
 _State = tuple[str, int, int, int, int]
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from catalog.atomic_write import atomic_path
+from catalog.storage.atomic_write import atomic_path
 from catalog.storage.location import CatalogLocation
 from catalog.storage.s3_prefix import S3Prefix
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.atomic_write import atomic_write
 from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, StorageError
+from catalog.storage.atomic_write import atomic_write
 
 MEMORY_MB = 1536
 """What reading may take beyond what Python and Arrow take [MB]: 256 MB of CSV took 1,065."""

@@ -16,8 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from catalog.atomic_write import atomic_path, atomic_write
 from catalog.errors import AlreadyExists, CatalogDamaged, FramesiftError, InvalidInput
+from catalog.storage.atomic_write import atomic_path, atomic_write
 from catalog.values import File, Problem
 from ingest.engines.base import Counted, CountTask
 from ingest.scan.count_unit import count_unit, read_counts

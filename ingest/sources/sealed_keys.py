@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalog.atomic_write import part_of
 from catalog.errors import FramesiftError, InvalidInput, StorageError
 from catalog.lru import Lru
+from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
 
 if TYPE_CHECKING:  # 60 ms, and most sources have no keys

@@ -20,8 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from catalog.atomic_write import part_of
 from catalog.errors import BadFile, FramesiftError, StorageError
+from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
 
 FORMAT = 1

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from catalog.atomic_write import atomic_path
 from catalog.errors import InvalidInput
+from catalog.storage.atomic_write import atomic_path
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
 from pipeline.manifest import Manifest
 

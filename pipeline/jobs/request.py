@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from catalog.atomic_write import atomic_write
 from catalog.errors import BadFile
+from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.jobs.environment import Need
 

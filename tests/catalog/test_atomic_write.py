@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from catalog.atomic_write import atomic_path, atomic_write, clear_parts, part_of
 from catalog.errors import StorageError
+from catalog.storage.atomic_write import atomic_path, atomic_write, clear_parts, part_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 _WRITES = """
 import sys
 from pathlib import Path
-from catalog.atomic_write import part_of
+from catalog.storage.atomic_write import part_of
 with part_of(Path(sys.argv[1]), is_folder=sys.argv[2] == "folder") as part:
     written = part / "file" if part.is_dir() else part
     written.write_text("half")

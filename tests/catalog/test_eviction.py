@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.eviction import Bounds, Entry, entries_in, given_up
+from catalog.storage.eviction import Bounds, Entry, entries_in, given_up
 
 
 def entry(name: str, used: float, size: int = 1) -> Entry:
