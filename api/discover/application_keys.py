@@ -18,13 +18,13 @@ _NO_KEYS = (
 )
 
 
-@connections.get("/internal/connections", rule=READ_ALL_ROWS)
+@connections.get("/internal/connections", rule=READ_ALL_ROWS, refuses=True)
 async def get_connections_with_keys() -> Response:
     """Refused: keys of connections are shown to nobody."""
     return _refused()
 
 
-@ciphers.get("/cipherkey", rule=READ_ALL_ROWS)
+@ciphers.get("/cipherkey", rule=READ_ALL_ROWS, refuses=True)
 async def get_cipher_key() -> Response:
     """Refused: nothing is handed out that this would decrypt."""
     return _refused()

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.discover.replies import discover_router, failure, in_json, json_of
 from api.discover.search import body_schema, read_as
+from api.http.openapi.discover import json_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
 from catalog.text.bounded import Name
@@ -20,6 +21,8 @@ from ingest.extractors.registry import extractor_named, known_extractors
 from pipeline.policies.actions import ACTION_IDS, ImportTags
 
 router = discover_router("policyengine")
+
+_APPLICATION = {"agent": "image", "action_id": "DEEPINSPECT", "action_params": ["extract_tags"]}
 
 _INSPECT, _IMPORT = "DEEPINSPECT", "IMPORT_TAGS"
 _IMPORTER = "ImportTags"
@@ -47,13 +50,17 @@ _NEW = {
 }
 
 
-@router.get("/action_ids", rule=READ_ALL_ROWS)
+@router.get(
+    "/action_ids",
+    rule=READ_ALL_ROWS,
+    answers=json_answer(["AUTOTAG", "DEEPINSPECT", "IMPORT_TAGS"]),
+)
 async def get_action_ids() -> Response:
     """What policies can do."""
     return in_json(list(ACTION_IDS))
 
 
-@router.get("/applications", rule=READ_ALL_ROWS)
+@router.get("/applications", rule=READ_ALL_ROWS, answers=json_answer([_APPLICATION]))
 async def get_applications() -> Response:
     """Every application: the extractors that are installed, and what imports tags from files."""
     names = sorted(await run_in_threadpool(known_extractors))
@@ -62,7 +69,11 @@ async def get_applications() -> Response:
     return in_json([*found, _document(_IMPORTER, _IMPORT, given)])
 
 
-@router.get("/applications/{application}/schema", rule=READ_ALL_ROWS)
+@router.get(
+    "/applications/{application}/schema",
+    rule=READ_ALL_ROWS,
+    answers=json_answer({"type": "object", "properties": {"extract_tags": {"type": "array"}}}),
+)
 async def get_schema(application: str, action_id: Name = "") -> Response:
     """What a policy may ask of an application, as JSON Schema."""
     of = _IMPORT if application == _IMPORTER else _INSPECT
@@ -80,7 +91,12 @@ async def get_schema(application: str, action_id: Name = "") -> Response:
     return in_json({"type": "object", "properties": {"extract_tags": tags}})
 
 
-@router.post("/applications", rule=WRITE_ALL_ROWS, openapi_extra=body_schema(Registration, _NEW))
+@router.post(
+    "/applications",
+    rule=WRITE_ALL_ROWS,
+    openapi_extra=body_schema(Registration, _NEW),
+    refuses=True,
+)
 async def post_application(request: Request) -> Response:
     """Refused: an application is there already, or cannot be handed any work."""
     body = read_as(Registration, await json_of(request))
@@ -91,15 +107,15 @@ async def post_application(request: Request) -> Response:
     raise InvalidInput(_NO_KAFKA)
 
 
-@router.patch("/applications/{application}", rule=WRITE_ALL_ROWS)
-@router.delete("/applications/{application}", rule=WRITE_ALL_ROWS)
+@router.patch("/applications/{application}", rule=WRITE_ALL_ROWS, refuses=True)
+@router.delete("/applications/{application}", rule=WRITE_ALL_ROWS, refuses=True)
 async def change_application(application: str) -> Response:
     """Refused: what is installed cannot be changed over REST."""
     await run_in_threadpool(_check_known, application)
     raise InvalidInput(_NO_KAFKA)
 
 
-@router.get("/tlscert", rule=READ_ALL_ROWS)
+@router.get("/tlscert", rule=READ_ALL_ROWS, refuses=True)
 async def get_certificates() -> Response:
     """Refused: there is no Kafka to be reached by these."""
     return Response(failure(_NO_KAFKA), 404, media_type="application/json")

@@ -9,12 +9,27 @@ from api.http.callers import NOBODY_ASKED
 from api.http.errors import refusal
 from api.http.middleware.gate import Gate
 from api.http.middleware.passage import Passage
+from api.http.openapi.discover import Responses, json_answer
 from api.http.routing import Router
 from api.http.rules import OPEN, READ, Api
 from catalog.accounts.accounts import ROLES
 from catalog.errors import LoginThrottled, NotAuthenticated
 
 router = Router(api=Api.DISCOVER, prefix="/auth/v1", tags=["Spectrum Discover"])
+
+_TOKEN: Responses = {
+    200: {
+        "description": "The token, and no body.",
+        "headers": {
+            "X-Auth-Token": {
+                "description": "To be sent as Authorization: Bearer TOKEN.",
+                "schema": {"type": "string"},
+                "example": "fs_...",
+            }
+        },
+    }
+}
+
 
 _TOKEN_HEADER = b"X-Auth-Token"
 """Clients compare it letter by letter, and Starlette's headers would write it in lower case."""
@@ -28,7 +43,7 @@ _NO_TOKEN = "nobody-is-asked"  # noqa: S105  # opens nothing
     "/token",
     rule=OPEN.but(audited_as="login"),
     response_class=Response,
-    responses={401: {}, 429: {}},
+    responses=_TOKEN | {401: {}, 429: {}},
 )
 async def get_token(request: Request) -> Response:
     """A token for an hour in the header X-Auth-Token, for name and password; no body."""
@@ -43,7 +58,13 @@ async def get_token(request: Request) -> Response:
     return answer
 
 
-@router.get("/roles", rule=READ)
+@router.get(
+    "/roles",
+    rule=READ,
+    answers=json_answer(
+        {"roles": [{"domain_id": None, "id": "f9cacd949cce580d9fabf7ccabb97cda", "name": "admin"}]}
+    ),
+)
 async def get_roles() -> Response:
     """The roles that a user may have."""
     roles = [

@@ -3,6 +3,7 @@
 from fastapi import Response
 
 from api.discover.replies import discover_router, in_json
+from api.http.openapi.discover import json_answer
 from api.http.rules import READ
 from catalog.errors import NotFound
 from query.discover.buckets import BUCKETS
@@ -10,7 +11,7 @@ from query.discover.buckets import BUCKETS
 router = discover_router("db2whrest")
 
 
-@router.get("/buckets/{bucket}", rule=READ)
+@router.get("/buckets/{bucket}", rule=READ, answers=json_answer(BUCKETS["sizerange"].document))
 async def get_bucket(bucket: str) -> Response:
     """SizeRange, TimeSinceAccess or FileGroup."""
     found = BUCKETS.get(bucket.lower())

@@ -14,6 +14,7 @@ from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.http.callers import Caller
 from api.http.dependencies import CurrentCaller, CurrentWorkspace
+from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.schemas.wanted_source import NewSource
 from api.services.new_source import (
@@ -36,6 +37,21 @@ from ingest.sources.recorded import remove_source
 from ingest.sources.source_options import SourceOptions
 
 router = discover_router("connmgr")
+
+_CONNECTION = {
+    "name": "nfs1",
+    "type": "general",
+    "cluster": "192.168.1.1",
+    "datasource": "A2D2_NFS",
+    "site": "munich",
+    "platform": "NFS",
+    "host": "192.168.1.1",
+    "mount_point": "/mnt/a2d2",
+    "user": "",
+    "online": True,
+    "total_records": 82554,
+    "additional_info": {"uri": "/mnt/a2d2"},
+}
 
 
 class AdditionalInfo(BaseModel):
@@ -88,14 +104,14 @@ _NEW = {
 }
 
 
-@router.get("/connections", rule=READ_ALL_ROWS)
+@router.get("/connections", rule=READ_ALL_ROWS, answers=json_answer([_CONNECTION]))
 @router.get("/connections/", rule=READ_ALL_ROWS, include_in_schema=False)
 async def get_connections(workspace: CurrentWorkspace) -> Response:
     """Every connection, by name."""
     return in_json(await run_in_threadpool(_all, workspace))
 
 
-@router.get("/connections/{connection}", rule=READ_ALL_ROWS)
+@router.get("/connections/{connection}", rule=READ_ALL_ROWS, answers=json_answer(_CONNECTION))
 async def get_connection(connection: str, workspace: CurrentWorkspace) -> Response:
     """One of them."""
     return in_json(await run_in_threadpool(_one, workspace, connection))
@@ -106,6 +122,7 @@ async def get_connection(connection: str, workspace: CurrentWorkspace) -> Respon
     rule=WRITE_ALL_ROWS,
     status_code=201,
     openapi_extra=body_schema(ConnectionBody, _NEW),
+    answers=text_answer("Connection 'nfs1' added", status=201),
 )
 @router.post("/connections/", rule=WRITE_ALL_ROWS, status_code=201, include_in_schema=False)
 async def post_connection(
@@ -121,6 +138,7 @@ async def post_connection(
     "/connections/{connection}",
     rule=WRITE_ALL_ROWS,
     openapi_extra=body_schema(ConnectionBody, {"site": "munich"}),
+    answers=text_answer("Connection 'nfs1' updated"),
 )
 async def put_connection(
     connection: str, request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
@@ -131,7 +149,11 @@ async def put_connection(
     return in_text(f"Connection '{connection}' updated")
 
 
-@router.delete("/connections/{connection}", rule=WRITE_ALL_ROWS)
+@router.delete(
+    "/connections/{connection}",
+    rule=WRITE_ALL_ROWS,
+    answers=text_answer("Connection 'nfs1' deleted"),
+)
 async def delete_connection(connection: str, workspace: CurrentWorkspace) -> Response:
     """Remove a connection and its files' rows; the files stay where they are."""
     await run_in_threadpool(remove_source, workspace.catalog, workspace.records, connection)

@@ -5,6 +5,7 @@ from fastapi import Request, Response
 from api.discover.replies import STATEMENT_BODY, accepted_format, refusal, statement_of
 from api.discover.tasks import CurrentTasks, Task, Tasks, accepted
 from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import BECOMES_A_TASK, IN_JSON_ROWS, IN_ROWS
 from api.http.routing import Router
 from api.http.rules import READ, Api
 from api.http.sql_response import CONTENT_TYPES, SqlResponse
@@ -12,10 +13,19 @@ from api.workspace import Workspace
 from query.run.result_format import Format
 from query.run.statement_watch import Cancellation
 
-router = Router(api=Api.DISCOVER, prefix="/db2whrest/v1", tags=["Spectrum Discover"])
+router = Router(
+    api=Api.DISCOVER,
+    prefix="/db2whrest/v1",
+    tags=["Spectrum Discover"],
+)
 
 
-@router.post("/sql_query_json", rule=READ, openapi_extra=STATEMENT_BODY)
+@router.post(
+    "/sql_query_json",
+    rule=READ,
+    openapi_extra=STATEMENT_BODY,
+    answers=IN_JSON_ROWS | BECOMES_A_TASK,
+)
 async def post_sql_query_json(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
@@ -23,7 +33,7 @@ async def post_sql_query_json(
     return await _answer(request, workspace, tasks, "json")
 
 
-@router.get("/sql_query_json", rule=READ)
+@router.get("/sql_query_json", rule=READ, answers=IN_JSON_ROWS | BECOMES_A_TASK)
 async def get_sql_query_json(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
@@ -31,7 +41,12 @@ async def get_sql_query_json(
     return await _answer(request, workspace, tasks, "json")
 
 
-@router.post("/sql_query", rule=READ.but(work="sql"), openapi_extra=STATEMENT_BODY)
+@router.post(
+    "/sql_query",
+    rule=READ.but(work="sql"),
+    openapi_extra=STATEMENT_BODY,
+    answers=IN_ROWS | BECOMES_A_TASK,
+)
 async def post_sql_query(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
@@ -42,7 +57,7 @@ async def post_sql_query(
     return await _answer(request, workspace, tasks)
 
 
-@router.get("/sql_query", rule=READ.but(work="sql"))
+@router.get("/sql_query", rule=READ.but(work="sql"), answers=IN_ROWS | BECOMES_A_TASK)
 async def get_sql_query(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:

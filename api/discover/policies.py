@@ -15,6 +15,7 @@ from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.discover.whole_home import WholeHome
 from api.http.dependencies import CurrentCaller
+from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ, WRITE
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
@@ -24,7 +25,30 @@ from catalog.text.bounded import MOST_FEW, Content, Name, Sql
 from pipeline.policies import runs
 from pipeline.policies.schedule import NOW, check_schedule
 
-router = discover_router("policyengine")
+router = discover_router("policyengine", examples={"action": "start"})
+
+_COUNTS = {
+    "total_count": 15000,
+    "completed_count": 14000,
+    "failed_count": 0,
+    "submitted_count": 15000,
+    "start_time": "2020-03-27_11:12:10",
+}
+_POLICY = {
+    "pol_id": "pol2",
+    "action_id": "AUTOTAG",
+    "action_params": {"tags": {"tag4": "val4"}},
+    "schedule": "NOW",
+    "pol_filter": "filetype='jpg'",
+    "pol_state": "active",
+    "pol_status": "running",
+    "explicit": "true",
+    "collections": [],
+    "execution_info": json.dumps(_COUNTS),
+    "policy_owner": "sdadmin",
+    "last_updated_by": "sdadmin",
+    "last_updated": "2020-03-27_11:12:10",
+}
 
 _ACTIONS = ("start", "pause", "resume", "kill", "stop")
 
@@ -102,20 +126,24 @@ def _rights(caller: CurrentCaller, home: WholeHome) -> PolicyRights:
 _Rights = Annotated[PolicyRights, Depends(_rights)]
 
 
-@router.get("/policies", rule=READ)
+@router.get("/policies", rule=READ, answers=json_answer([_POLICY]))
 async def get_policies(home: WholeHome, rights: _Rights) -> Response:
     """Every policy that the caller may see, with its last run."""
     return in_json(await run_in_threadpool(_all, home, rights))
 
 
-@router.get("/policies/{policy}", rule=READ)
+@router.get("/policies/{policy}", rule=READ, answers=json_answer(_POLICY))
 async def get_policy(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """One policy, with its last run."""
     return in_json(await run_in_threadpool(lambda: of_policy(*_found(home, policy, rights))))
 
 
 @router.post(
-    "/policies", rule=WRITE, status_code=201, openapi_extra=body_schema(PolicyChange, _NEW)
+    "/policies",
+    rule=WRITE,
+    status_code=201,
+    openapi_extra=body_schema(PolicyChange, _NEW),
+    answers=text_answer("Policy 'pol2' added", status=201),
 )
 async def post_policy(request: Request, home: WholeHome, rights: _Rights) -> Response:
     """Keep a new policy; with schedule NOW, which is the default, it begins to run at once."""
@@ -125,7 +153,11 @@ async def post_policy(request: Request, home: WholeHome, rights: _Rights) -> Res
 
 
 @router.post(
-    "/policies/{policy}", rule=WRITE, status_code=201, openapi_extra=body_schema(PolicyChange, _NEW)
+    "/policies/{policy}",
+    rule=WRITE,
+    status_code=201,
+    openapi_extra=body_schema(PolicyChange, _NEW),
+    answers=text_answer("Policy 'pol2' added", status=201),
 )
 async def post_named_policy(
     policy: str, request: Request, home: WholeHome, rights: _Rights
@@ -138,7 +170,12 @@ async def post_named_policy(
     return in_text(f"Policy '{name}' added", 201)
 
 
-@router.put("/policies/{policy}", rule=WRITE, openapi_extra=body_schema(PolicyChange, _CHANGED))
+@router.put(
+    "/policies/{policy}",
+    rule=WRITE,
+    openapi_extra=body_schema(PolicyChange, _CHANGED),
+    answers=text_answer("Policy 'pol2' updated"),
+)
 async def put_policy(policy: str, request: Request, home: WholeHome, rights: _Rights) -> Response:
     """Change what is sent of a policy; where that is also schedule NOW, it begins to run."""
     body = read_as(PolicyChange, await json_of(request))
@@ -146,27 +183,38 @@ async def put_policy(policy: str, request: Request, home: WholeHome, rights: _Ri
     return in_text(f"Policy '{policy}' updated")
 
 
-@router.delete("/policies/{policy}", rule=WRITE)
+@router.delete("/policies/{policy}", rule=WRITE, answers=text_answer("Policy 'pol2' deleted"))
 async def delete_policy(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """Forget a policy and its runs; tags that it set stay."""
     await run_in_threadpool(_remove, home, policy, rights)
     return in_text(f"Policy '{policy}' deleted")
 
 
-@router.get("/policies/{policy}/status", rule=READ)
+@router.get(
+    "/policies/{policy}/status", rule=READ, answers=json_answer({"status": "running", **_COUNTS})
+)
 async def get_status(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """Where the policy's last run stands."""
     _, run = await run_in_threadpool(_found, home, policy, rights)
     return in_json(of_status(run))
 
 
-@router.get("/policies/{policy}/history", rule=READ)
+@router.get(
+    "/policies/{policy}/history",
+    rule=READ,
+    answers=json_answer([{"status": "complete", **_COUNTS}]),
+)
 async def get_history(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """The policy's runs, newest first, 100 at most."""
     return in_json(await run_in_threadpool(_history, home, policy, rights))
 
 
-@router.post("/policies/{policy}/{action}", rule=WRITE, status_code=202)
+@router.post(
+    "/policies/{policy}/{action}",
+    rule=WRITE,
+    status_code=202,
+    answers=text_answer("Accepted", status=202),
+)
 async def post_action(policy: str, action: str, home: WholeHome, rights: _Rights) -> Response:
     """Start a run of the policy, or let it pause, resume, or end (kill, stop)."""
     await run_in_threadpool(_act, home, policy, action, rights)

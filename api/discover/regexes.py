@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from catalog.errors import InvalidInput
 from catalog.policies import regexes as policy_regexes
@@ -16,6 +17,8 @@ from catalog.policies.tables import Regex
 from catalog.text.bounded import Name, Text
 
 router = discover_router("policyengine")
+
+_REGEX = {"regex_id": "digits", "pattern": "[0-9]+", "description": "A number."}
 
 
 class RegexBody(BaseModel):
@@ -41,14 +44,14 @@ _NEW = {
 }
 
 
-@router.get("/regex", rule=READ_ALL_ROWS)
+@router.get("/regex", rule=READ_ALL_ROWS, answers=json_answer([_REGEX]))
 async def get_regexes(workspace: CurrentWorkspace) -> Response:
     """Every one, by name."""
     found = await run_in_threadpool(policy_regexes.listed, workspace.records)
     return in_json([_document(regex) for regex in found])
 
 
-@router.get("/regex/{regex}", rule=READ_ALL_ROWS)
+@router.get("/regex/{regex}", rule=READ_ALL_ROWS, answers=json_answer(_REGEX))
 async def get_regex(regex: str, workspace: CurrentWorkspace) -> Response:
     """One of them."""
     found = await run_in_threadpool(policy_regexes.found, workspace.records, regex)
@@ -56,7 +59,11 @@ async def get_regex(regex: str, workspace: CurrentWorkspace) -> Response:
 
 
 @router.post(
-    "/regex", rule=WRITE_ALL_ROWS, status_code=201, openapi_extra=body_schema(RegexBody, _NEW)
+    "/regex",
+    rule=WRITE_ALL_ROWS,
+    status_code=201,
+    openapi_extra=body_schema(RegexBody, _NEW),
+    answers=text_answer("Created", status=201),
 )
 async def post_regex(request: Request, workspace: CurrentWorkspace) -> Response:
     """Register one; refused where it is none that RE2 can run in linear time."""
@@ -66,7 +73,12 @@ async def post_regex(request: Request, workspace: CurrentWorkspace) -> Response:
     return in_text("Created", 201)
 
 
-@router.put("/regex", rule=WRITE_ALL_ROWS, openapi_extra=body_schema(RegexBody, _NEW))
+@router.put(
+    "/regex",
+    rule=WRITE_ALL_ROWS,
+    openapi_extra=body_schema(RegexBody, _NEW),
+    answers=text_answer("Accepted"),
+)
 async def put_regexes(request: Request, workspace: CurrentWorkspace) -> Response:
     """Change the one that the body names."""
     body = read_as(RegexChange, await json_of(request))
@@ -79,6 +91,7 @@ async def put_regexes(request: Request, workspace: CurrentWorkspace) -> Response
     "/regex/{regex}",
     rule=WRITE_ALL_ROWS,
     openapi_extra=body_schema(RegexChange, {"pattern": "[^/]+"}),
+    answers=text_answer("Accepted"),
 )
 async def put_regex(regex: str, request: Request, workspace: CurrentWorkspace) -> Response:
     """Change the one of the address."""
@@ -88,7 +101,7 @@ async def put_regex(regex: str, request: Request, workspace: CurrentWorkspace) -
     return await _change(workspace, regex, body)
 
 
-@router.delete("/regex/{regex}", rule=WRITE_ALL_ROWS)
+@router.delete("/regex/{regex}", rule=WRITE_ALL_ROWS, answers=text_answer("Accepted"))
 async def delete_regex(regex: str, workspace: CurrentWorkspace) -> Response:
     """Forget one; a rule that names it fails from then on."""
     await run_in_threadpool(policy_regexes.remove, workspace.records, regex)

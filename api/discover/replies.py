@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -54,10 +54,11 @@ class DiscoverRoute(Route):
         return answering
 
 
-def discover_router(service: str) -> Router:
+def discover_router(service: str, examples: Mapping[str, Any] | None = None) -> Router:
     """A router of one of the product's services, such as "db2whrest"."""
     return Router(
         api=Api.DISCOVER,
+        examples=examples,
         prefix=f"/{service}/v1",
         tags=["Spectrum Discover"],
         route_class=DiscoverRoute,

@@ -17,6 +17,7 @@ from api.discover.search import body_schema, read_as
 from api.discover.task_files import Output
 from api.discover.tasks import CurrentTasks, Tasks, answered
 from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import BECOMES_A_TASK, json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog.records.tables import now
@@ -27,6 +28,18 @@ from query.run.run_sql import stream_on
 from query.run.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
+
+_REPORT = {
+    "name": "Files by datasource",
+    "query": json.dumps({"name": "Files by datasource", "group_by": ["datasource"]}),
+    "size": 39,
+    "report": "8a8cd99b-b72c-4297-8d16-7dc2746f76fc",
+    "duration": 0,
+    "filename": "Files by datasource-2020-03-27_11:12:10.csv",
+    "lastrun": "2020-03-27T11:12:10.000Z",
+    "status": "complete",
+    "schedule": None,
+}
 
 _EXAMPLE = {
     "name": "Age Report Summary. 0-30 Days",
@@ -48,6 +61,7 @@ _Reports = Annotated[ReportFiles, Depends(_reports)]
     "/report",
     rule=WRITE_ALL_ROWS.but(work="search"),
     openapi_extra=body_schema(ReportBody, _EXAMPLE),
+    answers=json_answer(_REPORT) | BECOMES_A_TASK,
 )
 async def post_report(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks, reports: _Reports
@@ -59,19 +73,23 @@ async def post_report(
     return await _run(request, workspace, tasks, reports, report, is_new=True)
 
 
-@router.get("/report", rule=READ_ALL_ROWS.but(work="search"))
+@router.get("/report", rule=READ_ALL_ROWS.but(work="search"), answers=json_answer([_REPORT]))
 async def get_reports(reports: _Reports) -> Response:
     """Every report."""
     return in_json([document(report) for report in await run_in_threadpool(reports.all)])
 
 
-@router.get("/report/{report}", rule=READ_ALL_ROWS.but(work="search"))
+@router.get("/report/{report}", rule=READ_ALL_ROWS.but(work="search"), answers=json_answer(_REPORT))
 async def get_report(report: str, reports: _Reports) -> Response:
     """A report: what it asks for, and how its last run ended."""
     return in_json(document(await run_in_threadpool(reports.get, report)))
 
 
-@router.put("/report/{report}", rule=WRITE_ALL_ROWS.but(work="search"))
+@router.put(
+    "/report/{report}",
+    rule=WRITE_ALL_ROWS.but(work="search"),
+    answers=json_answer(_REPORT) | BECOMES_A_TASK,
+)
 async def put_report(
     report: str,
     request: Request,
@@ -84,14 +102,22 @@ async def put_report(
     return await _run(request, workspace, tasks, reports, found, is_new=False)
 
 
-@router.delete("/report/{report}", rule=WRITE_ALL_ROWS.but(work="search"))
+@router.delete(
+    "/report/{report}",
+    rule=WRITE_ALL_ROWS.but(work="search"),
+    answers=json_answer({"status": "success"}),
+)
 async def delete_report(report: str, reports: _Reports) -> Response:
     """Forget a report and its rows."""
     await run_in_threadpool(reports.delete, report)
     return in_json({"status": "success"})
 
 
-@router.get("/report/{report}/download", rule=READ_ALL_ROWS.but(work="search"))
+@router.get(
+    "/report/{report}/download",
+    rule=READ_ALL_ROWS.but(work="search"),
+    answers=text_answer("datasource,count,sum\na2d2,75.0,5513478\n", "text/csv"),
+)
 async def download_report(report: str, reports: _Reports) -> Response:
     """The rows of a report's last run: CSV with a header."""
     found = await run_in_threadpool(reports.get, report)

@@ -12,6 +12,7 @@ from sqlalchemy import select
 from api.discover.replies import discover_router, failure, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog.errors import CatalogBusy, InvalidInput, NotFound
@@ -26,7 +27,15 @@ from pipeline.jobs.command_job import submit_command
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.state import FINISHED
 
-router = discover_router("connmgr")
+router = discover_router("connmgr", examples={"action": "stop"})
+
+_SCAN = {
+    "connection": "nfs1",
+    "status": "Running",
+    "scanned_records": 75,
+    "indexed_records": 75,
+    "start_time": "2020-03-27_11:12:10",
+}
 
 _STATES = {"done": "Complete", "failed": "Failed", "running": "Running"}
 _LOOKED_AT = 1_000
@@ -49,20 +58,20 @@ class Partial(BaseModel):
 _DIRS = {"partitions": ["dir1"]}
 
 
-@router.post("/scan", rule=WRITE_ALL_ROWS)
+@router.post("/scan", rule=WRITE_ALL_ROWS, refuses=True)
 @router.post("/scan/", rule=WRITE_ALL_ROWS, include_in_schema=False)
 async def post_nothing() -> Response:
     """A scan of what?"""
     raise InvalidInput("Must specify a connection name for the scan endpoint.")
 
 
-@router.get("/scan", rule=READ_ALL_ROWS)
+@router.get("/scan", rule=READ_ALL_ROWS, answers=json_answer([_SCAN]))
 async def get_scans(workspace: CurrentWorkspace) -> Response:
     """The scans that are running."""
     return in_json(await run_in_threadpool(_running, workspace))
 
 
-@router.get("/scan/{connection}", rule=READ_ALL_ROWS)
+@router.get("/scan/{connection}", rule=READ_ALL_ROWS, answers=json_answer(_SCAN))
 async def get_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     """Where the connection's newest scan stands, while it runs and afterwards."""
     source = await run_in_threadpool(_source, workspace, connection)
@@ -72,7 +81,7 @@ async def get_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     return in_json(found)
 
 
-@router.post("/scan/{connection}", rule=WRITE_ALL_ROWS)
+@router.post("/scan/{connection}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))
 async def post_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     """Scan a connection, as a job; null once it has begun."""
     source = await run_in_threadpool(_source, workspace, connection)
@@ -83,7 +92,10 @@ async def post_scan(connection: str, workspace: CurrentWorkspace) -> Response:
 
 
 @router.post(
-    "/scan/{connection}/partial", rule=WRITE_ALL_ROWS, openapi_extra=body_schema(Partial, _DIRS)
+    "/scan/{connection}/partial",
+    rule=WRITE_ALL_ROWS,
+    openapi_extra=body_schema(Partial, _DIRS),
+    answers=text_answer("null"),
 )
 async def post_partial(connection: str, request: Request, workspace: CurrentWorkspace) -> Response:
     """Scan some folders of a connection; of a frame always all of its scene."""
@@ -96,7 +108,7 @@ async def post_partial(connection: str, request: Request, workspace: CurrentWork
     return in_text("null")
 
 
-@router.put("/scan/{connection}", rule=WRITE_ALL_ROWS)
+@router.put("/scan/{connection}", rule=WRITE_ALL_ROWS, refuses=True)
 async def put_nothing(connection: str) -> Response:
     """To do what with the scan?"""
     raise InvalidInput(
@@ -104,7 +116,7 @@ async def put_nothing(connection: str) -> Response:
     )
 
 
-@router.put("/scan/{connection}/{action}", rule=WRITE_ALL_ROWS)
+@router.put("/scan/{connection}/{action}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))
 async def put_action(connection: str, action: str, workspace: CurrentWorkspace) -> Response:
     """End a scan (stop); what it has committed stays, and the next one goes on from there."""
     source = await run_in_threadpool(_source, workspace, connection)

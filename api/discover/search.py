@@ -12,6 +12,7 @@ from api.discover.replies import discover_router, json_of
 from api.discover.task_files import Output
 from api.discover.tasks import CurrentTasks, answered
 from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import BECOMES_A_TASK, json_answer
 from api.http.rules import READ
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
@@ -22,6 +23,15 @@ from query.run.run_sql import SqlStream, stream_on
 from query.run.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
+
+_SEARCH = {
+    "rows": json.dumps([{"path": "a2d2/", "filename": "camera_lidar_semantic/x.png", "car": "1"}]),
+    "facet_tree": {},
+    "table": "metaocean_view",
+    "query_time_secs": 5.945647,
+    "count": 258,
+    "doc_count": 258,
+}
 
 Kind = TypeVar("Kind", bound=BaseModel)
 
@@ -45,7 +55,12 @@ def body_schema(kind: type[BaseModel], example: dict[str, Any]) -> dict[str, Any
     return {"requestBody": {"required": True, "content": content}}
 
 
-@router.post("/search", rule=READ.but(work="search"), openapi_extra=body_schema(Search, _EXAMPLE))
+@router.post(
+    "/search",
+    rule=READ.but(work="search"),
+    openapi_extra=body_schema(Search, _EXAMPLE),
+    answers=json_answer(_SEARCH) | BECOMES_A_TASK,
+)
 async def post_search(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:

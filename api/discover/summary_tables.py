@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.discover.replies import discover_router, in_json, json_of
 from api.discover.search import read_as
 from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import json_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog.errors import NotFound, StorageError
@@ -24,6 +25,15 @@ from catalog.lake.metadata import commits
 from catalog.storage.atomic_write import atomic_write
 
 router = discover_router("db2whrest")
+
+_TABLE = {
+    "enabled": True,
+    "last_duration": None,
+    "last_updated_time": "2020-03-27T11:12:10.000Z",
+    "schedule": {"minute": "*/5"},
+    "update_running": False,
+    "update_start_time": None,
+}
 
 _TABLES = ("duplicates", "mrcapacity")
 
@@ -42,19 +52,25 @@ class Configuration(BaseModel):
     )
 
 
-@router.get("/summary_tables", rule=READ_ALL_ROWS)
+@router.get(
+    "/summary_tables",
+    rule=READ_ALL_ROWS,
+    answers=json_answer({"duplicates": _TABLE, "mrcapacity": _TABLE}),
+)
 async def get_tables(workspace: CurrentWorkspace) -> Response:
     """Every table, by its name."""
     return in_json(await run_in_threadpool(_shown, workspace))
 
 
-@router.get("/summary_tables/{table}", rule=READ_ALL_ROWS)
+@router.get("/summary_tables/{table}", rule=READ_ALL_ROWS, answers=json_answer(_TABLE))
 async def get_table(table: str, workspace: CurrentWorkspace) -> Response:
     """One of them."""
     return in_json((await run_in_threadpool(_shown, workspace))[_known(table)])
 
 
-@router.put("/summary_tables/{table}", rule=WRITE_ALL_ROWS)
+@router.put(
+    "/summary_tables/{table}", rule=WRITE_ALL_ROWS, answers=json_answer({"status": "success"})
+)
 async def put_table(table: str, request: Request, workspace: CurrentWorkspace) -> Response:
     """Keep whether a table is filled by a schedule, and by which."""
     name, given = _known(table), await json_of(request)
@@ -62,7 +78,11 @@ async def put_table(table: str, request: Request, workspace: CurrentWorkspace) -
     return in_json(_DONE)
 
 
-@router.put("/summary_tables/{table}/start", rule=WRITE_ALL_ROWS)
+@router.put(
+    "/summary_tables/{table}/start",
+    rule=WRITE_ALL_ROWS,
+    answers=json_answer({"status": "success"}),
+)
 async def start_table(table: str) -> Response:
     """Nothing is left to do: its answers are of the newest snapshot already."""
     _known(table)

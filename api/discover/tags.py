@@ -15,6 +15,7 @@ from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
 from api.discover.whole_home import WholeHome
 from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotFound
@@ -23,7 +24,9 @@ from catalog.tags import tag_kinds, tags
 from catalog.tags.tag_rules import DEFAULT
 from catalog.text.bounded import MOST_MANY, Name, Text
 
-router = discover_router("policyengine")
+router = discover_router("policyengine", examples={"tag": "chargeback"})
+
+_TAG = {"tag": "chargeback", "type": "Restricted", "value": json.dumps(["dept1", "dept2"])}
 
 
 _Values = Annotated[list[Text], Field(max_length=MOST_MANY, fail_fast=True), ALSO_IN_TEXT]
@@ -48,20 +51,24 @@ _NEW = {"tag": "department", "type": "Restricted", "value": ["Finance", "HR", "I
 _CHANGE = {"value": ["dept1", "dept2", "dept3", "dept4"]}
 
 
-@router.get("/tags", rule=READ)
+@router.get("/tags", rule=READ, answers=json_answer([_TAG]))
 async def get_tags(workspace: WholeHome) -> Response:
     """Every tag, in order of creation."""
     return in_json(list((await run_in_threadpool(_tags, workspace)).values()))
 
 
-@router.get("/tags/{tag}", rule=READ)
+@router.get("/tags/{tag}", rule=READ, answers=json_answer(_TAG))
 async def get_tag(tag: str, workspace: WholeHome) -> Response:
     """One tag."""
     return in_json(await run_in_threadpool(_tag, workspace, tag))
 
 
 @router.post(
-    "/tags", rule=WRITE_ALL_ROWS, status_code=201, openapi_extra=body_schema(TagBody, _NEW)
+    "/tags",
+    rule=WRITE_ALL_ROWS,
+    status_code=201,
+    openapi_extra=body_schema(TagBody, _NEW),
+    answers=text_answer("Tag department added", status=201),
 )
 async def post_tag(request: Request, workspace: CurrentWorkspace) -> Response:
     """Add a tag that no file has a value of yet."""
@@ -72,7 +79,12 @@ async def post_tag(request: Request, workspace: CurrentWorkspace) -> Response:
     return in_text(f"Tag {body.tag} added", 201)
 
 
-@router.put("/tags/{tag}", rule=WRITE_ALL_ROWS, openapi_extra=body_schema(TagChange, _CHANGE))
+@router.put(
+    "/tags/{tag}",
+    rule=WRITE_ALL_ROWS,
+    openapi_extra=body_schema(TagChange, _CHANGE),
+    answers=text_answer("Tag department updated"),
+)
 async def put_tag(tag: str, request: Request, workspace: CurrentWorkspace) -> Response:
     """Give a Restricted tag other values; refused where files have one that is not among them."""
     body = read_as(TagChange, await json_of(request))

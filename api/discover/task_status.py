@@ -15,6 +15,7 @@ from api.discover.replies import (
 from api.discover.task_files import Output, Result, is_task
 from api.discover.tasks import CurrentTasks, Tasks, scheduled, streamed
 from api.http.dependencies import CurrentCaller, CurrentWorkspace
+from api.http.openapi.discover import EXAMPLE_ROWS, IN_ROWS, SCHEDULED, Responses, json_answer
 from api.http.rules import READ
 from api.http.sql_response import CONTENT_TYPES
 from api.server.metrics import observe_query
@@ -25,11 +26,26 @@ from query.run.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
 
+_RUNNING = {
+    "description": "The task runs: ask again.",
+    "content": json_answer({"status": "running"})[200]["content"],
+}
+_TASK: Responses = {
+    # What the task's request would have been answered: rows, a search's reply, a report.
+    200: {"content": {**IN_ROWS[200]["content"], "application/json": {"example": EXAMPLE_ROWS}}},
+    303: _RUNNING,
+}
+
+
 _STATEMENT = {"requestBody": STATEMENT_BODY["requestBody"]}
 
 
 @router.post(
-    "/sql_query_async", rule=READ.but(work="sql"), status_code=202, openapi_extra=_STATEMENT
+    "/sql_query_async",
+    rule=READ.but(work="sql"),
+    status_code=202,
+    openapi_extra=_STATEMENT,
+    answers=SCHEDULED,
 )
 async def post_sql_query_async(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
@@ -38,7 +54,7 @@ async def post_sql_query_async(
     return await _scheduled(request, workspace, tasks)
 
 
-@router.get("/sql_query_async", rule=READ.but(work="sql"), status_code=202)
+@router.get("/sql_query_async", rule=READ.but(work="sql"), status_code=202, answers=SCHEDULED)
 async def get_sql_query_async(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
@@ -46,14 +62,18 @@ async def get_sql_query_async(
     return await _scheduled(request, workspace, tasks)
 
 
-@router.get("/task_status/{task}", rule=READ)
+@router.get("/task_status/{task}", rule=READ, answers=_TASK)
 async def task_status(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """303 while the task runs, then what its request would have been answered."""
     found = await run_in_threadpool(_look, task, tasks, caller.view)
     return streamed(found) if isinstance(found, Result) else found
 
 
-@router.get("/task_status/{task}/peek", rule=READ)
+@router.get(
+    "/task_status/{task}/peek",
+    rule=READ,
+    answers=json_answer({"status": "complete"}) | {303: _RUNNING},
+)
 async def peek(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """The status alone."""
     found = await run_in_threadpool(_look, task, tasks, caller.view)

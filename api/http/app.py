@@ -35,9 +35,9 @@ from api.http.middleware.idempotency import Idempotency
 from api.http.middleware.json_shape import JsonShape
 from api.http.middleware.methods import Methods
 from api.http.middleware.request_log import RequestLog
+from api.http.middleware.resolver import Resolver
 from api.http.middleware.version_header import VersionHeader
 from api.http.openapi.document import describe
-from api.http.resolver import Resolver
 from api.http.routes import (
     audit,
     classes,

@@ -1,12 +1,13 @@
 """Which of the formats that there are a client wants: Accept, as RFC 9110, 12.5.1 has it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from fastapi import HTTPException, Request
 from fastapi.responses import Response, StreamingResponse
 
+from api.http.openapi.rows import in_rows
 from api.http.sql_response import CONTENT_TYPES
 from query.run.result_format import MEDIA_TYPES, Format, encoded
 
@@ -20,26 +21,33 @@ VARY = {"Vary": "Accept"}
 _BATCH_ROWS = 2_000
 
 
-def row_contents(of_json: dict[str, Any]) -> dict[str, Any]:
+def row_contents(of_json: dict[str, Any], example: Mapping[str, Any]) -> dict[str, Any]:
     """The content of an answer with rows, for the OpenAPI document.
 
     Args:
         of_json: That of application/json.
+        example: A row.
     """
-    others = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in ROW_TYPES[1:]}
+    others: dict[str, dict[str, Any]] = {
+        kind: {"schema": {"type": "string", "format": "binary"}} for kind in ROW_TYPES[1:]
+    }
+    as_text = in_rows([example], "csv-named")
+    for kind in ("text/csv", "application/x-ndjson"):
+        others[kind]["example"] = as_text[kind]["example"]
     return {JSON: of_json, **others}
 
 
-def row_responses(each: str) -> dict[int | str, dict[str, Any]]:
+def row_responses(each: str, example: Mapping[str, Any]) -> dict[int | str, dict[str, Any]]:
     """What a route of figures answers, for the OpenAPI document.
 
     Args:
         each: What has a row of its own in other formats than JSON, such as "class".
+        example: A row.
     """
     return {
         200: {
             "description": f"The figures; in other formats than JSON a row for each {each}.",
-            "content": row_contents({}),
+            "content": row_contents({}, example),
         },
         406: {"description": "Accept wants no format that there is."},
     }

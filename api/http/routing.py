@@ -4,7 +4,7 @@ The route that is found here is the one that answers (`Dispatch`): no piece of m
 request for another route's.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -28,10 +28,24 @@ _FOUND = "framesift.route"
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 
+_TOLD = ("example", "answers", "refuses")
+
+
 class Route(APIRoute):
-    """A route of FastAPI's that knows its rule."""
+    """A route of FastAPI's that knows its rule, and what the OpenAPI document tells of it.
+
+    Attributes:
+        example: A body that could be sent.
+        examples: Values of parameters, by their names.
+        answers: What it answers, by status, in place of what FastAPI finds.
+        refuses: Whether it always refuses, and no good answer is told.
+    """
 
     rule: Rule
+    example: Any = None
+    examples: Mapping[str, Any] = {}  # which nobody changes
+    answers: Mapping[int | str, Mapping[str, Any]] = {}
+    refuses: bool = False
 
 
 class AsgiRoute(StarletteRoute):
@@ -47,23 +61,35 @@ class Router(APIRouter):
     """Routes of one prefix; each is declared with its rule."""
 
     def __init__(
-        self, *, api: Api = Api.V1, route_class: type[Route] = Route, **options: Any
+        self,
+        *,
+        api: Api = Api.V1,
+        examples: Mapping[str, Any] | None = None,
+        route_class: type[Route] = Route,
+        **options: Any,
     ) -> None:
         """None yet.
 
         Args:
             api: Whose conventions they follow.
+            examples: Values of their parameters, for the OpenAPI document.
             route_class: Their class.
             options: As fastapi.APIRouter takes them.
         """
         checks = [Depends(check_parameters)] if api is Api.V1 else []
         super().__init__(route_class=route_class, dependencies=checks, **options)
-        self.api = api
+        self.api, self.examples = api, examples or {}
 
     def get(  # type: ignore[override]  # a rule is no option
         self, path: str, *, rule: Rule, **options: Any
     ) -> Callable[[_Endpoint], _Endpoint]:
-        """Declare a route of GET; so do the others of their methods."""
+        """Declare a route of GET; so do the others of their methods.
+
+        Args:
+            path: Below the router's prefix.
+            rule: What holds for it.
+            options: ``example``, ``answers`` and ``refuses`` (see `Route`), and what FastAPI takes.
+        """
         return self._declared("GET", path, rule, options)
 
     def head(  # type: ignore[override]  # a rule is no option
@@ -100,13 +126,15 @@ class Router(APIRouter):
         self, method: str, path: str, rule: Rule, options: dict[str, Any]
     ) -> Callable[[_Endpoint], _Endpoint]:
         of_discover = self.api is Api.DISCOVER
+        told = {name: options.pop(name) for name in _TOLD if name in options}
         own = replace(rule, api=self.api, compressed=rule.compressed and not of_discover)
 
         def declare(endpoint: _Endpoint) -> _Endpoint:
             self.add_api_route(path, endpoint, methods=[method], **options)
             route = self.routes[-1]
             assert isinstance(route, Route)
-            route.rule = own
+            route.rule, route.examples = own, self.examples
+            vars(route).update(told)
             return endpoint
 
         return declare

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.http.app import create_app
-from api.http.resolver import is_plain
+from api.http.middleware.resolver import is_plain
 from api.settings import Settings
 from tests.pipeline.homes import copy_home
 

@@ -13,9 +13,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, Field
 
 from api.http.openapi.assistants import OPERATION
-from api.http.openapi.discover import tell_answers
-from api.http.openapi.examples import OF_PICTURES, fill_answers, fill_parameters
-from api.http.openapi.texts import fill_texts
+from api.http.openapi.examples import fill_answers, fill_parameters
 from api.http.routing import AsgiRoute, Route
 from api.http.rules import Api, Rule
 from api.mcp.endpoint import PATH as ASSISTANTS
@@ -93,66 +91,6 @@ _IF_NONE_MATCH = {
 }
 _ETAG = {"ETag": {"description": "Of this state.", "schema": {"type": "string"}}}
 
-_QUESTION = {"ranges": [{"tag": "bicycle", "lowest": 5000}], "cameras": ["front_center"]}
-
-_EXAMPLES: dict[tuple[str, str], Any] = {
-    ("post", "/v1/selections"): _QUESTION,
-    ("post", "/v1/selections/describe"): _QUESTION,
-    ("post", "/v1/sql"): {
-        "statement": "select filename, car from metaocean_view where car > 10000"
-    },
-    ("post", "/v1/sql/explain"): {"statement": "select count(*) from t_car"},
-    ("post", "/v1/datasets"): {
-        "name": "bikes",
-        "question": _QUESTION,
-        "split": "train=0.8,validation=0.2",
-    },
-    ("post", "/v1/datasets/{name}/splits"): {"split": "train=0.7,validation=0.3", "seed": 1},
-    ("post", "/v1/datasets/{name}/extensions"): {
-        "demands": [{"question": _QUESTION, "frames": 50}],
-        "split": "train",
-    },
-    ("post", "/v1/sources"): {
-        "name": "a2d2",
-        "uri": "s3://a2d2/camera_lidar_semantic",
-        "platform": "IBM COS",
-        "endpoint_url": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
-    },
-    ("patch", "/v1/sources/{name}"): {
-        "uri": "/mnt/new/camera_lidar_semantic",
-        "exclude": ["lost+found", ".snapshot"],
-    },
-    ("post", "/v1/scans"): {"source": "a2d2"},
-    ("post", "/v1/tags"): {
-        "tag": "weather",
-        "kind": "Restricted",
-        "values": ["sun", "rain", "fog"],
-    },
-    ("patch", "/v1/tags/{tag}"): {"kind": "Restricted", "values": ["sun", "rain", "snow"]},
-    ("post", "/v1/extractions"): {"source": "a2d2", "extractors": ["image"]},
-    ("post", "/v1/policies"): {
-        "name": "bikes",
-        "action": "AUTOTAG",
-        "parameters": {"tags": {"project": "bikes"}},
-        "condition": "bicycle > 5000",
-    },
-    ("patch", "/v1/policies/{name}"): {"state": "inactive"},
-    ("post", "/v1/stagings"): {"dataset": "bikes@1"},
-    ("post", "/v1/jobs"): {"kind": "train", "dataset": "bikes@1", "workers": 2, "max_steps": 300},
-    ("post", "/v1/users"): {"name": "anna", "roles": ["datauser"]},
-    ("patch", "/v1/users/{name}"): {"roles": ["dataadmin"]},
-    ("put", "/v1/me/password"): {
-        "current": "the one until now",
-        "password": "the one from now on",
-    },
-    ("post", "/v1/tokens"): {"name": "notebook", "scope": "read", "days": 30},
-    ("post", "/v1/collections"): {
-        "name": "munich",
-        "rule": "datasource = 'a2d2' and filename like 'camera%'",
-    },
-}
-"""Bodies that could be sent, by method and path, where a route has none of its own."""
-
 
 def describe(app: FastAPI) -> None:
     """Have an application answer this document."""
@@ -165,22 +103,24 @@ def describe(app: FastAPI) -> None:
                 description=app.description,
                 routes=app.routes,
             )
-            rules = {
-                (getattr(route, "path_format", ""), method.lower()): route.rule
+            routes = {
+                (route.path_format, method.lower()): route
                 for route in app.router.routes
                 if isinstance(route, Route | AsgiRoute)
                 for method in route.methods or ()
             }
-            if (ASSISTANTS, "post") in rules:
+            if (ASSISTANTS, "post") in routes:
                 found["paths"][ASSISTANTS] = {"post": deepcopy(OPERATION)}
-            _complete(found, rules)
+            _complete(found, routes)
             app.openapi_schema = found
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI documents it
 
 
-def _complete(document: dict[str, Any], rules: Mapping[tuple[str, str], Rule]) -> None:
+def _complete(
+    document: dict[str, Any], routes: Mapping[tuple[str, str], Route | AsgiRoute]
+) -> None:
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
@@ -193,16 +133,11 @@ def _complete(document: dict[str, Any], rules: Mapping[tuple[str, str], Rule]) -
     }
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            rule = rules[path, method]
-            _complete_operation(path, method, operation, rule)
-            if rule.work == "picture":
-                operation["parameters"] += OF_PICTURES
-                answers = operation["responses"]
-                answers["206"]["content"] = answers["200"]["content"]
-            fill_parameters(path, operation)
+            route = routes[path, method]
+            _complete_operation(method, operation, route)
+            fill_parameters(operation, getattr(route, "examples", {}))
             fill_answers(operation, schemas)
-            fill_texts(method, path, operation)
-        if rule.api is not Api.DISCOVER:
+        if route.rule.api is not Api.DISCOVER:
             operations |= _head(operations.get("get"))
 
 
@@ -228,12 +163,16 @@ def _head(get: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
     }
 
 
-def _complete_operation(path: str, method: str, operation: dict[str, Any], rule: Rule) -> None:
+def _complete_operation(method: str, operation: dict[str, Any], route: Route | AsgiRoute) -> None:
+    rule = route.rule
     of_discover = rule.api is Api.DISCOVER
     operation["security"] = _security(rule)
     answers = operation["responses"]
-    if of_discover:
-        tell_answers(method, path, answers)
+    for told, found in getattr(route, "answers", {}).items():
+        answers[str(told)] = {**answers.get(str(told), {}), **deepcopy(found)}
+    if getattr(route, "refuses", False):
+        for status in [status for status in answers if status[0] == "2"]:
+            del answers[status]
     content = _content("DiscoverProblem" if of_discover else "Problem")
     errors = _errors(rule, method) | (_OF_BODIES if "requestBody" in operation else {})
     for status, description in errors.items():
@@ -248,8 +187,9 @@ def _complete_operation(path: str, method: str, operation: dict[str, Any], rule:
         if status[0] in "45d":
             answer.setdefault("content", content)
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    if (method, path) in _EXAMPLES:
-        body.setdefault("example", _EXAMPLES[method, path])
+    example = getattr(route, "example", None)
+    if example is not None:
+        body.setdefault("example", example)
     if rule.api is Api.V1:
         _conditions(rule, method, operation)
 

@@ -42,22 +42,7 @@ _BY_NAME: Mapping[str, Any] = {
 }
 """Of parameters that have no example of their own."""
 
-_BY_PATH: Mapping[tuple[str, str], Any] = {
-    ("/v1/datasets", "name"): "bikes",
-    ("/v1/sources", "name"): "a2d2",
-    ("/v1/models", "name"): "train-bikes-7",
-    ("/v1/users", "name"): "anna",
-    ("/v1/collections", "name"): "munich",
-    ("/v1/policies", "name"): "bikes",
-    ("/v1/tags/values", "type"): ["weather=VARCHAR"],
-    ("/v1/tags/map", "tag"): "street",
-    ("/policyengine/v1/tags", "tag"): "chargeback",
-    ("/policyengine/v1/policies", "action"): "start",
-    ("/connmgr/v1/scan", "action"): "stop",
-}
-"""Of names that stand for something else below each path, the longest first."""
-
-OF_PICTURES: tuple[dict[str, Any], ...] = tuple(
+_PARAMETERS = [
     {
         "name": name,
         "in": "header",
@@ -71,28 +56,42 @@ OF_PICTURES: tuple[dict[str, Any], ...] = tuple(
         ("If-Range", "ETag of the picture that the range is of; else everything.", _ETAG),
         ("If-None-Match", "ETag of the picture that the client has.", _ETAG),
     )
-)
+]
+OF_PICTURES: dict[str, Any] = {"parameters": _PARAMETERS}
 """Headers that a picture can be asked with."""
+
+QUESTION = {"ranges": [{"tag": "bicycle", "lowest": 5000}], "cameras": ["front_center"]}
+"""A question that could be posted."""
+
+EXAMPLE_FKEY = "local:a2d2:camera_lidar_semantic/scene/camera/cam_front_center/x.png"
+EXAMPLE_FRAME = {
+    "fkey": EXAMPLE_FKEY,
+    "scene": "20260311_130314",
+    "camera": "front_center",
+    "frame_number": 120,
+    "image_width": 1920,
+    "image_height": 1208,
+}
+
 
 _ANY = {"string": "", "integer": 1, "number": 0.5, "boolean": False, "object": {}}
 
 
-def fill_parameters(path: str, operation: dict[str, Any]) -> None:
-    """Give every parameter an example that neither has one nor a default that says something."""
+def fill_parameters(operation: dict[str, Any], examples: Mapping[str, Any]) -> None:
+    """Give every parameter an example that neither has one nor a default that says something.
+
+    Args:
+        operation: As the document has it.
+        examples: Of the route's own, by the parameter's name.
+    """
     for parameter in operation.get("parameters", ()):
         schema = parameter["schema"]
         told = {"example", "examples"} & parameter.keys() or {"examples", "enum"} & schema.keys()
         told = told or schema.get("default") not in (None, "", [])
-        example = _of_parameter(path, parameter["name"]) or _first_of_parts(schema)
+        name = parameter["name"]
+        example = examples.get(name) or _BY_NAME.get(name) or _first_of_parts(schema)
         if not told and example is not None:
             parameter["example"] = example
-
-
-def _of_parameter(path: str, name: str) -> Any:
-    for (above, named), example in _BY_PATH.items():
-        if named == name and (path == above or path.startswith(f"{above}/")):
-            return example
-    return _BY_NAME.get(name)
 
 
 def _first_of_parts(schema: Mapping[str, Any]) -> Any:

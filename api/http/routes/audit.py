@@ -1,4 +1,4 @@
-"""/v1/audit: changes, and requests that were refused. Admins only (api.http.callers)."""
+"""/v1/audit: changes, and requests that were refused. Admins only."""
 
 from typing import Annotated
 

@@ -19,7 +19,7 @@ from catalog.records.store import RecordStore
 from catalog.text.bounded import Name, Sql
 from query.question.collection_rule import try_rule
 
-router = Router(prefix="/v1/collections", tags=["users"])
+router = Router(prefix="/v1/collections", tags=["users"], examples={"name": "munich"})
 
 
 class NewCollection(BaseModel):
@@ -67,7 +67,15 @@ async def get_collection(
     raise NotFound("collection", name[:80], "GET /v1/collections lists them")
 
 
-@router.post("", rule=WRITE.but(idempotency_key="takes", accounts=True), status_code=201)
+@router.post(
+    "",
+    rule=WRITE.but(idempotency_key="takes", accounts=True),
+    status_code=201,
+    example={
+        "name": "munich",
+        "rule": "datasource = 'a2d2' and filename like 'camera%'",
+    },
+)
 async def post_collection(
     wanted: NewCollection,
     caller: CurrentCaller,

@@ -1,5 +1,6 @@
 """/v1/datasets: saved selections."""
 
+import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from api.http.negotiation import (
     row_responses,
     rows_answer,
 )
+from api.http.openapi.examples import EXAMPLE_FKEY, QUESTION
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
@@ -51,14 +53,23 @@ from pipeline.datasets.export_formats import TEXTS, ExportFormat
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
 
-router = Router(prefix="/v1", tags=["datasets"])
+router = Router(prefix="/v1", tags=["datasets"], examples={"name": "bikes"})
 
 _CHUNK_BYTES = 1 << 20
 
 DatasetName = Annotated[str, InPath(description="NAME, or NAME@VERSION.", examples=["bikes@1"])]
 
 
-@router.post("/datasets", rule=WRITE.but(idempotency_key="takes"), status_code=201)
+@router.post(
+    "/datasets",
+    rule=WRITE.but(idempotency_key="takes"),
+    status_code=201,
+    example={
+        "name": "bikes",
+        "question": QUESTION,
+        "split": "train=0.8,validation=0.2",
+    },
+)
 async def post_dataset(
     wanted: NewDataset,
     workspace: CurrentWorkspace,
@@ -96,7 +107,12 @@ async def get_dataset(name: DatasetName, workspace: CurrentWorkspace) -> Dataset
     return DatasetBody.of(await run_in_threadpool(workspace.records.dataset, name), workspace.place)
 
 
-@router.post("/datasets/{name}/splits", rule=WRITE.but(idempotency_key="takes"), status_code=201)
+@router.post(
+    "/datasets/{name}/splits",
+    rule=WRITE.but(idempotency_key="takes"),
+    status_code=201,
+    example={"split": "train=0.7,validation=0.3", "seed": 1},
+)
 async def post_splits(
     name: DatasetName,
     wanted: NewSplit,
@@ -110,7 +126,13 @@ async def post_splits(
 
 
 @router.post(
-    "/datasets/{name}/extensions", rule=WRITE.but(idempotency_key="takes"), status_code=201
+    "/datasets/{name}/extensions",
+    rule=WRITE.but(idempotency_key="takes"),
+    status_code=201,
+    example={
+        "demands": [{"question": QUESTION, "frames": 50}],
+        "split": "train",
+    },
 )
 async def post_extension(
     name: DatasetName,
@@ -136,7 +158,10 @@ async def post_rebuild(name: DatasetName, workspace: CurrentWorkspace) -> Datase
     )
 
 
-_DIFF = row_responses("frame that differs")
+_DIFF = row_responses(
+    "frame that differs",
+    {"fkey": EXAMPLE_FKEY, "change": "moved", "before": "train", "after": "validation"},
+)
 _DIFF[200]["model"] = DiffAnswer
 
 
@@ -167,6 +192,17 @@ async def get_diff(
     return await run_in_threadpool(diff_to_json, found, limit)
 
 
+_LISTED = {
+    "fkey": EXAMPLE_FKEY,
+    "split": "train",
+    "scene": "20260311_130314",
+    "image": "/data/x.png",
+}
+_AS_TEXT = {
+    "text/csv; charset=utf-8": f"{','.join(_LISTED)}\n{','.join(_LISTED.values())}\n",
+    "application/x-ndjson": f"{json.dumps(_LISTED)}\n",
+    "text/plain; charset=utf-8": f"{_LISTED['image']}\n",
+}
 _EXPORTED: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The dataset in the format.",
@@ -177,7 +213,10 @@ _EXPORTED: dict[int | str, dict[str, Any]] = {
             },
             "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
         }
-        | {kind: {"schema": {"type": "string"}} for kind in TEXTS.values()},
+        | {
+            kind: {"schema": {"type": "string"}, "example": _AS_TEXT[kind]}
+            for kind in TEXTS.values()
+        },
     },
     406: {"description": "Accept wants no format that there is, and none is asked for."},
 }

@@ -40,7 +40,13 @@ class NewExtraction(BaseModel):
     )
 
 
-@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=202, responses=BEGUN)
+@router.post(
+    "",
+    rule=WRITE_ALL_ROWS.but(idempotency_key="takes"),
+    status_code=202,
+    responses=BEGUN,
+    example={"source": "a2d2", "extractors": ["image"]},
+)
 async def post_extraction(
     wanted: NewExtraction, workspace: CurrentWorkspace, response: Response
 ) -> JobBody:

@@ -37,6 +37,7 @@ from api.http.negotiation import (
     rows_answer,
     wanted,
 )
+from api.http.openapi.examples import EXAMPLE_FRAME, OF_PICTURES
 from api.http.routing import Router
 from api.http.rules import READ
 from api.workspace import Workspace
@@ -164,17 +165,18 @@ _PAGE: dict[int | str, dict[str, Any]] = {
                 "schema": {"type": "integer"},
             },
         },
-        "content": row_contents({}),
+        "content": row_contents({}, EXAMPLE_FRAME),
     },
     406: {"description": "Accept wants no format that there is."},
 }
 
+_PICTURES: dict[str, Any] = {f"image/{kind}": {} for kind in ("png", "jpeg", "webp")}
 _PICTURE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The picture.",
-        "content": {f"image/{kind}": {} for kind in ("png", "jpeg", "webp")},
+        "content": _PICTURES,
     },
-    206: {"description": "The range of it that was asked for."},
+    206: {"description": "The range of it that was asked for.", "content": _PICTURES},
     304: {"description": "The client has it: If-None-Match names its ETag."},
     406: {"description": "Accept wants no format that there is."},
     404: {"description": "There is no such frame, it has no such picture, or its file is gone."},
@@ -227,6 +229,7 @@ async def get_frame(fkey: Fkey, workspace: CurrentWorkspace, at: At = None) -> R
     rule=READ.but(work="picture", compressed=False),
     response_class=Response,
     responses=_PICTURE,
+    openapi_extra=OF_PICTURES,
 )
 async def get_image(
     request: Request,
@@ -250,6 +253,7 @@ async def get_image(
     rule=READ.but(work="picture", compressed=False),
     response_class=Response,
     responses=_PICTURE,
+    openapi_extra=OF_PICTURES,
 )
 async def get_label(
     request: Request,
@@ -275,6 +279,7 @@ async def get_label(
     rule=READ.but(work="picture", compressed=False),
     response_class=Response,
     responses=_PICTURE,
+    openapi_extra=OF_PICTURES,
 )
 async def get_overlay(
     request: Request,

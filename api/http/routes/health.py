@@ -11,7 +11,11 @@ from api.http.rules import OPEN, Api
 router = Router(api=Api.OTHER, tags=["health"])
 
 
-@router.get("/healthz", rule=OPEN.but(work="health"))
+@router.get(
+    "/healthz",
+    rule=OPEN.but(work="health"),
+    responses={200: {"content": {"application/json": {"example": {"status": "ok"}}}}},
+)
 async def healthz() -> dict[str, str]:
     """The process answers."""
     return {"status": "ok"}
@@ -22,10 +26,11 @@ async def healthz() -> dict[str, str]:
     rule=OPEN.but(work="ready"),
     response_model=dict[str, object],
     responses={
+        200: {"content": {"application/json": {"example": {"status": "ready", "snapshot": 3}}}},
         503: {
             "description": "The server is stopping, and is to be sent nothing more; or it has just "
             "started, and is loading the newest snapshot into memory."
-        }
+        },
     },
 )
 async def readyz(request: Request, workspace: CurrentWorkspace) -> dict[str, object] | Response:

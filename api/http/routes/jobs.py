@@ -124,7 +124,10 @@ _FILE: dict[int | str, dict[str, Any]] = {
         "content": {
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
             "image/png": {"schema": {"type": "string", "format": "binary"}},
-            "text/html": {"schema": {"type": "string"}},
+            "text/html": {
+                "schema": {"type": "string"},
+                "example": "<!doctype html>\n<title>train-bikes-7</title>\n",
+            },
             "application/json": {"schema": {"type": "object"}, "example": {"miou": 0.43}},
         },
     }
@@ -148,7 +151,13 @@ async def get_jobs(
     return await run_in_threadpool(_listed, workspace, page, kind, state)
 
 
-@router.post("", rule=WRITE.but(idempotency_key="takes"), status_code=202, responses=BEGUN)
+@router.post(
+    "",
+    rule=WRITE.but(idempotency_key="takes"),
+    status_code=202,
+    responses=BEGUN,
+    example={"kind": "train", "dataset": "bikes@1", "workers": 2, "max_steps": 300},
+)
 async def post_job(wanted: NewJob, workspace: CurrentWorkspace, response: Response) -> JobBody:
     """Train on a dataset, or validate a model: a job does it, and goes on without this server."""
     return job_begun(workspace, await run_in_threadpool(_submitted, workspace, wanted), response)

@@ -16,7 +16,7 @@ from catalog.errors import InvalidInput
 from ingest.imports.map_join import import_map
 from ingest.imports.options import LATITUDE, LONGITUDE
 
-router = Router(prefix="/v1/tags/map", tags=["tags"])
+router = Router(prefix="/v1/tags/map", tags=["tags"], examples={"tag": "street"})
 
 _MEDIA_TYPE = "application/geo+json"
 _BRIDGE = {

@@ -48,7 +48,15 @@ async def get_me(caller: CurrentCaller) -> MeBody:
     )
 
 
-@router.put("/password", rule=OWN_ACCOUNT, status_code=204)
+@router.put(
+    "/password",
+    rule=OWN_ACCOUNT,
+    status_code=204,
+    example={
+        "current": "the one until now",
+        "password": "the one from now on",
+    },
+)
 async def put_password(
     wanted: OwnPassword, request: Request, caller: CurrentCaller, passage: CurrentPassage
 ) -> Response:

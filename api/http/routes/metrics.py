@@ -25,7 +25,16 @@ from pipeline.jobs.follow import refresh_all
 router = Router(api=Api.OTHER, tags=["health"])
 
 _ANSWER: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The figures.", "content": {"text/plain": {}}}
+    200: {
+        "description": "The figures.",
+        "content": {
+            "text/plain": {
+                "example": "# HELP framesift_requests_total Requests answered.\n"
+                "# TYPE framesift_requests_total counter\n"
+                'framesift_requests_total{method="GET",route="/v1/classes",status="200"} 3.0\n'
+            }
+        },
+    }
 }
 
 

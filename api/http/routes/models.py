@@ -11,7 +11,7 @@ from api.workspace import Workspace
 from catalog.errors import NotFound
 from pipeline.jobs.follow import refresh, refresh_all
 
-router = Router(prefix="/v1/models", tags=["jobs"])
+router = Router(prefix="/v1/models", tags=["jobs"], examples={"name": "train-bikes-7"})
 
 
 @router.get("", rule=READ)

@@ -35,7 +35,7 @@ from catalog.text.bounded import Name as AnyName
 from pipeline.policies import runs
 from pipeline.policies.schedule import NOW, check_schedule
 
-router = Router(prefix="/v1/policies", tags=["policies"])
+router = Router(prefix="/v1/policies", tags=["policies"], examples={"name": "bikes"})
 
 Name = Annotated[str, Path(description="The policy.", examples=["bikes"])]
 State = Literal["active", "inactive"]
@@ -134,7 +134,17 @@ async def get_policies(
     return PoliciesAnswer(policies=here, next=follows)
 
 
-@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=201)
+@router.post(
+    "",
+    rule=WRITE_ALL_ROWS.but(idempotency_key="takes"),
+    status_code=201,
+    example={
+        "name": "bikes",
+        "action": "AUTOTAG",
+        "parameters": {"tags": {"project": "bikes"}},
+        "condition": "bicycle > 5000",
+    },
+)
 async def post_policy(
     wanted: NewPolicy, caller: CurrentCaller, workspace: CurrentWorkspace, response: Response
 ) -> PolicyBody:
@@ -158,7 +168,7 @@ async def get_policy(name: Name, workspace: CurrentWorkspace) -> PolicyBody:
     )
 
 
-@router.patch("/{name}", rule=WRITE_ALL_ROWS)
+@router.patch("/{name}", rule=WRITE_ALL_ROWS, example={"state": "inactive"})
 async def patch_policy(
     name: Name, wanted: PolicyChange, caller: CurrentCaller, workspace: CurrentWorkspace
 ) -> PolicyBody:

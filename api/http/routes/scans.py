@@ -72,7 +72,13 @@ async def get_scans(
     return await run_in_threadpool(listed)
 
 
-@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=202, responses=BEGUN)
+@router.post(
+    "",
+    rule=WRITE_ALL_ROWS.but(idempotency_key="takes"),
+    status_code=202,
+    responses=BEGUN,
+    example={"source": "a2d2"},
+)
 async def post_scan(wanted: NewScan, workspace: CurrentWorkspace, response: Response) -> JobBody:
     """Catalog a source's files: a job does it; its `metrics.scan` is the scan's number."""
     return job_begun(workspace, await run_in_threadpool(_submitted, workspace, wanted), response)

@@ -12,6 +12,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from api.http.dependencies import At, CurrentWorkspace
 from api.http.negotiation import VARY, row_contents, row_format, rows_answer
+from api.http.openapi.examples import EXAMPLE_FRAME, QUESTION
 from api.http.routing import Router
 from api.http.rules import READ
 from api.schemas import bodies
@@ -40,7 +41,7 @@ _SELECTED: dict[int | str, dict[str, Any]] = {
                 "schema": {"type": "integer"},
             }
         },
-        "content": row_contents({}),
+        "content": row_contents({}, EXAMPLE_FRAME | {"car": 18614, "bicycle": 0}),
     },
     406: {"description": "Accept wants no format that there is."},
 }
@@ -55,6 +56,7 @@ run until it has done: 41,277 frames took it seconds."""
     rule=READ.but(work="selection"),
     response_model=SelectionAnswer,
     responses=_SELECTED,
+    example=QUESTION,
 )
 async def post_selection(
     request: Request, question: Question, workspace: CurrentWorkspace, at: At = None
@@ -77,6 +79,7 @@ async def post_selection(
     rule=READ.but(work="selection"),
     response_model=None,
     responses={200: {"model": DescriptionAnswer}},
+    example=QUESTION,
 )
 async def post_description(
     question: Question, workspace: CurrentWorkspace, at: At = None

@@ -18,7 +18,7 @@ from api.services.source_contents import contents_of
 from catalog.records.tables import Source
 from ingest.sources.recorded import remove_source
 
-router = Router(prefix="/v1/sources", tags=["sources"])
+router = Router(prefix="/v1/sources", tags=["sources"], examples={"name": "a2d2"})
 
 Platform = Literal["IBM COS", "S3", "NFS", "Spectrum Scale", "SMB/CIFS", "local"]
 
@@ -73,7 +73,17 @@ async def get_sources(
     return SourcesAnswer(sources=[SourceBody.of(source) for source in shown], next=follows)
 
 
-@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=201)
+@router.post(
+    "",
+    rule=WRITE_ALL_ROWS.but(idempotency_key="takes"),
+    status_code=201,
+    example={
+        "name": "a2d2",
+        "uri": "s3://a2d2/camera_lidar_semantic",
+        "platform": "IBM COS",
+        "endpoint_url": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
+    },
+)
 async def post_source(
     wanted: NewSource, caller: CurrentCaller, workspace: CurrentWorkspace, response: Response
 ) -> SourceBody:
@@ -99,7 +109,14 @@ async def get_contents(name: str, workspace: CurrentWorkspace) -> SourceContents
     return SourceContents(**await run_in_threadpool(contents_of, workspace, name))
 
 
-@router.patch("/{name}", rule=WRITE_ALL_ROWS)
+@router.patch(
+    "/{name}",
+    rule=WRITE_ALL_ROWS,
+    example={
+        "uri": "/mnt/new/camera_lidar_semantic",
+        "exclude": ["lost+found", ".snapshot"],
+    },
+)
 async def patch_source(
     name: str, wanted: SourceChange, caller: CurrentCaller, workspace: CurrentWorkspace
 ) -> SourceChanged:

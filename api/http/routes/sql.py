@@ -49,14 +49,21 @@ _ROWS: dict[int | str, dict[str, Any]] = {
                 "example": [
                     {"filename": "20180807145028_camera_frontcenter_000000091.png", "car": "10412"}
                 ],
-            }
+            },
+            {"filename": "camera_lidar_semantic/x.png", "car": 18614},
         ),
     },
     406: {"description": "Accept wants no format that there is."},
 }
 
 
-@router.post("", rule=READ.but(work="sql"), response_class=Response, responses=_ROWS)
+@router.post(
+    "",
+    rule=READ.but(work="sql"),
+    response_class=Response,
+    responses=_ROWS,
+    example={"statement": "select filename, car from metaocean_view where car > 10000"},
+)
 async def post_sql(request: Request, body: StatementAt, workspace: CurrentWorkspace) -> Response:
     """The rows of a statement, sent while they are computed."""
     answer = SqlResponse(workspace, body.statement, row_format(request), answer_to, at=body.at)
@@ -65,7 +72,11 @@ async def post_sql(request: Request, body: StatementAt, workspace: CurrentWorksp
 
 
 @router.post(
-    "/explain", rule=READ, response_model=None, responses={200: {"model": ExplanationAnswer}}
+    "/explain",
+    rule=READ,
+    response_model=None,
+    responses={200: {"model": ExplanationAnswer}},
+    example={"statement": "select count(*) from t_car"},
 )
 async def post_explain(
     body: Statement, workspace: CurrentWorkspace, at: At = None

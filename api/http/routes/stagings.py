@@ -39,7 +39,13 @@ async def get_stagings(
     return await run_in_threadpool(_listed, workspace, page, dataset)
 
 
-@router.post("", rule=WRITE.but(idempotency_key="takes"), status_code=202, responses=BEGUN)
+@router.post(
+    "",
+    rule=WRITE.but(idempotency_key="takes"),
+    status_code=202,
+    responses=BEGUN,
+    example={"dataset": "bikes@1"},
+)
 async def post_staging(
     wanted: NewStaging, workspace: CurrentWorkspace, response: Response
 ) -> JobBody:

@@ -24,7 +24,21 @@ from query.statistics.gap_report import GapReport
 from query.statistics.histogram_report import MOST_BINS, MOST_VALUES, Histogram
 from query.statistics.histograms import histogram
 
-router = Router(prefix="/v1", tags=["statistics"])
+router = Router(prefix="/v1", tags=["statistics"], examples={"name": "bikes"})
+
+_BIN = {"car_kind": "range", "car_low": 0.0, "car_high": 249737.5, "car_value": "", "frames": 18}
+_SCORE = {"tag": "bicycle", "name": "Bicycle", "frames": 31, "share": 0.0012, "iou": 0.41}
+_GAP = {
+    "kind": "class",
+    "value": "bicycle",
+    "name": "Bicycle",
+    "frames": 0,
+    "catalog_frames": 212,
+    "new_frames": 212,
+    "sentence": "no Bicycle in split validation of city@1; 212 frames of the catalog have it",
+    "question": '{"ranges": [{"tag": "bicycle", "lowest": 1}], "snapshot": 12}',
+    "command": "framesift select --range bicycle=1: --at 12",
+}
 
 
 class HistogramQuery(AskedFrames):
@@ -53,7 +67,7 @@ class HistogramQuery(AskedFrames):
     rule=READ.but(work="statistics"),
     response_model=Histogram,
     response_model_exclude_none=True,
-    responses=row_responses("bin"),
+    responses=row_responses("bin", _BIN),
 )
 async def get_histogram(
     request: Request,
@@ -84,7 +98,7 @@ def _histogram(workspace: Workspace, asked: HistogramQuery) -> Histogram:
     "/statistics/correlation",
     rule=READ.but(work="statistics"),
     response_model=Correlation,
-    responses=row_responses("class"),
+    responses=row_responses("class", _SCORE),
 )
 async def get_correlation(
     request: Request,
@@ -122,7 +136,7 @@ async def get_correlation(
     rule=READ.but(work="statistics"),
     response_model=GapReport,
     response_model_exclude_none=True,
-    responses=row_responses("gap"),
+    responses=row_responses("gap", _GAP),
 )
 async def get_gaps(
     request: Request,

@@ -28,7 +28,7 @@ from catalog.text.bounded import MOST_MANY, Name, Text
 from ingest.imports.options import Key
 from ingest.imports.tag_import import import_tags, parse_types
 
-router = Router(prefix="/v1/tags", tags=["tags"])
+router = Router(prefix="/v1/tags", tags=["tags"], examples={"type": ["weather=VARCHAR"]})
 
 _MOST_BYTES = 256 * 2**20
 """Of the body, and of what Parquet's values take: its few bytes may stand for any number."""
@@ -123,7 +123,16 @@ async def get_tags(
     return TagsAnswer(tags=shown, next=follows)
 
 
-@router.post("", rule=WRITE_ALL_ROWS.but(idempotency_key="takes"), status_code=201)
+@router.post(
+    "",
+    rule=WRITE_ALL_ROWS.but(idempotency_key="takes"),
+    status_code=201,
+    example={
+        "tag": "weather",
+        "kind": "Restricted",
+        "values": ["sun", "rain", "fog"],
+    },
+)
 async def post_tag(wanted: NewTag, workspace: CurrentWorkspace, response: Response) -> TagBody:
     """Add a tag that no file has a value of yet."""
     await run_in_threadpool(
@@ -206,7 +215,9 @@ async def get_tag(
     return await run_in_threadpool(_tag, workspace, tag, at)
 
 
-@router.patch("/{tag}", rule=WRITE_ALL_ROWS)
+@router.patch(
+    "/{tag}", rule=WRITE_ALL_ROWS, example={"kind": "Restricted", "values": ["sun", "rain", "snow"]}
+)
 async def patch_tag(
     tag: Annotated[str, InPath(examples=["weather"])],
     wanted: TagChange,

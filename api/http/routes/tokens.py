@@ -58,7 +58,12 @@ async def get_tokens(
     return TokensAnswer(tokens=[TokenBody.of(token, name) for token, name in shown], next=follows)
 
 
-@router.post("", rule=OWN_ACCOUNT.but(idempotency_key="refuses", compressed=False), status_code=201)
+@router.post(
+    "",
+    rule=OWN_ACCOUNT.but(idempotency_key="refuses", compressed=False),
+    status_code=201,
+    example={"name": "notebook", "scope": "read", "days": 30},
+)
 async def post_token(
     wanted: NewToken,
     caller: CurrentCaller,

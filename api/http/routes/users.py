@@ -1,4 +1,4 @@
-"""/v1/users: who may ask. Admins only (api.http.callers)."""
+"""/v1/users: who may ask. Admins only."""
 
 from urllib.parse import quote
 
@@ -16,7 +16,7 @@ from catalog.accounts.user_tables import User
 from catalog.records.store import RecordStore
 from catalog.text.bounded import Name, Secret
 
-router = Router(prefix="/v1/users", tags=["users"])
+router = Router(prefix="/v1/users", tags=["users"], examples={"name": "anna"})
 
 
 class NewUser(BaseModel):
@@ -55,7 +55,12 @@ async def get_users(workspace: CurrentWorkspace, page: CurrentPage) -> UsersAnsw
     return UsersAnswer(users=[UserBody.of(user) for user in shown], next=follows)
 
 
-@router.post("", rule=ADMIN_WRITE.but(idempotency_key="takes", accounts=True), status_code=201)
+@router.post(
+    "",
+    rule=ADMIN_WRITE.but(idempotency_key="takes", accounts=True),
+    status_code=201,
+    example={"name": "anna", "roles": ["datauser"]},
+)
 async def post_user(
     wanted: NewUser, workspace: CurrentWorkspace, passage: CurrentPassage, response: Response
 ) -> UserBody:
@@ -75,7 +80,7 @@ async def get_user(name: str, workspace: CurrentWorkspace) -> UserBody:
     return UserBody.of(await run_in_threadpool(users.found, workspace.records, name))
 
 
-@router.patch("/{name}", rule=ADMIN_WRITE.but(accounts=True))
+@router.patch("/{name}", rule=ADMIN_WRITE.but(accounts=True), example={"roles": ["dataadmin"]})
 async def patch_user(
     name: str, change: UserChange, workspace: CurrentWorkspace, passage: CurrentPassage
 ) -> UserBody:
