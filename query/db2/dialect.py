@@ -7,7 +7,7 @@ sqlglot has no Db2 dialect. Taken from Db2's SQL reference as summarised with ea
     CURRENT DATE - 7 DAYS                             labelled durations, otherwise an alias
     a CONCAT b, VALUES 1                              an operator; a query without SELECT
     u2-source                                         a tag's name, where there is such a tag
-    INT(x), CHAR(x), DAYS(x), POSSTR(x, y)...         Db2's functions, from the table db2_functions
+    INT(x), CHAR(x), DAYS(x), POSSTR(x, y)...         Db2's functions, from the table functions.py
 """
 
 import logging
