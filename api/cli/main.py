@@ -11,10 +11,10 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
+from api.cli import chosen
+from api.cli.chosen import Given
 from api.cli.terminal import stderr
 from api.cli.without_pandas import do_without_pandas
-from api.places import chosen
-from api.places.chosen import Given
 from catalog.errors import FramesiftError
 from catalog.text.visible_text import visible
 

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,10 +78,24 @@ def emit_text(text: str, *, err: bool = False, end: str = "") -> None:
 
 
 def emit_json(data: object) -> None:
-    """Print one JSON document, which is what the command ends with."""
+    """Print one JSON document, which is what the command ends with.
+
+    Args:
+        data: What JSON has, and schemas and mappings within it.
+    """
+    data = _plain(data)
     if _job is not None:
         _keep(_job.result, data)
     emit_text(json.dumps(data, indent=2, ensure_ascii=False), end="\n")
+
+
+def _plain(value: Any) -> Any:
+    """The same as dicts and lists."""
+    if hasattr(value, "model_dump"):  # a schema: pydantic is not imported for it
+        return value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def emit_progress(data: object) -> None:

@@ -5,13 +5,13 @@ from uuid import NAMESPACE_URL, uuid5
 
 from fastapi import Request, Response
 
-from api.http.callers import NOBODY_ASKED
 from api.http.errors import refusal
 from api.http.middleware.gate import Gate
 from api.http.middleware.passage import Passage
 from api.http.openapi.discover import Responses, json_answer
 from api.http.routing import Router
 from api.http.rules import OPEN, READ, Api
+from api.services.callers import NOBODY_ASKED
 from catalog.accounts.accounts import ROLES
 from catalog.errors import LoginThrottled, NotAuthenticated
 

@@ -12,11 +12,11 @@ from sqlalchemy import select
 from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
-from api.http.callers import Caller
 from api.http.dependencies import CurrentCaller, CurrentWorkspace
 from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.schemas.wanted_source import NewSource
+from api.services.callers import Caller
 from api.services.new_source import (
     allowed_place,
     check_opens,

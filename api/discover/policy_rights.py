@@ -11,7 +11,7 @@ files of those and of no others, whoever starts it.
 
 from dataclasses import dataclass
 
-from api.http.callers import Caller
+from api.services.callers import Caller
 from api.workspace import Workspace
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed

@@ -129,7 +129,7 @@ class TaskFiles:
         self._swept = 0.0
 
     def new(self, view: str, content_type: str) -> Output:
-        """The output of a new task that was asked for with that view (api.http.callers).
+        """The output of a new task that was asked for with that view (api.services.callers).
 
         Raises:
             StorageError: The folder cannot be written.

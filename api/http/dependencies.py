@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
-from api.http.callers import Caller
 from api.http.middleware.passage import Passage
+from api.services.callers import Caller
+from api.services.session import Session
 from api.workspace import Workspace
 
 
@@ -28,6 +29,15 @@ def workspace_of(request: Request, caller: Caller | None) -> Workspace:
 
 CurrentWorkspace = Annotated[Workspace, Depends(_workspace)]
 """The home that this server serves, with as much of it as the caller may see."""
+
+
+def _session(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Session:
+    workspace: Workspace = request.app.state.workspace
+    return Session(workspace) if caller is None else Session(workspace, caller)
+
+
+CurrentSession = Annotated[Session, Depends(_session)]
+"""The services of that home, for the request's caller."""
 
 
 CurrentCaller = Annotated[Caller, Depends(_caller)]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Query
-from pydantic import BaseModel, Field
 
 from catalog.errors import InvalidInput
 
@@ -23,14 +22,6 @@ Key = tuple[str | int, ...]
 """What a list is in order of; no two entries have the same."""
 
 _T = TypeVar("_T")
-
-
-class PageAnswer(BaseModel):
-    """A page of a list."""
-
-    next: str | None = Field(
-        description="`cursor` of the page that follows; null on the last one.", examples=[None]
-    )
 
 
 @dataclass(frozen=True)

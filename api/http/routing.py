@@ -17,9 +17,9 @@ from starlette.routing import BaseRoute, Match
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.http.callers import Permission
 from api.http.middleware.known_parameters import check_parameters
 from api.http.rules import Api, Rule
+from api.services.callers import Permission
 from catalog.accounts.tokens import SCOPES
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from api.cli.axis_options import axes_of
-from api.http.callers import Caller
 from api.http.rules import READ, Rule
 from api.services.answering import ask, described, reason_for_none
+from api.services.callers import Caller
 from api.services.statistics import dataset_gaps, frames_of
 from api.workspace import Workspace
 from catalog.errors import InvalidInput

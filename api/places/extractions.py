@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from api.places import chosen
+from api.cli import chosen
 from api.places.long_work import extracted
 from catalog.errors import InvalidInput
 

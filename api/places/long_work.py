@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from api.places.going_on import going_on
+from api.cli.going_on import going_on
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without
     from framesift import Client, Job

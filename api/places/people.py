@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from api.places import chosen
+from api.cli import chosen
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without

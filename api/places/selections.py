@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from api.places import chosen
+from api.cli import chosen
 from query.frames.selection import Question
 
 if TYPE_CHECKING:

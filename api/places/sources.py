@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from api.places import chosen
+from api.cli import chosen
 from api.schemas.wanted_source import NewSource, SourceChange
 
 if TYPE_CHECKING:  # it imports httpx, which commands on a home do without

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from api.places import chosen
+from api.cli import chosen
 from api.places.long_work import staged
 from catalog.errors import InvalidInput
 

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from api.places import chosen
+from api.cli import chosen
 
 if TYPE_CHECKING:
     import pyarrow as pa

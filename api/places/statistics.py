@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from api.places import chosen
+from api.cli import chosen
 from api.places.answers import read_as
 from catalog.values import ClassShare
 from query.frames.selection import Question

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from api.http.pages import PageAnswer
 from api.schemas import bodies
+from api.schemas.base import PageAnswer
 from catalog.records.tables import Dataset, Job, Scan, Source, Staging
 
 Place = Callable[[str], str]
@@ -275,46 +275,6 @@ class ModelsAnswer(PageAnswer):
     """Models, newest first."""
 
     models: list[ModelBody]
-
-
-class TagBody(BaseModel):
-    """A tag."""
-
-    tag: str = Field(examples=["weather"])
-    family: str = Field(description="The catalog's table of it.", examples=["tags_own"])
-    type: str = Field(description="The engine's type.", examples=["varchar"])
-    kind: str = Field(
-        description="Open, Restricted or Characteristics", examples=["Characteristics"]
-    )
-    values: list[str] = Field(description="Of a Restricted tag.", examples=[[]])
-    title: str = Field(description="The class that it counts; else empty.", examples=[""])
-
-
-class TagsAnswer(PageAnswer):
-    """Tags by name."""
-
-    tags: list[TagBody]
-
-
-class ImportBody(BaseModel):
-    """What an import of tags did."""
-
-    rows: int = Field(examples=[24])
-    imported: int = Field(examples=[23])
-    unmatched: int = Field(description="Rows that name no file.", examples=[1])
-    ambiguous: int = Field(description="Rows that name several.", examples=[0])
-    repeated: int = Field(description="Rows whose file an earlier one named.", examples=[0])
-    unreadable: int = Field(examples=[0])
-    columns: dict[str, str] = Field(
-        description="The tags and their types.", examples=[{"weather": "VARCHAR"}]
-    )
-    ignored: list[str] = Field(
-        description="Columns that say where a file lies.", examples=[["size"]]
-    )
-    problems: list[dict[str, Any]] = Field(
-        description="The first thousand rows that were not imported.",
-        examples=[[{"line": 7, "key": "x.png", "kind": "unmatched", "reason": "names no file"}]],
-    )
 
 
 def finite(value: Any) -> Any:

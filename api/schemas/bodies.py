@@ -10,7 +10,6 @@ if TYPE_CHECKING:  # commands on one of the two stores do without the other's da
     from catalog.care.snapshot_diff import TagChange
     from catalog.lake.snapshots import Snapshot
     from catalog.records.tables import Dataset, Job, Scan, Source, Staging
-    from ingest.imports.tag_import import TagImport
     from query.question.describe import Description
 
 _PROBLEMS = 1_000
@@ -141,17 +140,6 @@ def of_tag_change(change: "TagChange") -> dict[str, Any]:
         for value in (change.before, change.after)
     )
     return {"fkey": change.fkey, "tag": change.tag, "before": before, "after": after}
-
-
-def of_tag_import(result: "TagImport") -> dict[str, Any]:
-    """What an import of tags did, with the first of the rows that were not imported."""
-    names = ("rows", "imported", "unmatched", "ambiguous", "repeated", "unreadable")
-    return {
-        **{name: getattr(result, name) for name in names},
-        "columns": dict(result.columns),
-        "ignored": list(result.ignored),
-        "problems": result.problems.slice(0, _PROBLEMS).to_pylist(),
-    }
 
 
 def of_job(job: "Job") -> dict[str, Any]:

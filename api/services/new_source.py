@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr
 
-from api.http.callers import Caller
 from api.schemas.wanted_source import NewSource, SourceChange
+from api.services.callers import Caller
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotAllowed, StorageError

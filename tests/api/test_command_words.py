@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from api.cli import chosen
+from api.cli.chosen import Given
+from api.cli.default_server import default_server, keep_default_server
 from api.cli.exit_codes import MEANINGS
-from api.places import chosen
-from api.places.chosen import Given
-from api.places.default_server import default_server, keep_default_server
 from catalog.errors import InvalidInput
 from tests.api.servers import FRAMESIFT, environment, several
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, copy_home

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.places.going_on import going_on
+from api.cli.going_on import going_on
 from catalog.records.tables import Job
 from pipeline.jobs.run import submit_validation
 from pipeline.jobs.turn import locked

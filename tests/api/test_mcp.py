@@ -20,13 +20,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver.exceptions import ToolError
 from PIL import Image
 
-from api.http.callers import Caller
 from api.http.middleware.gate import Gate
 from api.http.middleware.passage import Passage
 from api.http.rules import READ_ALL_ROWS
 from api.mcp.endpoint import _desk_of
 from api.mcp.tools import Tools
 from api.server.shared import Changes
+from api.services.callers import Caller
 from catalog.accounts import audit_log
 from tests.api.servers import FRAMESIFT, environment, framesift, serving
 from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home

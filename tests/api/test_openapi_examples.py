@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 
 from api.http.app import create_app
-from api.http.callers import LOGIN
+from api.services.callers import LOGIN
 from api.settings import Settings
 from query.frames.selection import Question
 from tests.api.route_rules import DISCOVER, below

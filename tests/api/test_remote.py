@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from api.places.own_machine import REASONS
+from api.cli.own_machine import REASONS
 from catalog.policies import policies as policy_records
 from catalog.policies.tables import Policy
 from tests.api.servers import framesift, serving, several

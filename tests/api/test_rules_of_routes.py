@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from api.http.callers import Permission
 from api.http.routing import Router, add_routers
 from api.http.rules import READ, Rule
+from api.services.callers import Permission
 from tests.api.route_rules import application, rules
 
 TABLE = Path(__file__).with_name("rules_of_routes.txt")

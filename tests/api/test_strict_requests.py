@@ -9,7 +9,7 @@ from fastapi.routing import iter_route_contexts
 
 from api.http.app import create_app
 from api.http.routes.sources import Platform
-from api.http.routes.tags import Kind
+from api.schemas.tags import Kind
 from api.settings import Settings
 from catalog.tags.tag_rules import LONGEST
 from catalog.values import PLATFORMS

@@ -19,8 +19,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
 from api.http.app import create_app
-from api.http.callers import Caller
 from api.http.middleware.compression import Compression
+from api.services.callers import Caller
 from api.settings import Settings
 from catalog.accounts import tokens, users
 from catalog.records import kept_answers

@@ -15,7 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.http.app import create_app
-from api.http.callers import Caller
+from api.services.callers import Caller
 from api.services.new_source import allowed_place
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users

@@ -18,9 +18,9 @@ def mcp() -> None:
     """
     if find_spec("mcp") is None:
         raise InvalidInput("framesift mcp: needs the extra mcp: install framesift[mcp]")
-    from api.http.callers import NOBODY_ASKED
     from api.mcp.answers import Desk
     from api.mcp.tools import server_of
+    from api.services.callers import NOBODY_ASKED
 
     desk = Desk(open_workspace(), NOBODY_ASKED)
 

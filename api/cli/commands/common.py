@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from api.places import chosen
+from api.cli import chosen
 
 if TYPE_CHECKING:
     from api.workspace import Workspace

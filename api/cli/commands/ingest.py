@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from api.cli import chosen
 from api.cli.commands.common import open_workspace
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.terminal import (
@@ -21,7 +22,6 @@ from api.cli.terminal import (
     size,
     stdout,
 )
-from api.places import chosen
 from api.places.long_work import listed_problems, scanned
 from catalog.errors import InvalidInput, NotFound
 from catalog.text.visible_text import visible

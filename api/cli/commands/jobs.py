@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.going_on import going_on
 from api.cli.terminal import (
     JsonFlag,
     emit_json,
@@ -14,7 +15,6 @@ from api.cli.terminal import (
     progress_bar,
     stdout,
 )
-from api.places.going_on import going_on
 from api.places.jobs import Jobs, ValidateSettings, jobs
 from pipeline.jobs.state import FINISHED
 from pipeline.jobs.train_settings import TrainSettings

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from api.cli import chosen
+from api.cli.default_server import default_server, keep_default_server
 from api.cli.terminal import JsonFlag, emit_json, stdout
-from api.places import chosen
-from api.places.default_server import default_server, keep_default_server
-from api.places.tokens import keep_token, token_of
+from api.cli.tokens import keep_token, token_of
 from catalog.errors import InvalidInput
 
 UrlArgument = Annotated[

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.cli import chosen
 from api.cli.commands.common import AtOption
 from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.shapes.record import Record
+from api.cli.target import home_session, target
 from api.cli.terminal import (
     JsonFlag,
     emit_json,
@@ -19,10 +22,8 @@ from api.cli.terminal import (
     progress_bar,
     stdout,
 )
-from api.places import tags as places
 from api.places.extractions import Wanted, extractions
-from api.places.tags import Map, NewTag, Table
-from catalog.errors import StorageError
+from catalog.errors import InvalidInput, StorageError
 from catalog.tags.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES
 from ingest.imports.options import LATITUDE, LONGITUDE, Key
 
@@ -47,7 +48,7 @@ ValuesOption = Annotated[
 @tags_app.command("list")
 def tags_list(at: AtOption = None, as_json: JsonFlag = False) -> None:
     """List every tag: its family, type and kind, and the values of a Restricted one."""
-    listed = places.tags().listed(at)
+    listed = list(target().tags.list(at=at))
     if as_json:
         emit_json(listed)
     else:
@@ -73,9 +74,8 @@ def tags_add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a tag with its type and kind; tags import then gives it values."""
-    wanted = NewTag(name, type_, kind, _values(values), family)
-    kept = places.tags().add(wanted)
-    _emit_kind(f"added tag {name} to family {family}: {type_}", kept, as_json)
+    tag = target().tags.add(name, type_, kind=kind, values=_values(values), family=family)
+    _emit_kind(f"added tag {name} to family {family}: {type_}", tag, as_json)
 
 
 @tags_app.command("set")
@@ -86,7 +86,7 @@ def tags_set(
     as_json: JsonFlag = False,
 ) -> None:
     """Give a tag another kind or other values; refused where files have values it would refuse."""
-    _emit_kind(f"tag {name}", places.tags().set(name, kind, _values(values)), as_json)
+    _emit_kind(f"tag {name}", target().tags.set(name, kind, values=_values(values)), as_json)
 
 
 def _values(texts: list[str] | None) -> list[str]:
@@ -94,12 +94,12 @@ def _values(texts: list[str] | None) -> list[str]:
     return [value.strip() for line in texts or () for value in next(csv_lines([line]), [])]
 
 
-def _emit_kind(what: str, kept: Mapping[str, Any], as_json: bool) -> None:
+def _emit_kind(what: str, tag: Record, as_json: bool) -> None:
     if as_json:
-        emit_json(kept)
+        emit_json({name: tag[name] for name in ("tag", "kind", "values")})
     else:
-        values = f" ({', '.join(kept['values'])})" if kept["values"] else ""
-        stdout.print(f"{what}, {kept['kind']}{values}")
+        values = f" ({', '.join(tag['values'])})" if tag["values"] else ""
+        stdout.print(f"{what}, {tag['kind']}{values}")
 
 
 @tags_app.command("extract")
@@ -199,26 +199,53 @@ def tags_import(
     as_json: JsonFlag = False,
 ) -> None:
     """Import tags from a table; rows that match no file, or several, are reported."""
-    table = Table(file, family, key, key_column, types or (), prefix, datasource)
-    result, problems = places.tags().import_table(table)
+    try:
+        result = target().tags.import_values(
+            file,
+            family,
+            key=key,
+            key_column=key_column,
+            type=types or (),
+            prefix=prefix,
+            datasource=datasource,
+        )
+    except OSError as error:  # of a file that is sent to a server
+        raise StorageError(
+            f"{file}: cannot be read: {error.strerror or error}", str(file)
+        ) from error
+    except ValueError as error:
+        raise InvalidInput(str(error)) from error
     if rejected is not None:
-        _write_csv(problems, rejected)
+        _write_csv(_rejected(result), rejected)
     if as_json:
         emit_json(result)
     else:
-        _emit_import(family, result, problems)
+        _emit_import(family, result)
     left_out = result["rows"] - result["imported"]
     end(ExitCode.BAD_FILES, when=strict and left_out > 0)
 
 
-def _emit_import(family: str, result: Mapping[str, Any], problems: "pa.Table") -> None:
+def _rejected(result: Record) -> "pa.Table":
+    """Every row that was not imported; of a server's import the first thousand."""
+    import pyarrow as pa
+
+    from api.schemas.tags import ImportBody
+
+    if isinstance(result, ImportBody):
+        return result.rejected
+    problems = result["problems"]
+    names = list(problems[0]) if problems else ["line", "key", "kind", "reason"]
+    return pa.table({name: [row[name] for row in problems] for name in names})
+
+
+def _emit_import(family: str, result: Record) -> None:
     stdout.print(
         f"imported {result['imported']:,} of {result['rows']:,} rows into tag family {family}: "
         f"{len(result['columns']):,} tags; {result['unmatched']:,} rows name no file, "
         f"{result['ambiguous']:,} several, {result['repeated']:,} one named before, "
         f"{result['unreadable']:,} cannot be read"
     )
-    shown = problems.slice(0, _SHOWN_PROBLEMS).to_pylist()
+    shown = result["problems"][:_SHOWN_PROBLEMS]
     _show_problems(
         [f"line {row['line']}: {row['key']}: {row['reason']}" for row in shown],
         result["rows"] - result["imported"],
@@ -239,7 +266,9 @@ def tags_import_map(
     as_json: JsonFlag = False,
 ) -> None:
     """Tag the frames that were taken near features of a map, such as bridges."""
-    result = places.tags().import_map(Map(features, family, within, tag, latitude, longitude))
+    result = _import_map(
+        features, family, within, {"tag": tag, "latitude": latitude, "longitude": longitude}
+    )
     if as_json:
         emit_json(result)
         return
@@ -250,10 +279,20 @@ def tags_import_map(
     )
 
 
+def _import_map(file: Path, family: str, within_m: float, options: dict[str, Any]) -> Record:
+    """Join a map, which is read where the command runs."""
+    if chosen.server() is None:
+        return home_session().tags.import_map(file, family, within_m, **options)
+    from ingest.imports.map_file import read_features
+
+    features = read_features(file).tolist()
+    return chosen.client().tags.import_map(features, family, within_m, **options)
+
+
 @tags_app.command("families")
 def tags_families(as_json: JsonFlag = False) -> None:
     """List the tag families that extractors and imports wrote."""
-    found = places.tags().families()
+    found = list(target().tags.families())
     if as_json:
         emit_json(found)
         return
@@ -268,7 +307,7 @@ def tags_remove(
     name: Annotated[str, typer.Argument(help="The tag.")], as_json: JsonFlag = False
 ) -> None:
     """Remove a tag with its values; older snapshots keep it."""
-    removed = places.tags().remove(name)
+    removed = target().tags.remove(name)
     if as_json:
         emit_json(removed)
     else:
@@ -280,7 +319,7 @@ def tags_drop(
     family: Annotated[str, typer.Argument(help="The tag family.")], as_json: JsonFlag = False
 ) -> None:
     """Remove a tag family; older snapshots keep it."""
-    dropped = places.tags().drop(family)
+    dropped = target().tags.drop(family)
     if as_json:
         emit_json(dropped)
     else:

@@ -12,12 +12,12 @@ import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.http.callers import LOGIN, NOBODY_ASKED, Caller
 from api.http.errors import refusal
 from api.http.middleware.passage import Passage
 from api.http.routing import rule_of
 from api.http.turns import whose
 from api.server.shared import Changes
+from api.services.callers import LOGIN, NOBODY_ASKED, Caller
 from catalog.accounts import login_throttle, row_collections, tokens, users
 from catalog.accounts.caller import asked_by
 from catalog.accounts.tokens import SCOPES

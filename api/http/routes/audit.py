@@ -6,9 +6,10 @@ from fastapi import Query
 from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import CurrentWorkspace
-from api.http.pages import CurrentPage, PageAnswer
+from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import ADMIN_READ
+from api.schemas.base import PageAnswer
 from api.schemas.people import AuditBody
 from catalog.accounts import audit_log
 

@@ -6,12 +6,13 @@ from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.http.callers import Caller
 from api.http.dependencies import CurrentCaller, CurrentPassage, CurrentWorkspace
-from api.http.pages import CurrentPage, PageAnswer
+from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
+from api.schemas.base import PageAnswer
 from api.schemas.people import CollectionBody
+from api.services.callers import Caller
 from api.workspace import Workspace
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed, NotFound

@@ -1,19 +1,17 @@
 """/v1/tags/map: tags of how near the features of a map are."""
 
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, ConfigDict, Field
 
-from api.http.dependencies import CurrentWorkspace
+from api.http.dependencies import CurrentSession
 from api.http.routing import Router
 from api.http.rules import WRITE_ALL_ROWS
+from api.schemas.tags import MapJoinBody
 from catalog.errors import InvalidInput
-from ingest.imports.map_join import import_map
 from ingest.imports.options import LATITUDE, LONGITUDE
 
 router = Router(prefix="/v1/tags/map", tags=["tags"], examples={"tag": "street"})
@@ -37,24 +35,10 @@ _MAP: dict[str, Any] = {
 }
 
 
-class MapJoinBody(BaseModel):
-    """What a join with a map did."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    features: int = Field(description="Of the map.", examples=[214])
-    frames: int = Field(description="With a position, whose tags were written.", examples=[41277])
-    near: int = Field(description="Those within the distance of a feature.", examples=[1630])
-    columns: dict[str, str] = Field(
-        description="The tags and their types.",
-        examples=[{"near_bridge": "INTEGER", "bridge_distance_m": "DOUBLE"}],
-    )
-
-
 @router.post("", rule=WRITE_ALL_ROWS.but(body="map"), openapi_extra=_MAP)
 async def post_map(
     request: Request,
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
     family: Annotated[str, Query(description="Tag family to write.", examples=["bridge"])],
     within: Annotated[
         float, Query(allow_inf_nan=False, description="How near counts [m].", examples=[100])
@@ -78,8 +62,7 @@ async def post_map(
             file = Path(folder, "body.geojson")
             file.write_bytes(body)
             try:
-                done = import_map(
-                    workspace.catalog,
+                return session.tags.import_map(
                     file,
                     family,
                     within,
@@ -92,6 +75,5 @@ async def post_map(
                 if str(file) not in str(error):
                     raise
                 raise InvalidInput(str(error).replace(str(file), "the body")) from error
-        return MapJoinBody(**asdict(done))
 
     return await run_in_threadpool(joined)

@@ -12,11 +12,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from api.cli.commands.policy_actions import check
 from api.http.dependencies import CurrentCaller, CurrentWorkspace
-from api.http.pages import CurrentPage, PageAnswer
+from api.http.pages import CurrentPage
 from api.http.routes.jobs import BEGUN, job_begun
 from api.http.routing import Router
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.schemas.answers import JobBody
+from api.schemas.base import PageAnswer
 from api.services.policies import (
     PolicyBody,
     RunBody,

@@ -7,12 +7,13 @@ from fastapi import Query, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.http.callers import Caller
 from api.http.dependencies import CurrentCaller, CurrentPassage, CurrentWorkspace
-from api.http.pages import CurrentPage, PageAnswer
+from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import OWN_ACCOUNT, READ
+from api.schemas.base import PageAnswer
 from api.schemas.people import NewTokenBody, TokenBody
+from api.services.callers import Caller
 from catalog.accounts import tokens
 from catalog.accounts.accounts import MOST_DAYS
 from catalog.accounts.tokens import SCOPES

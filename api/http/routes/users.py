@@ -7,9 +7,10 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.http.dependencies import CurrentPassage, CurrentWorkspace
-from api.http.pages import CurrentPage, PageAnswer
+from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import ADMIN_READ, ADMIN_WRITE
+from api.schemas.base import PageAnswer
 from api.schemas.people import UserBody
 from catalog.accounts import login_throttle, users
 from catalog.accounts.user_tables import User

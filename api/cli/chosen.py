@@ -9,9 +9,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from api.places.default_server import default_server
-from api.places.own_machine import OWN_HOMES, refusal
-from api.places.tokens import token_of
+from api.cli.default_server import default_server
+from api.cli.own_machine import OWN_HOMES, refusal
+from api.cli.tokens import token_of
 from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:

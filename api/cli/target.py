@@ -1,0 +1,40 @@
+"""What a command calls: the services of a home, or a server's client, which has the same shape."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from api.cli import chosen
+from api.cli.shapes.tags import Tags
+
+if TYPE_CHECKING:
+    from api.services.session import Session
+
+
+class Target(Protocol):
+    """A home's services, or a server's client."""
+
+    @property
+    def tags(self) -> Tags:
+        """Tags and tag families."""
+
+
+def target() -> Target:
+    """What the command's options and the environment name: see api.cli.chosen.
+
+    Raises:
+        NotMade: It is a home that is not there.
+    """
+    return home_session() if chosen.server() is None else chosen.client()
+
+
+def home_session(*, makes: bool = False) -> "Session":
+    """The services of the home that the environment names.
+
+    Args:
+        makes: Make its stores where there are none: see api.cli.chosen.home.
+
+    Raises:
+        InvalidInput: A server was chosen, and this command cannot ask one.
+    """
+    from api.services.session import Session  # imports the home's stores as they are used
+
+    return Session(chosen.home(makes=makes))

@@ -1,0 +1,165 @@
+"""Tags and tag families as JSON."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from api.schemas.base import PageAnswer, Schema
+from catalog.tags.families import Family
+from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
+from catalog.text.bounded import MOST_MANY, Name, Text
+from ingest.imports.tag_import import TagImport
+
+Kind = Literal["Open", "Restricted", "Characteristics"]
+
+_PROBLEMS = 1_000
+
+
+class TagBody(Schema):
+    """A tag."""
+
+    tag: str = Field(examples=["weather"])
+    family: str = Field(description="The catalog's table of it.", examples=["tags_own"])
+    type: str = Field(description="The engine's type.", examples=["varchar"])
+    kind: str = Field(
+        description="Open, Restricted or Characteristics", examples=["Characteristics"]
+    )
+    values: list[str] = Field(description="Of a Restricted tag.", examples=[[]])
+    title: str = Field(description="The class that it counts; else empty.", examples=[""])
+
+
+class TagsAnswer(PageAnswer):
+    """Tags by name."""
+
+    tags: list[TagBody]
+
+
+class NewTag(BaseModel):
+    """A tag to be added."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tag: Name = Field(description="Lower-case letters, digits, '_' and '-'.", examples=["weather"])
+    type: Literal["integer", "real", "text", "timestamp", "boolean"] = "text"
+    kind: Name = Field(
+        default=DEFAULT.kind,
+        description="Open (256 characters), Restricted, or Characteristics (4,096).",
+        examples=["Restricted"],
+    )
+    values: list[Text] = Field(
+        default=[],
+        max_length=MOST_MANY,
+        fail_fast=True,
+        description="Of a Restricted tag.",
+        examples=[["sun", "rain", "fog"]],
+    )
+    family: Name = Field(default=OWN_FAMILY, description="Tag family to put it in.")
+
+
+class TagChange(BaseModel):
+    """What a tag is to be."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Name = Field(description="Open, Restricted or Characteristics.", examples=["Restricted"])
+    values: list[Text] = Field(
+        default=[],
+        max_length=MOST_MANY,
+        fail_fast=True,
+        description="All values of a Restricted tag.",
+        examples=[["sun", "rain"]],
+    )
+
+
+class TagRemoved(Schema):
+    """A tag that is no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tag: str = Field(examples=["weather"])
+    files: int = Field(description="Files that had a value of it.", examples=[24])
+
+
+class FamilyBody(Schema):
+    """A tag family."""
+
+    name: str = Field(examples=["weather"])
+    columns: dict[str, str] = Field(
+        description="Its tags and their types.", examples=[{"weather": "VARCHAR"}]
+    )
+    rows: int = Field(description="Files that have a row in it.", examples=[24])
+
+    @classmethod
+    def of(cls, family: Family) -> "FamilyBody":
+        """The catalog's."""
+        return cls(name=family.name, columns=dict(family.columns), rows=family.rows)
+
+
+class FamiliesAnswer(PageAnswer):
+    """Tag families in order of creation."""
+
+    families: list[FamilyBody]
+
+
+class FamilyDropped(Schema):
+    """A tag family that is no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    family: str = Field(examples=["weather"])
+    rows: int = Field(description="Files that had a row in it.", examples=[24])
+
+
+class ImportBody(Schema):
+    """What an import of tags did."""
+
+    rows: int = Field(examples=[24])
+    imported: int = Field(examples=[23])
+    unmatched: int = Field(description="Rows that name no file.", examples=[1])
+    ambiguous: int = Field(description="Rows that name several.", examples=[0])
+    repeated: int = Field(description="Rows whose file an earlier one named.", examples=[0])
+    unreadable: int = Field(examples=[0])
+    columns: dict[str, str] = Field(
+        description="The tags and their types.", examples=[{"weather": "VARCHAR"}]
+    )
+    ignored: list[str] = Field(
+        description="Columns that say where a file lies.", examples=[["size"]]
+    )
+    problems: list[dict[str, Any]] = Field(
+        description="The first thousand rows that were not imported.",
+        examples=[[{"line": 7, "key": "x.png", "kind": "unmatched", "reason": "names no file"}]],
+    )
+
+    _rejected: Any = PrivateAttr(None)
+
+    @classmethod
+    def of(cls, result: TagImport) -> "ImportBody":
+        """An import's."""
+        names = ("rows", "imported", "unmatched", "ambiguous", "repeated", "unreadable")
+        body = cls(
+            **{name: getattr(result, name) for name in names},
+            columns=dict(result.columns),
+            ignored=list(result.ignored),
+            problems=result.problems.slice(0, _PROBLEMS).to_pylist(),
+        )
+        body._rejected = result.problems
+        return body
+
+    @property
+    def rejected(self) -> Any:
+        """Every row that was not imported, as a pyarrow.Table: see TagImport.problems."""
+        return self._rejected
+
+
+class MapJoinBody(Schema):
+    """What a join with a map did."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    features: int = Field(description="Of the map.", examples=[214])
+    frames: int = Field(description="With a position, whose tags were written.", examples=[41277])
+    near: int = Field(description="Those within the distance of a feature.", examples=[1630])
+    columns: dict[str, str] = Field(
+        description="The tags and their types.",
+        examples=[{"near_bridge": "INTEGER", "bridge_distance_m": "DOUBLE"}],
+    )

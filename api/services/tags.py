@@ -1,0 +1,175 @@
+"""Tags and tag families: what can be done with them."""
+
+import builtins
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from api.schemas.tags import (
+    FamilyBody,
+    FamilyDropped,
+    ImportBody,
+    MapJoinBody,
+    TagBody,
+    TagRemoved,
+)
+from api.workspace import Workspace
+from catalog.errors import NotFound
+from catalog.lake.views import tag_columns
+from catalog.tags import families as tag_families
+from catalog.tags import tags
+from catalog.tags.tag_kinds import kinds
+from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
+from ingest.imports.map_join import import_map
+from ingest.imports.options import LATITUDE, LONGITUDE, Key
+from ingest.imports.tag_import import import_tags, parse_types
+
+
+class Tags:
+    """Tags of a home."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Those that the workspace's caller may see."""
+        self._workspace = workspace
+
+    def list(self, *, at: int | None = None) -> list[TagBody]:
+        """Every tag by name, of a catalog snapshot or the newest."""
+        titles = self._workspace.class_names()
+        with self._workspace.catalog.reading(at) as cursor:
+            columns, rules = tag_columns(cursor), kinds(cursor)
+        bodies = [
+            TagBody(
+                tag=column.tag,
+                family=column.table,
+                type=column.type.lower(),
+                kind=rules.get(column.tag, DEFAULT).kind,
+                values=list(rules.get(column.tag, DEFAULT).allowed),
+                title=titles.get(column.tag, ""),
+            )
+            for column in columns
+        ]
+        return sorted(bodies, key=lambda body: body.tag)
+
+    def get(self, tag: str, *, at: int | None = None) -> TagBody:
+        """A tag.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        for body in self.list(at=at):
+            if body.tag == tag:
+                return body
+        raise NotFound("tag", tag[:80], "GET /v1/tags lists them")
+
+    def add(
+        self,
+        name: str,
+        type: str = "text",  # noqa: A002
+        *,
+        kind: str | None = None,
+        values: Sequence[str] = (),
+        family: str | None = None,
+    ) -> TagBody:
+        """Add a tag that no file has a value of yet: catalog.tags.tags.add_tag."""
+        tags.add_tag(
+            self._workspace.catalog,
+            name,
+            type,
+            DEFAULT.kind if kind is None else kind,
+            values,
+            OWN_FAMILY if family is None else family,
+        )
+        return self.get(name)
+
+    def set(self, tag: str, kind: str, *, values: Sequence[str] = ()) -> TagBody:
+        """Give a tag another kind or other values: catalog.tags.tags.set_kind."""
+        tags.set_kind(self._workspace.catalog, tag, kind, values)
+        return self.get(tag)
+
+    def remove(self, tag: str) -> TagRemoved:
+        """Remove a tag with its values; older snapshots keep it."""
+        return TagRemoved(tag=tag, files=tags.drop_tag(self._workspace.catalog, tag))
+
+    def families(self) -> builtins.list[FamilyBody]:
+        """Every tag family, in order of creation."""
+        return [FamilyBody.of(family) for family in tag_families.families(self._workspace.catalog)]
+
+    def family(self, name: str) -> FamilyBody:
+        """A tag family.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        for body in self.families():
+            if body.name == name:
+                return body
+        raise NotFound("tag family", name[:80], "GET /v1/families lists them")
+
+    def drop(self, family: str) -> FamilyDropped:
+        """Remove a tag family with its tags and values; older snapshots keep it."""
+        rows = tag_families.drop(self._workspace.catalog, family)
+        return FamilyDropped(family=family, rows=rows)
+
+    def import_values(
+        self,
+        file: Path,
+        family: str,
+        *,
+        key: Key | None = None,
+        key_column: str | None = None,
+        type: Sequence[str] = (),  # noqa: A002
+        prefix: str = "",
+        datasource: str | None = None,
+        most_bytes: int | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> ImportBody:
+        """Give files tags from a table: ingest.imports.tag_import.import_tags.
+
+        Args:
+            file: See import_tags; so are the others.
+            family: Tag family to write.
+            key: What names a file.
+            key_column: Column of the key.
+            type: "TAG=TYPE" of tags whose type is not inferred.
+            prefix: Put before every tag's name.
+            datasource: Match files of this datasource only.
+            most_bytes: What the values of a file that a client sent may take [bytes].
+            stopped: Whether nobody waits for it any more.
+        """
+        result = import_tags(
+            self._workspace.catalog,
+            file,
+            family,
+            key=key,
+            key_column=key_column,
+            types=parse_types(type),
+            prefix=prefix,
+            datasource=datasource,
+            most_bytes=most_bytes,
+            stopped=stopped,
+        )
+        return ImportBody.of(result)
+
+    def import_map(
+        self,
+        file: Path,
+        family: str,
+        within_m: float,
+        *,
+        tag: str | None = None,
+        latitude: str = LATITUDE,
+        longitude: str = LONGITUDE,
+        is_sent: bool = False,
+    ) -> MapJoinBody:
+        """Tag the frames near a map's features: ingest.imports.map_join.import_map."""
+        result = import_map(
+            self._workspace.catalog,
+            file,
+            family,
+            within_m,
+            tag=tag,
+            latitude=latitude,
+            longitude=longitude,
+            is_sent=is_sent,
+        )
+        return MapJoinBody(**asdict(result))
