@@ -211,7 +211,34 @@ def _bury(running: dict[int, socket.socket]) -> None:
             end.close()
 
 
+_ended: int | None = None
+"""Exit status of a child that has run to its end, which api.cli.program has likewise."""
+
+
 def _run(arguments: Sequence[str]) -> None:
+    global _ended  # for what runs at its very end
+    try:
+        _run_whole(arguments)
+        _ended = 0
+    except SystemExit as stop:
+        if stop.code is None or isinstance(stop.code, int):
+            _ended = stop.code or 0
+        raise
+
+
+def _leave() -> None:
+    """End without taking apart what was imported, as the program does: 0.13 s of CPU."""
+    if _ended is None:
+        return
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return  # Python tells it, and ends with a status of its own
+    os._exit(_ended)
+
+
+def _run_whole(arguments: Sequence[str]) -> None:
     option, *rest = arguments or [""]
     if option in ("-c", "-m"):
         sys.path.insert(0, str(_ROOT))
@@ -231,6 +258,9 @@ def _run(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    import atexit
+
+    atexit.register(_leave)  # registered first, runs last
     import gc
     import importlib
     import pkgutil
