@@ -24,10 +24,6 @@ from typing import Any
 _MOST_BYTES = 1 << 20
 _ROOT = Path(__file__).parent.parent
 _IMPORTED = (
-    "api.http.app",
-    "api.cli.main",
-    "api.server.worker",
-    "api.server.supervisor",
     "catalog.records.migrate",
     "ingest.sources.s3_source",
     "ingest.scan.scan",
@@ -267,15 +263,12 @@ if __name__ == "__main__":
 
     import duckdb
 
+    import api
+
     for name in _IMPORTED:
         importlib.import_module(name)
-    for folder in (
-        "api.cli.commands",
-        "api.places",
-        "api.places.home",
-    ):  # each command imports its own
-        for found_module in pkgutil.iter_modules(importlib.import_module(folder).__path__):
-            importlib.import_module(f"{folder}.{found_module.name}")
+    for found_module in pkgutil.walk_packages(api.__path__, "api."):  # commands import their own
+        importlib.import_module(found_module.name)
     from catalog.lake.extensions import Extensions
     from tests.cheap_passwords import make_passwords_cheap
 
