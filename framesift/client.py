@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framesift import statistics
+from framesift.accounts import Audit, Collections, Tokens, Users
 from framesift.datasets import Datasets
 from framesift.frames import Frame, frame_named, paged_frames
 from framesift.jobs import Jobs
@@ -25,12 +26,16 @@ class Client:
     """A connection to a server; usable as a context manager, and from several threads.
 
     Attributes:
+        audit: Changes, and requests that were refused.
+        collections: Rows that users see whose role does not see all.
         datasets: Saved, versioned selections.
         jobs: Training, validation and other long work.
         models: What training jobs made.
         policies: Tags that are set on what a condition finds.
         sources: Places that hold files.
         tags: Named values on frames.
+        tokens: Your tokens.
+        users: Who may ask.
     """
 
     def __init__(
@@ -60,6 +65,8 @@ class Client:
         )
         self.sources, self.tags = Sources(transport), Tags(transport)
         self.policies = Policies(transport)
+        self.users, self.tokens = Users(transport), Tokens(transport)
+        self.collections, self.audit = Collections(transport), Audit(transport)
 
     def __repr__(self) -> str:
         """The server; never the token."""
@@ -298,6 +305,27 @@ class Client:
             "/v1/statistics/correlation",
             asked={"validation": validation, "dataset": dataset, "split": split, "at": at},
         )
+
+    def me(self) -> Mapping[str, Any]:
+        """You: ``name``, ``roles``, ``level``, ``all_rows``; no name where nobody logs in.
+
+        Raises:
+            NotAuthenticated: The token is none.
+        """
+        return self._transport.json("GET", "/v1/me")
+
+    def set_own_password(self, current: str, password: str) -> None:
+        """Change your password; it ends what was logged in.
+
+        Args:
+            current: The one until now.
+            password: The one from now on.
+
+        Raises:
+            NotAllowed: ``current`` is not your password.
+        """
+        body = {"current": current, "password": password}
+        self._transport.json("PUT", "/v1/me/password", body)
 
     def call(
         self,

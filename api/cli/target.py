@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Protocol
 
 from api.cli import chosen
+from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
 from api.cli.shapes.tags import Tags
 
 if TYPE_CHECKING:
@@ -15,6 +16,22 @@ class Target(Protocol):
     @property
     def tags(self) -> Tags:
         """Tags and tag families."""
+
+    @property
+    def users(self) -> Users:
+        """Users."""
+
+    @property
+    def tokens(self) -> Tokens:
+        """Tokens."""
+
+    @property
+    def collections(self) -> Collections:
+        """Collections."""
+
+    @property
+    def audit(self) -> Audit:
+        """The audit log."""
 
 
 def target() -> Target:
@@ -37,4 +54,4 @@ def home_session(*, makes: bool = False) -> "Session":
     """
     from api.services.session import Session  # imports the home's stores as they are used
 
-    return Session(chosen.home(makes=makes))
+    return Session(chosen.home(makes=makes), is_command=True)

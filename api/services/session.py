@@ -1,5 +1,7 @@
 """The services of a home for one caller: what HTTP, Discover's dialect, MCP and commands call."""
 
+import getpass
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -7,7 +9,12 @@ from api.services.callers import NOBODY_ASKED, Caller
 from api.workspace import Workspace
 
 if TYPE_CHECKING:
+    from api.services.audit import Audit
+    from api.services.collections import Collections
     from api.services.tags import Tags
+    from api.services.tokens import Tokens
+    from api.services.users import Users
+    from catalog.records.store import RecordStore
 
 
 class Session:
@@ -18,16 +25,38 @@ class Session:
         caller: Who calls; commands on a home may do everything.
     """
 
-    def __init__(self, workspace: Workspace, caller: Caller = NOBODY_ASKED) -> None:
+    def __init__(
+        self, workspace: Workspace, caller: Caller = NOBODY_ASKED, *, is_command: bool = False
+    ) -> None:
         """Open nothing yet.
 
         Args:
             workspace: The whole home.
             caller: Who calls.
+            is_command: Whether a command does: services then write the audit log, which HTTP's
+                middleware writes of requests.
         """
         sees_all = caller.sees_all
         self.workspace = workspace if sees_all else workspace.limited_to(caller.rules, caller.user)
         self.caller = caller
+        self._is_command = is_command
+
+    @property
+    def records(self) -> "RecordStore":
+        """The home's records."""
+        return self.workspace.records
+
+    def note(self, what: str, target: str) -> None:
+        """Write a command's change into the audit log: the machine's user made it."""
+        if not self._is_command:
+            return
+        from catalog.accounts import audit_log
+
+        try:
+            name = getpass.getuser()
+        except (KeyError, OSError):
+            name = str(os.getuid())
+        audit_log.add(self.records, f"command line ({name})", what, target, audit_log.DONE)
 
     @cached_property
     def tags(self) -> "Tags":
@@ -35,3 +64,31 @@ class Session:
         from api.services.tags import Tags
 
         return Tags(self.workspace)
+
+    @cached_property
+    def users(self) -> "Users":
+        """Users."""
+        from api.services.users import Users
+
+        return Users(self)
+
+    @cached_property
+    def tokens(self) -> "Tokens":
+        """Tokens."""
+        from api.services.tokens import Tokens
+
+        return Tokens(self)
+
+    @cached_property
+    def collections(self) -> "Collections":
+        """Collections."""
+        from api.services.collections import Collections
+
+        return Collections(self)
+
+    @cached_property
+    def audit(self) -> "Audit":
+        """The audit log."""
+        from api.services.audit import Audit
+
+        return Audit(self)

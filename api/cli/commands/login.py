@@ -37,7 +37,7 @@ def login(
     try:
         token = secret if user is None else log_in(server, user, secret, ca_bundle=bundle)
         with connect(server, token, ca_bundle=bundle) as client:
-            client.call("GET", "/auth/v1/roles")
+            client.me()
     except NotAuthenticated as error:
         raise InvalidInput(str(error)) from error
     keep_token(settings.config, server, token)

@@ -5,26 +5,18 @@ from typing import Annotated
 from fastapi import Query
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import CurrentWorkspace
+from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import ADMIN_READ
-from api.schemas.base import PageAnswer
-from api.schemas.people import AuditBody
-from catalog.accounts import audit_log
+from api.schemas.audit import AuditAnswer
 
 router = Router(prefix="/v1/audit", tags=["users"])
 
 
-class AuditAnswer(PageAnswer):
-    """Entries, newest first."""
-
-    entries: list[AuditBody]
-
-
 @router.get("", rule=ADMIN_READ)
 async def get_audit(
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
     page: CurrentPage,
     who: Annotated[str | None, Query(description="Only of this user.")] = None,
     outcome: Annotated[
@@ -39,16 +31,15 @@ async def get_audit(
     ] = None,
 ) -> AuditAnswer:
     """Who changed what, and who was refused."""
-    found = await run_in_threadpool(
-        audit_log.entries,
-        workspace.records,
+    entries = await run_in_threadpool(
+        session.audit.list,
         who=who,
         outcome=outcome,
         before=_smaller(before, page.number_after("entries")),
         limit=page.limit + 1,
     )
-    shown, follows = page.page("entries", found, lambda entry: (entry.id,))
-    return AuditAnswer(entries=[AuditBody.of(entry) for entry in shown], next=follows)
+    shown, follows = page.page("entries", entries, lambda entry: (entry.id,))
+    return AuditAnswer(entries=shown, next=follows)
 
 
 def _smaller(*numbers: int | None) -> int | None:

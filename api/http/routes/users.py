@@ -4,56 +4,22 @@ from urllib.parse import quote
 
 from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, ConfigDict, Field
 
-from api.http.dependencies import CurrentPassage, CurrentWorkspace
+from api.http.dependencies import CurrentPassage, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import ADMIN_READ, ADMIN_WRITE
-from api.schemas.base import PageAnswer
-from api.schemas.people import UserBody
-from catalog.accounts import login_throttle, users
-from catalog.accounts.user_tables import User
-from catalog.records.store import RecordStore
-from catalog.text.bounded import Name, Secret
+from api.schemas.users import NewUser, UserBody, UserChange, UsersAnswer
 
 router = Router(prefix="/v1/users", tags=["users"], examples={"name": "anna"})
 
 
-class NewUser(BaseModel):
-    """A user to be made."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: Name = Field(examples=["anna"])
-    roles: list[Name] = Field(max_length=16, fail_fast=True, examples=[["datauser"]])
-    password: Secret | None = Field(
-        default=None, description="Without one only tokens open the account."
-    )
-
-
-class UserChange(BaseModel):
-    """What is to change; what is left out stays."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    roles: list[Name] | None = Field(default=None, max_length=16, fail_fast=True)
-    disabled: bool | None = None
-    password: Secret | None = None
-
-
-class UsersAnswer(PageAnswer):
-    """Users by name."""
-
-    users: list[UserBody]
-
-
 @router.get("", rule=ADMIN_READ)
-async def get_users(workspace: CurrentWorkspace, page: CurrentPage) -> UsersAnswer:
+async def get_users(session: CurrentSession, page: CurrentPage) -> UsersAnswer:
     """Users by name."""
-    found = await run_in_threadpool(users.listed, workspace.records)
-    shown, follows = page.page_of_all("users", found, lambda user: (user.name,), str)
-    return UsersAnswer(users=[UserBody.of(user) for user in shown], next=follows)
+    users = await run_in_threadpool(session.users.list)
+    shown, follows = page.page_of_all("users", users, lambda user: (user.name,), str)
+    return UsersAnswer(users=shown, next=follows)
 
 
 @router.post(
@@ -63,31 +29,35 @@ async def get_users(workspace: CurrentWorkspace, page: CurrentPage) -> UsersAnsw
     example={"name": "anna", "roles": ["datauser"]},
 )
 async def post_user(
-    wanted: NewUser, workspace: CurrentWorkspace, passage: CurrentPassage, response: Response
+    wanted: NewUser, session: CurrentSession, passage: CurrentPassage, response: Response
 ) -> UserBody:
     """Add a user."""
     passage.about = f"user {wanted.name}: roles {', '.join(wanted.roles) or 'none'}"
     password = wanted.password.get_secret_value() if wanted.password is not None else None
-    made = await run_in_threadpool(
-        users.add, workspace.records, wanted.name, wanted.roles, password
-    )
-    response.headers["Location"] = f"/v1/users/{quote(made.name, safe='')}"
-    return UserBody.of(made)
+    user = await run_in_threadpool(session.users.add, wanted.name, wanted.roles, password=password)
+    response.headers["Location"] = f"/v1/users/{quote(user.name, safe='')}"
+    return user
 
 
 @router.get("/{name}", rule=ADMIN_READ)
-async def get_user(name: str, workspace: CurrentWorkspace) -> UserBody:
+async def get_user(name: str, session: CurrentSession) -> UserBody:
     """A user."""
-    return UserBody.of(await run_in_threadpool(users.found, workspace.records, name))
+    return await run_in_threadpool(session.users.get, name)
 
 
 @router.patch("/{name}", rule=ADMIN_WRITE.but(accounts=True), example={"roles": ["dataadmin"]})
 async def patch_user(
-    name: str, change: UserChange, workspace: CurrentWorkspace, passage: CurrentPassage
+    name: str, change: UserChange, session: CurrentSession, passage: CurrentPassage
 ) -> UserBody:
     """Change roles or password, or refuse a user; a new password ends what was logged in."""
     passage.about = f"user {name}: {_said(change)}"
-    return UserBody.of(await run_in_threadpool(_changed, workspace.records, name, change))
+    return await run_in_threadpool(
+        session.users.set,
+        name,
+        roles=change.roles,
+        disabled=change.disabled,
+        password=None if change.password is None else change.password.get_secret_value(),
+    )
 
 
 def _said(change: UserChange) -> str:
@@ -102,19 +72,8 @@ def _said(change: UserChange) -> str:
     return "; ".join(said) or "nothing"
 
 
-def _changed(records: RecordStore, name: str, change: UserChange) -> User:
-    if change.password is not None:
-        users.set_password(records, name, change.password.get_secret_value())
-        login_throttle.forget(records, name)
-    if change.roles is not None:
-        users.set_roles(records, name, change.roles)
-    if change.disabled is not None:
-        users.set_disabled(records, name, change.disabled)
-    return users.found(records, name)
-
-
 @router.delete("/{name}", rule=ADMIN_WRITE.but(accounts=True), status_code=204)
-async def delete_user(name: str, workspace: CurrentWorkspace) -> Response:
+async def delete_user(name: str, session: CurrentSession) -> Response:
     """Remove a user and their tokens."""
-    await run_in_threadpool(users.remove, workspace.records, name)
+    await run_in_threadpool(session.users.remove, name)
     return Response(status_code=204)

@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli import chosen
+from api.cli.shapes.record import Record
+from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
-from api.places.people import Entries, NewToken, people
 from catalog.accounts.accounts import MOST_DAYS, ROLES, check_name
 from catalog.errors import InvalidInput
 
@@ -34,18 +36,19 @@ def user_add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a user; the password is asked for."""
-    place = people()
+    users = target().users
     check_name("user", name)
-    made = place.add_user(name, role, None if no_password else _new_password(password_stdin))
-    _emit(made, as_json, f"added user {name}: {', '.join(made['roles'])}")
+    password = None if no_password else _new_password(password_stdin)
+    user = users.add(name, role, password=password)
+    _emit(user, as_json, f"added user {name}: {', '.join(user['roles'])}")
 
 
 @user_app.command("list")
 def user_list(as_json: JsonFlag = False) -> None:
     """List the users."""
-    found = people().users()
+    users = list(target().users.list())
     if as_json:
-        emit_json(found)
+        emit_json(users)
         return
     emit_table(
         ("name", "roles", "password", "state", "created"),
@@ -57,7 +60,7 @@ def user_list(as_json: JsonFlag = False) -> None:
                 "disabled" if user["disabled"] else "",
                 user["created"],
             )
-            for user in found
+            for user in users
         ],
     )
 
@@ -74,16 +77,27 @@ def user_passwd(
 
     Your own takes the one until now, which is asked for first, and is the first line of stdin.
     """
-    place = people()
     if name is None:
-        me = place.me()
-        current = _password(password_stdin, "Password until now")
-        place.set_own_password(current, _new_password(password_stdin))
-        _emit(me, as_json, f"user {me['name']} has another password: log in again")
+        _own_password(password_stdin, as_json)
         return
-    place.user(name)  # before the password is asked for
-    user = place.set_password(name, _new_password(password_stdin))
+    users = target().users
+    users.get(name)  # before the password is asked for
+    user = users.set(name, password=_new_password(password_stdin))
     _emit(user, as_json, f"user {name} has another password")
+
+
+def _own_password(from_stdin: bool, as_json: bool) -> None:
+    if chosen.server() is None:
+        raise InvalidInput(
+            "a home asks nobody who they are: name the user, or give --server for yourself"
+        )
+    client = chosen.client()
+    me = client.me()
+    if not me["name"]:
+        raise InvalidInput("this server asks nobody who they are: name the user")
+    current = _password(from_stdin, "Password until now")
+    client.set_own_password(current, _new_password(from_stdin))
+    _emit(me, as_json, f"user {me['name']} has another password: log in again")
 
 
 @user_app.command("disable")
@@ -93,14 +107,14 @@ def user_disable(
     as_json: JsonFlag = False,
 ) -> None:
     """Refuse a user and their tokens."""
-    user = people().set_disabled(name, not undo)
+    user = target().users.set(name, disabled=not undo)
     _emit(user, as_json, f"user {name} is {'let in again' if undo else 'refused'}")
 
 
 @user_app.command("remove")
 def user_remove(name: UserName, as_json: JsonFlag = False) -> None:
     """Remove a user and their tokens."""
-    people().remove_user(name)
+    target().users.remove(name)
     _emit({"name": name}, as_json, f"removed user {name}")
 
 
@@ -111,7 +125,7 @@ def user_roles(
     as_json: JsonFlag = False,
 ) -> None:
     """Give a user these roles, and no others."""
-    user = people().set_roles(name, roles)
+    user = target().users.set(name, roles=roles)
     _emit(user, as_json, f"user {name}: {', '.join(user['roles'])}")
 
 
@@ -126,11 +140,11 @@ def token_create(
     as_json: JsonFlag = False,
 ) -> None:
     """Make a token, and print it; nothing shows it again."""
-    made = people().create_token(NewToken(name, user, scope, days))
+    token = target().tokens.create(name, user=user, scope=scope, days=days)
     if as_json:
-        emit_json(made)
+        emit_json(token)
     else:
-        typer.echo(made["token"])
+        typer.echo(token["token"])
 
 
 @token_app.command("list")
@@ -139,12 +153,12 @@ def token_list(
     as_json: JsonFlag = False,
 ) -> None:
     """List the tokens, without what they are made of."""
-    found = people().tokens(user)
+    tokens = list(target().tokens.list(user=user))
     if as_json:
-        emit_json(found)
+        emit_json(tokens)
     else:
         columns = ("id", "user", "name", "scope", "state", "expires", "last_used")
-        emit_table(columns, [[token[c] for c in columns] for token in found])
+        emit_table(columns, [[token[c] for c in columns] for token in tokens])
 
 
 @token_app.command("revoke")
@@ -152,8 +166,8 @@ def token_revoke(
     number: Annotated[int, typer.Argument(help="Its number: framesift token list.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Let a token count no more."""
-    token = people().revoke_token(number)
+    """Revoke a token."""
+    token = target().tokens.revoke(number)
     _emit(token, as_json, f"revoked token {token['name']} of user {token['user']}")
 
 
@@ -164,19 +178,19 @@ def collection_add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a collection: the rows that a rule holds for."""
-    _emit(people().add_collection(name, rule), as_json, f"added collection {name}: {rule}")
+    _emit(target().collections.add(name, rule), as_json, f"added collection {name}: {rule}")
 
 
 @collection_app.command("list")
 def collection_list(as_json: JsonFlag = False) -> None:
     """List the collections, with their users."""
-    found = people().collections()
+    collections = list(target().collections.list())
     if as_json:
-        emit_json(found)
+        emit_json(collections)
     else:
         emit_table(
             ("name", "rule", "users"),
-            [(body["name"], body["rule"], ", ".join(body["users"])) for body in found],
+            [(body["name"], body["rule"], ", ".join(body["users"])) for body in collections],
         )
 
 
@@ -188,7 +202,8 @@ def collection_assign(
     as_json: JsonFlag = False,
 ) -> None:
     """Let a user see a collection's rows."""
-    body = people().assign(name, user, not undo)
+    collections = target().collections
+    body = collections.withdraw(name, user) if undo else collections.assign(name, user)
     _emit(body, as_json, f"collection {name}: {', '.join(body['users']) or 'nobody'}")
 
 
@@ -197,7 +212,7 @@ def collection_remove(
     name: Annotated[str, typer.Argument(help="The collection.")], as_json: JsonFlag = False
 ) -> None:
     """Remove a collection; its users see its rows no more."""
-    people().remove_collection(name)
+    target().collections.remove(name)
     _emit({"name": name}, as_json, f"removed collection {name}")
 
 
@@ -211,12 +226,12 @@ def audit(
     as_json: JsonFlag = False,
 ) -> None:
     """Show who changed what on the server, and who was refused; newest first."""
-    found = people().audit(Entries(who, outcome, before, limit))
+    entries = list(target().audit.list(who=who, outcome=outcome, before=before, limit=limit))
     if as_json:
-        emit_json(found)
+        emit_json(entries)
     else:
         columns = ("id", "time", "who", "address", "what", "target", "outcome", "note")
-        emit_table(columns, [[str(entry[c]) for c in columns] for entry in found])
+        emit_table(columns, [[str(entry[c]) for c in columns] for entry in entries])
 
 
 def _new_password(from_stdin: bool) -> str:
@@ -231,7 +246,7 @@ def _password(from_stdin: bool, what: str, *, twice: bool = False) -> str:
     return str(typer.prompt(what, hide_input=True, confirmation_prompt=twice, err=True))
 
 
-def _emit(body: Mapping[str, Any], as_json: bool, sentence: str) -> None:
+def _emit(body: Record | Mapping[str, Any], as_json: bool, sentence: str) -> None:
     if as_json:
         emit_json(body)
     else:

@@ -1,0 +1,40 @@
+"""Collections as JSON."""
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.schemas.base import PageAnswer, Schema
+from catalog.accounts.user_tables import Collection
+from catalog.text.bounded import Name, Sql
+
+
+class CollectionBody(Schema):
+    """A collection."""
+
+    name: str = Field(examples=["munich"])
+    rule: str = Field(examples=["datasource = 'a2d2' and filename like 'camera%'"])
+    users: list[str] = Field(examples=[["anna"]])
+
+    @classmethod
+    def of(cls, collection: Collection, users: Sequence[str]) -> "CollectionBody":
+        """A record's."""
+        return cls(name=collection.name, rule=collection.rule, users=list(users))
+
+
+class CollectionsAnswer(PageAnswer):
+    """Collections by name."""
+
+    collections: list[CollectionBody]
+
+
+class NewCollection(BaseModel):
+    """A collection to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name = Field(examples=["munich"])
+    rule: Sql = Field(
+        description="A WHERE body over metaocean's columns.",
+        examples=["datasource = 'a2d2' and filename like 'camera%'"],
+    )

@@ -1,0 +1,79 @@
+"""Users as JSON."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.schemas.base import PageAnswer, Schema
+from api.schemas.times import iso_time
+from catalog.accounts.user_tables import User
+from catalog.text.bounded import Name, Secret
+
+
+class UserBody(Schema):
+    """A user."""
+
+    name: str = Field(examples=["anna"])
+    roles: list[str] = Field(examples=[["datauser"]])
+    disabled: bool
+    has_password: bool = Field(description="Else only tokens open the account.")
+    created: str = Field(examples=["2026-11-21T14:08:18Z"])
+
+    @classmethod
+    def of(cls, user: User) -> "UserBody":
+        """A record's."""
+        return cls(
+            name=user.name,
+            roles=user.roles,
+            disabled=user.disabled,
+            has_password=bool(user.password),
+            created=iso_time(user.created),
+        )
+
+
+class UsersAnswer(PageAnswer):
+    """Users by name."""
+
+    users: list[UserBody]
+
+
+class NewUser(BaseModel):
+    """A user to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name = Field(examples=["anna"])
+    roles: list[Name] = Field(max_length=16, fail_fast=True, examples=[["datauser"]])
+    password: Secret | None = Field(
+        default=None, description="Without one only tokens open the account."
+    )
+
+
+class UserChange(BaseModel):
+    """What is to change; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    roles: list[Name] | None = Field(default=None, max_length=16, fail_fast=True)
+    disabled: bool | None = None
+    password: Secret | None = None
+
+
+class MeBody(Schema):
+    """Who asks."""
+
+    name: str = Field(
+        description="Empty where the server asks nobody who they are.", examples=["anna"]
+    )
+    roles: list[str] = Field(examples=[["datauser"]])
+    level: str = Field(
+        description="What roles and token allow: read, write or admin.", examples=["read"]
+    )
+    all_rows: bool = Field(description="Whether every row is seen, and not those of collections.")
+
+
+class OwnPassword(BaseModel):
+    """A password in place of another."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    current: Secret = Field(description="The one until now.")
+    password: Secret = Field(description="The one from now on.")

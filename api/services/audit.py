@@ -1,0 +1,38 @@
+"""The audit log: changes, and requests that were refused."""
+
+from typing import TYPE_CHECKING
+
+from api.schemas.audit import AuditBody
+from catalog.accounts import audit_log
+
+if TYPE_CHECKING:
+    from api.services.session import Session
+
+
+class Audit:
+    """The audit log of a home; routes let admins read it."""
+
+    def __init__(self, session: "Session") -> None:
+        """That of the session's home."""
+        self._session = session
+
+    def list(
+        self,
+        *,
+        who: str | None = None,
+        outcome: str | None = None,
+        before: int | None = None,
+        limit: int = 100,
+    ) -> list[AuditBody]:
+        """Entries, newest first.
+
+        Args:
+            who: Only of this user.
+            outcome: Only with this outcome: "done", or a status such as "403".
+            before: Only with a smaller number.
+            limit: At most so many.
+        """
+        found = audit_log.entries(
+            self._session.records, who=who, outcome=outcome, before=before, limit=limit
+        )
+        return [AuditBody.of(entry) for entry in found]

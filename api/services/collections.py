@@ -1,0 +1,104 @@
+"""Collections: which rows there are to be seen, and by whom."""
+
+from typing import TYPE_CHECKING
+
+from api.schemas.collections import CollectionBody
+from catalog.accounts import row_collections
+from catalog.errors import NotAllowed, NotFound
+
+if TYPE_CHECKING:
+    from api.services.session import Session
+
+
+class Collections:
+    """Collections of a home."""
+
+    def __init__(self, session: "Session") -> None:
+        """Those that the session's caller may know of."""
+        self._session = session
+
+    def list(self) -> list[CollectionBody]:
+        """Every collection by name, for callers who see all rows; else the caller's own."""
+        caller = self._session.caller
+        return [
+            CollectionBody.of(collection, users)
+            for collection, users in row_collections.listed(self._session.records)
+            if caller.sees_all or caller.user in users
+        ]
+
+    def get(self, name: str) -> CollectionBody:
+        """A collection of `list`.
+
+        Raises:
+            NotFound: It is none of these.
+        """
+        for body in self.list():
+            if body.name == name:
+                return body
+        raise NotFound("collection", name[:80], "GET /v1/collections lists them")
+
+    def add(self, name: str, rule: str) -> CollectionBody:
+        """Add a collection.
+
+        Args:
+            name: Its name.
+            rule: A WHERE body over metaocean's columns, which is tried.
+
+        Raises:
+            NotAllowed: The caller is no admin.
+            SqlError: The rule is none.
+        """
+        # It imports the catalog's database, which all else here does without.
+        from query.question.collection_rule import try_rule
+
+        self._check_admin()
+        workspace = self._session.workspace
+        try_rule(rule, lambda: workspace.catalog, workspace.settings.query_timeout_s)
+        body = CollectionBody.of(row_collections.add(self._session.records, name, rule), ())
+        self._session.note("collection add", f"{name}: {rule}")
+        return body
+
+    def remove(self, name: str) -> None:
+        """Remove a collection; its users see its rows no more.
+
+        Raises:
+            NotAllowed: The caller is no admin.
+        """
+        self._check_admin()
+        row_collections.remove(self._session.records, name)
+        self._session.note("collection remove", name)
+
+    def assign(self, name: str, user: str) -> CollectionBody:
+        """Let a user see a collection's rows.
+
+        Raises:
+            NotAllowed: The caller is neither an admin nor one of its collection admins.
+        """
+        self._check_collection_admin(name)
+        row_collections.assign(self._session.records, name, user)
+        return self._noted(name, user)
+
+    def withdraw(self, name: str, user: str) -> CollectionBody:
+        """Let a user see a collection's rows no more; as `assign`."""
+        self._check_collection_admin(name)
+        row_collections.withdraw(self._session.records, name, user)
+        return self._noted(name, f"not {user}")
+
+    def _noted(self, name: str, who: str) -> CollectionBody:
+        self._session.note("collection assign", f"{name}: {who}")
+        return CollectionBody.of(*row_collections.found(self._session.records, name))
+
+    def _check_admin(self) -> None:
+        caller = self._session.caller
+        if not caller.may("admin"):
+            raise NotAllowed(f"user '{caller.user}' is no admin: only admins make collections")
+
+    def _check_collection_admin(self, name: str) -> None:
+        caller = self._session.caller
+        if caller.may("admin"):
+            return
+        # Not found would say which names there are.
+        listed = row_collections.listed(self._session.records)
+        own = [collection.name for collection, users in listed if caller.user in users]
+        if "collectionadmin" not in caller.roles or name not in own:
+            raise NotAllowed(f"user '{caller.user}' is no collection admin of '{name}'")

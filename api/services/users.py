@@ -1,0 +1,84 @@
+"""Users, and the caller's own account: what can be done with them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from api.schemas.users import MeBody, UserBody
+from catalog.accounts import login_throttle, users
+
+if TYPE_CHECKING:
+    from api.services.session import Session
+
+
+class Users:
+    """Users of a home; routes let admins call this, but for `me`."""
+
+    def __init__(self, session: "Session") -> None:
+        """Those of the session's home."""
+        self._session = session
+
+    def list(self) -> list[UserBody]:
+        """Every user by name."""
+        return [UserBody.of(user) for user in users.listed(self._session.records)]
+
+    def get(self, name: str) -> UserBody:
+        """A user.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return UserBody.of(users.found(self._session.records, name))
+
+    def add(self, name: str, roles: Sequence[str], *, password: str | None = None) -> UserBody:
+        """Add a user; without a password only tokens open the account."""
+        user = users.add(self._session.records, name, roles, password)
+        self._session.note("user add", f"{name}: {', '.join(user.roles)}")
+        return UserBody.of(user)
+
+    def set(
+        self,
+        name: str,
+        *,
+        roles: Sequence[str] | None = None,
+        disabled: bool | None = None,
+        password: str | None = None,
+    ) -> UserBody:
+        """Change a user; what is None stays.
+
+        Args:
+            name: The user.
+            roles: These, and no others.
+            disabled: Whether the user and their tokens are refused.
+            password: Ends logins with the one before; failures are forgotten.
+        """
+        session = self._session
+        if password is not None:
+            users.set_password(session.records, name, password)
+            login_throttle.forget(session.records, name)
+            session.note("user passwd", name)
+        if roles is not None:
+            user = users.set_roles(session.records, name, roles)
+            session.note("user roles", f"{name}: {', '.join(user.roles)}")
+        if disabled is not None:
+            users.set_disabled(session.records, name, disabled)
+            session.note("user disable", f"{name}: {'refused' if disabled else 'let in again'}")
+        return self.get(name)
+
+    def remove(self, name: str) -> None:
+        """Remove a user and their tokens."""
+        users.remove(self._session.records, name)
+        self._session.note("user remove", name)
+
+    def me(self) -> MeBody:
+        """The caller, and what roles and token allow; without a name where nobody logs in."""
+        caller = self._session.caller
+        return MeBody(
+            name=caller.user,
+            roles=sorted(caller.roles),
+            level=caller.level,
+            all_rows=caller.sees_all,
+        )
+
+    def set_own_password(self, password: str) -> None:
+        """Give the caller, who has proven the one until now, another password."""
+        users.set_password(self._session.records, self._session.caller.user, password)
