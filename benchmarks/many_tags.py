@@ -134,7 +134,7 @@ def _rows(columns: dict[str, str], frames: int, seed: int) -> pa.Table:
 
 
 def _fill(store: CatalogStore, frames: int) -> None:
-    """A million frames as SQL makes them; ingest itself is benchmarks/scan_folder.py's."""
+    """A million frames as SQL makes them; ingest itself is benchmarks.scan_labels'."""
     add_class_tags(store, CLASSES)
     fkey = "'c:d:' || lpad(n::VARCHAR, 8, '0') || '.png'"
     pixels = ", ".join(

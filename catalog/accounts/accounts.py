@@ -5,7 +5,7 @@ import re
 from catalog.errors import InvalidInput
 
 ROLES = ("admin", "dataadmin", "datauser", "collectionadmin")
-"""As Spectrum Discover names them; api.permissions says what each may do."""
+"""As Spectrum Discover names them; api.services.callers says what each may do."""
 
 MOST_DAYS = 3650
 """How long a token may last at most [days]."""

@@ -12,7 +12,7 @@ METAOCEAN = """
     updatedtime requesttime scangen tier size qpart fkey collection temperature duplicate
     sizeconsumed
 """
-"""facts/spectrum_discover.md 2.1, without the site's tag1 to tag16."""
+"""As Spectrum Discover's, without the site's tag1 to tag16."""
 
 BEFORE_TAGS = """
     path filename filetype datasource owner group revision site platform cluster inode permissions

@@ -1,0 +1,142 @@
+"""What documentation names exists: files, modules and their names, settings, links."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from api.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = (
+    "api", "benchmarks", "catalog", "framesift", "ingest", "pipeline", "query", "sample_data",
+    "tests", "training",
+)  # fmt: skip
+_PACKAGE = "|".join(PACKAGES)
+_PATH = re.compile(rf"(?<![\w/.-])((?:{_PACKAGE}|docs)/[\w/.-]*\w)")
+_MODULE = re.compile(rf"(?<![\w/.@:-])((?:{_PACKAGE})(?:\.[A-Za-z_]\w*)+)")
+_LINK = re.compile(r"\]\(([^)\s:]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_SETTING = re.compile(r"\bFRAMESIFT_[A-Z0-9_]*[A-Z0-9]\b")
+
+PAGES = [
+    page
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"))
+    if page.name != "CHANGELOG.md"  # it tells of what was
+]
+
+NO_NAMES = (
+    "framesift.extractors",  # a group of entry points
+    "framesift.files",  # a table of an attached catalog
+    "catalog.db",
+    "query.kindd",  # a question that is wrong
+    "api/application/v1/cipherkey",  # a route of Spectrum Discover's
+)
+
+
+def documentation() -> Iterator[tuple[Path, str]]:
+    """Every page, and what docstrings and comments of every module say."""
+    for page in PAGES:
+        yield page, page.read_text(encoding="utf-8")
+    for package in PACKAGES:
+        for file in ROOT.glob(f"{package}/**/*.py"):
+            yield file, said_in(file.read_text(encoding="utf-8"))
+
+
+def said_in(source: str) -> str:
+    """Docstrings, of attributes too, and comments of a module."""
+    told = [
+        node.value.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    ]
+    return "\n".join([*told, *re.findall(r"#.*", source)])
+
+
+def examples_of(text: str) -> set[str]:
+    """Files that a page makes itself, as an example."""
+    return set(re.findall(r"<!-- example: (\S+) -->", text))
+
+
+@lru_cache
+def names_in(file: Path) -> set[str]:
+    """What a module defines, imports or names."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name)
+    return found
+
+
+def is_file(named: str) -> bool:
+    """Whether it is a file, a folder, a module, a numbered decision, or stands for several."""
+    if any(part.isupper() and part != "README" for part in Path(named).with_suffix("").parts):
+        return True  # api/services/NOUN.py
+    endings = ("", ".py", ".md", "-*.md") if named.startswith("docs/") else ("", ".py", ".md")
+    return any(any(ROOT.glob(named + ending)) for ending in endings)
+
+
+def is_module(dotted: str) -> bool:
+    """Whether it is a package, a module, or a name of one."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        place, rest = ROOT.joinpath(*parts[:length]), parts[length:]
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if file.is_file():
+                return not rest or rest[0] in names_in(file)
+        if place.is_dir():
+            return not rest
+    return False
+
+
+def test_files_and_modules_that_are_named_exist() -> None:
+    """Paths such as docs/sql.md, and names such as catalog.errors.SqlError."""
+    missing = []
+    for place, text in documentation():
+        made = examples_of(text)
+        for named in _PATH.findall(text):
+            if not (is_file(named) or Path(named).name in made or named in NO_NAMES):
+                missing.append(f"{place.relative_to(ROOT)}: {named}")
+        for named in _MODULE.findall(text):
+            example = f"{named.rpartition('.')[2]}.py" in made or named.endswith((".md", ".py"))
+            if not (is_module(named) or example or named in NO_NAMES):
+                missing.append(f"{place.relative_to(ROOT)}: {named}")
+    assert missing == []
+
+
+def test_links_lead_to_pages_and_headings() -> None:
+    """Links between pages, and to a heading of one."""
+    broken = []
+    for page in PAGES:
+        for link in _LINK.findall(page.read_text(encoding="utf-8")):
+            path, _, heading = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            found = target.exists()
+            if found and heading and target.suffix == ".md":
+                titles = _HEADING.findall(target.read_text(encoding="utf-8"))
+                found = heading in [anchor(title) for title in titles]
+            if not found:
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert broken == []
+
+
+def anchor(title: str) -> str:
+    """What a heading is linked by."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def test_settings_that_are_named_exist() -> None:
+    """FRAMESIFT_... of a page is a field of Settings, or is read by name."""
+    fields = {f"FRAMESIFT_{name.upper()}" for name in Settings.model_fields}
+    modules = (file for package in PACKAGES for file in ROOT.glob(f"{package}/**/*.py"))
+    read = set(_SETTING.findall("\n".join(file.read_text(encoding="utf-8") for file in modules)))
+    named = {(page.name, name) for page in PAGES
+             for name in _SETTING.findall(page.read_text(encoding="utf-8"))}  # fmt: skip
+    assert {found for found in named if found[1] not in fields | read} == set()
