@@ -6,8 +6,8 @@ from uuid import NAMESPACE_URL, uuid5
 from fastapi import Request, Response
 
 from api.http.errors import refusal
-from api.http.middleware.gate import Gate
-from api.http.middleware.passage import Passage
+from api.http.middleware.authentication import Authentication
+from api.http.middleware.request_context import RequestContext
 from api.http.openapi.discover import Responses, json_answer
 from api.http.routing import Router
 from api.http.rules import OPEN, READ, Api
@@ -47,10 +47,10 @@ _NO_TOKEN = "nobody-is-asked"  # noqa: S105  # opens nothing
 )
 async def get_token(request: Request) -> Response:
     """A token for an hour in the header X-Auth-Token, for name and password; no body."""
-    gate: Gate = request.state.gate
-    passage: Passage = request.state.passage
+    authentication: Authentication = request.state.authentication
+    context: RequestContext = request.state.context
     try:
-        token = _NO_TOKEN if passage.caller is NOBODY_ASKED else await gate.login(passage)
+        token = _NO_TOKEN if context.caller is NOBODY_ASKED else await authentication.login(context)
     except (NotAuthenticated, LoginThrottled) as error:
         return refusal(request.scope, error)
     answer = Response(media_type="text/html", headers={"Cache-Control": "no-store"})

@@ -69,7 +69,7 @@ async def _answer(
     request: Request, workspace: Workspace, tasks: Tasks, wanted: Format | None = None
 ) -> Response:
     statement, format_ = await statement_of(request), wanted or accepted_format(request)
-    view: str = request.state.passage.caller.view
+    view: str = request.state.context.caller.view
 
     def later(cancellation: Cancellation) -> tuple[Task, Response]:
         task = tasks.adopt(view, CONTENT_TYPES[format_], cancellation)

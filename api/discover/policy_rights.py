@@ -5,8 +5,8 @@
                        starts, pauses, resumes and ends those of which one is
     whoever is in a collection, and a policy's owner, see it
 
-Below that the gate lets nobody change anything who may only read. A policy with collections finds
-files of those and of no others, whoever starts it.
+Below that the routes' rules let nobody change anything who may only read. A policy with
+collections finds files of those and of no others, whoever starts it.
 """
 
 from dataclasses import dataclass

@@ -19,8 +19,9 @@ from starlette.responses import StreamingResponse
 
 from api.discover.replies import failure, in_json, reason
 from api.discover.task_files import Limits, Output, Result, TaskFiles
+from api.http.disconnect_watcher import DisconnectWatcher
 from api.http.errors import headers_of, status_of
-from api.http.turns import Turn, Turns, whose
+from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.server.metrics import REFUSED
 from catalog.errors import FramesiftError, ServerBusy
 from query.run.statement_watch import Cancellation
@@ -44,13 +45,13 @@ class Task:
     Attributes:
         id: Its id.
         future: Done when the result is there, or will never be.
-        turn: Of its work, where that waits for one.
+        slot: Of its work, where that waits for one.
     """
 
     def __init__(self, output: Output, cancellation: Cancellation) -> None:
         self.id = output.id
         self.future: Future[None] = Future()
-        self.turn: Turn | None = None
+        self.slot: Slot | None = None
         self._output, self._cancellation = output, cancellation
         self._wanted = True
 
@@ -62,8 +63,8 @@ class Task:
     def stop(self) -> None:
         """Stop it; it has failed."""
         self._cancellation.cancel()
-        if self.turn is not None:
-            self.turn.withdraw()
+        if self.slot is not None:
+            self.slot.withdraw()
 
     def run(self, work: Work) -> None:
         """Do the work, and show what came of it."""
@@ -100,42 +101,42 @@ class Task:
 class Tasks:
     """This worker's tasks, and the results of all workers'."""
 
-    def __init__(self, folder: Path, turns: Turns, limits: Limits | None = None) -> None:
+    def __init__(self, folder: Path, queue: FairQueue, limits: Limits | None = None) -> None:
         """Nothing is made before the first task.
 
         Args:
             folder: Of the results.
-            turns: Places of statements, which tasks take, too.
+            queue: Of statements, whose slots tasks take, too.
             limits: Of the results.
         """
         self.files = TaskFiles(folder, limits or Limits())
-        self._turns = turns
-        self._threads = ThreadPoolExecutor(turns.places, "task")
+        self._queue = queue
+        self._threads = ThreadPoolExecutor(queue.slots, "task")
         self._tasks: set[Task] = set()
 
     def start(self, view: str, content_type: str, work: Work, who: str | None = None) -> Task:
-        """Begin it when its turn has come.
+        """Begin it when it has a slot.
 
         Args:
             view: What alone may have the result; see Caller.
             content_type: Of the result.
             work: What makes it.
-            who: Whose share of the places it takes; the view's when None.
+            who: The caller whose share it counts against; the view's when None.
 
         Raises:
             ServerBusy: Too many wait already.
             StorageError: The folder of results cannot be written.
         """
-        turn = self._turns.enter(view if who is None else who)
+        slot = self._queue.enter(view if who is None else who)
         try:
             task = self.adopt(view, content_type, Cancellation())
         except BaseException:
-            turn.end()
+            slot.release()
             raise
-        task.turn = turn
-        task.future.add_done_callback(lambda _: turn.end())
+        task.slot = slot
+        task.future.add_done_callback(lambda _: slot.release())
         context = copy_context()  # in which is known who asks
-        turn.came.add_done_callback(lambda _: self._threads.submit(context.run, task.run, work))
+        slot.granted.add_done_callback(lambda _: self._threads.submit(context.run, task.run, work))
         return task
 
     def adopt(self, view: str, content_type: str, cancellation: Cancellation) -> Task:
@@ -196,13 +197,13 @@ async def answered(request: Request, tasks: Tasks, content_type: str, work: Work
     except ServerBusy as error:
         return _full(error)
     done = asyncio.wrap_future(task.future)
-    gone = asyncio.create_task(_gone(request))
     handed_over = False
     try:
-        await asyncio.wait({done, gone}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
-        handed_over = done.done() or not gone.done()
+        async with DisconnectWatcher(request.receive) as client:
+            either = {done, client.gone}
+            await asyncio.wait(either, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+            handed_over = done.done() or not client.gone.done()
     finally:
-        gone.cancel()
         if not handed_over:
             task.abandon()
     if not done.done():
@@ -221,8 +222,8 @@ async def scheduled(request: Request, tasks: Tasks, content_type: str, work: Wor
 
 
 async def _started(request: Request, tasks: Tasks, content_type: str, work: Work) -> Task:
-    view: str = request.state.passage.caller.view
-    return await to_thread.run_sync(tasks.start, view, content_type, work, whose(request.scope))
+    view: str = request.state.context.caller.view
+    return await to_thread.run_sync(tasks.start, view, content_type, work, caller_of(request.scope))
 
 
 def accepted(request: Request, task: Task) -> Response:
@@ -248,11 +249,6 @@ async def _chunks(result: Result) -> AsyncIterator[bytes]:
     with result.body as body:
         while chunk := await to_thread.run_sync(body.read, _CHUNK):
             yield chunk
-
-
-async def _gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _full(error: ServerBusy) -> Response:

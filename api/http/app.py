@@ -24,12 +24,13 @@ from api.discover import (
 from api.discover import scans as discover_scans
 from api.discover.tasks import tasks_kept
 from api.http.errors import add_handlers
+from api.http.fair_queue import FairQueue
 from api.http.job_events import Listeners
 from api.http.middleware.admission import Admission, make_threads
+from api.http.middleware.authentication import Authentication
 from api.http.middleware.body_limit import BodyLimit
 from api.http.middleware.compression import Compression
 from api.http.middleware.etags import ETags
-from api.http.middleware.gate import Gate
 from api.http.middleware.host_check import HostCheck
 from api.http.middleware.idempotency import Idempotency
 from api.http.middleware.json_shape import JsonShape
@@ -67,7 +68,6 @@ from api.http.routes import policies as own_policies
 from api.http.routes import tags as own_tags
 from api.http.routing import AsgiRoute, add_routers
 from api.http.rules import READ, Api
-from api.http.turns import Turns
 from api.mcp.endpoint import PATH, Endpoint, answers_assistants
 from api.server.process_figures import figures_kept
 from api.server.shared import Changes
@@ -141,7 +141,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         workspace = Workspace(settings, serves=True, processes=processes)
         app.state.workspace = workspace
-        app.state.statements = Turns(
+        app.state.statements = FairQueue(
             settings.statements_at_once, settings.statements_waiting, retry_s=10.0
         )
         make_threads()
@@ -177,7 +177,7 @@ def create_app(
         map_bytes=settings.max_map_mb << 20,
         file_bytes=settings.max_file_mb << 20,
     )
-    app.add_middleware(Gate, authenticates=authenticates, changes=changes or Changes())
+    app.add_middleware(Authentication, authenticates=authenticates, changes=changes or Changes())
     app.add_middleware(Resolver)
     if hosts is not None:
         app.add_middleware(HostCheck, names=hosts)

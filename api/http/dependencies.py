@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
-from api.http.middleware.passage import Passage
+from api.http.middleware.request_context import RequestContext
 from api.services.callers import Caller
 from api.services.session import Session
 from api.workspace import Workspace
 
 
 def _caller(request: Request) -> Caller | None:
-    caller: Caller | None = request.state.passage.caller
+    caller: Caller | None = request.state.context.caller
     return caller
 
 
@@ -44,12 +44,12 @@ CurrentCaller = Annotated[Caller, Depends(_caller)]
 """Who asks."""
 
 
-def _passage(request: Request) -> Passage:
-    passage: Passage = request.state.passage
-    return passage
+def _context(request: Request) -> RequestContext:
+    context: RequestContext = request.state.context
+    return context
 
 
-CurrentPassage = Annotated[Passage, Depends(_passage)]
+CurrentContext = Annotated[RequestContext, Depends(_context)]
 """The request itself, which the audit log is told of."""
 
 At = Annotated[

@@ -15,8 +15,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from api.discover.task_files import Output
 from api.discover.tasks import PATIENCE_S, Task
+from api.http.disconnect_watcher import DisconnectWatcher
 from api.http.errors import headers_of
-from api.http.turns import Turn, Turns, whose
+from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.server.metrics import REFUSED, observe_query
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, ServerBusy
@@ -83,55 +84,45 @@ class SqlResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the statement and send its rows."""
-        turns: Turns = scope["app"].state.statements
+        queue: FairQueue = scope["app"].state.statements
         try:
-            turn = turns.enter(whose(scope))
+            slot = queue.enter(caller_of(scope))
         except ServerBusy as error:
             REFUSED.labels("sql").inc()
             answer = self._refusal(error)
             answer.headers.update(headers_of(error))
             await answer(scope, receive, send)
             return
-        gone = asyncio.get_running_loop().create_future()
-        watching = asyncio.create_task(self._cancel_at_disconnect(receive, gone))
-        running = asyncio.create_task(self._in_turn(turn, gone, scope, receive, send))
         try:
-            await asyncio.wait({running}, timeout=None if self._later is None else PATIENCE_S)
-            handed = None if running.done() or self._begun else await self._hand_over(turn)
-            if handed is None:
-                await running
-                return
-            _detached.add(running)
-            running.add_done_callback(_detached.discard)
-            await handed(scope, receive, send)
+            async with DisconnectWatcher(receive, self._stop) as client:
+                running = asyncio.create_task(self._in_slot(slot, client, scope, receive, send))
+                await asyncio.wait({running}, timeout=None if self._later is None else PATIENCE_S)
+                handed = None if running.done() or self._begun else await self._hand_over(slot)
+                if handed is None:
+                    await running
+                    return
+                _detached.add(running)
+                running.add_done_callback(_detached.discard)
+                await handed(scope, receive, send)
         finally:
-            # At once: the server calls the end of an answer a departure, too.
-            watching.cancel()
             if self._task is None:
                 # Where this answer is cancelled, as at the end of a server, its statement is not.
                 self._cancellation.cancel()
-                turn.withdraw()
+                slot.withdraw()
 
-    async def _in_turn(
-        self,
-        turn: Turn,
-        gone: "asyncio.Future[None]",
-        scope: Scope,
-        receive: Receive,
-        send: Send,
+    async def _in_slot(
+        self, slot: Slot, client: DisconnectWatcher, scope: Scope, receive: Receive, send: Send
     ) -> None:
         try:
-            if not turn.came.done():
-                came = asyncio.wrap_future(turn.came)
-                await asyncio.wait({came, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not gone.done() or self._task is not None:  # which ends, whoever is there
-                # Other requests have threads of their own; here every place has one.
+            await client.granted(slot)
+            if not client.gone.done() or self._task is not None:  # which ends, whoever is there
+                # Other requests have threads of their own; here every slot has one.
                 threads = CapacityLimiter(1)
                 await to_thread.run_sync(self._run, scope, receive, send, limiter=threads)
         finally:
-            turn.end()
+            slot.release()
 
-    async def _hand_over(self, turn: Turn) -> Response | None:
+    async def _hand_over(self, slot: Slot) -> Response | None:
         """Let the statement go on as a task; None where its rows are there now, or it cannot."""
         if self._later is None:
             return None
@@ -143,16 +134,14 @@ class SqlResponse(Response):
         with self._lock:
             if not self._begun and not self._cancellation.cancelled:
                 self._task = task
-                task.turn = turn
+                task.slot = slot
                 return answer
         task.abandon()
         task.run(_nothing)
         return None
 
-    async def _cancel_at_disconnect(self, receive: Receive, gone: "asyncio.Future[None]") -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        gone.set_result(None)
+    def _stop(self) -> None:
+        """The client is gone."""
         if self._task is None:
             self._cancellation.cancel()
         else:
@@ -210,7 +199,7 @@ class SqlResponse(Response):
             max_rows=self._max_rows,
             timeout_s=self._timeout_s,
             cancellation=self._cancellation,
-            began=self._came,  # the time until its turn counts
+            began=self._came,  # the time in the queue counts
         ) as stream:
             yield from encoded(self._format, stream.schema, stream.batches)
 

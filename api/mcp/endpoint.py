@@ -1,4 +1,4 @@
-"""/mcp: the Model Context Protocol over HTTP, behind the same gate as every route.
+"""/mcp: the Model Context Protocol over HTTP, behind the same authentication as every route.
 
 Stateless: any worker answers any request. What it is made of is imported at the first request
 (0.6 s and 23 MB), so that servers that no assistant asks pay nothing.
@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from api.http.dependencies import workspace_of
-from api.http.middleware.passage import Passage
 from api.http.middleware.read_again import read_again
+from api.http.middleware.request_context import RequestContext
 from api.mcp.answers import Desk
 from catalog.errors import InvalidInput, NotAllowed
 
@@ -104,10 +104,10 @@ def _manager() -> Any:
 
 async def _desk_of(context: Any) -> Desk:
     request: Request = context.request_context.request
-    passage: Passage = request.state.passage
-    caller = passage.caller
+    of_request: RequestContext = request.state.context
+    caller = of_request.caller
     if caller is None:
         raise NotAllowed("nobody is known to ask")
     tool = (context.request_context.params or {}).get("name", "")
-    note = partial(request.state.gate.note_refusal, passage, f"tool {tool}")
+    note = partial(request.state.authentication.note_refusal, of_request, f"tool {tool}")
     return Desk(workspace_of(request, caller), caller, str(request.base_url).rstrip("/"), note)

@@ -19,7 +19,7 @@ import pytest
 
 from api.discover.task_files import Limits, Output, TaskFiles, is_task
 from api.discover.tasks import Task, Tasks
-from api.http.turns import Turns
+from api.http.fair_queue import FairQueue
 from catalog.errors import InvalidInput, ServerBusy
 from query.run.statement_watch import Cancellation
 from tests.api.servers import serving, wait_until
@@ -254,7 +254,7 @@ def test_a_server_that_ends_leaves_no_task_running(home: Path, how: signal.Signa
 
 def test_a_result_is_written_aside(tmp_path: Path) -> None:
     """With its owner from the beginning, and its body only when it is complete."""
-    tasks = Tasks(tmp_path, Turns(4, 4))
+    tasks = Tasks(tmp_path, FairQueue(4, 4))
     going = threading.Event()
 
     def work(output: Output, _: Cancellation) -> None:
@@ -278,7 +278,7 @@ def test_a_result_is_written_aside(tmp_path: Path) -> None:
 
 def test_a_result_is_bounded(tmp_path: Path) -> None:
     """One that grows beyond its limit fails, and leaves only the reason on the disk."""
-    tasks = Tasks(tmp_path, Turns(4, 4), Limits(result_bytes=1_000_000))
+    tasks = Tasks(tmp_path, FairQueue(4, 4), Limits(result_bytes=1_000_000))
 
     def endless(output: Output, _: Cancellation) -> None:
         while True:
@@ -298,7 +298,7 @@ def test_a_result_is_bounded(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
     """The reason fits where the rows did not; here the system allows no longer files."""
-    tasks = Tasks(tmp_path, Turns(4, 4))
+    tasks = Tasks(tmp_path, FairQueue(4, 4))
     held = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def endless(output: Output, _: Cancellation) -> None:
@@ -342,7 +342,7 @@ def test_old_results_and_too_many_bytes_go(tmp_path: Path) -> None:
 
 def test_an_unexpected_error_is_a_failure(tmp_path: Path) -> None:
     """The task ends, and its server goes on."""
-    tasks = Tasks(tmp_path, Turns(4, 4))
+    tasks = Tasks(tmp_path, FairQueue(4, 4))
 
     def wrong(*_: object) -> None:
         raise ZeroDivisionError
@@ -358,7 +358,7 @@ def test_an_unexpected_error_is_a_failure(tmp_path: Path) -> None:
 
 def test_tasks_wait_their_turn_and_no_more_than_may(tmp_path: Path) -> None:
     """At most so many at once and so many waiting; stopped, each of them ends as a failure."""
-    tasks = Tasks(tmp_path, Turns(1, 4))
+    tasks = Tasks(tmp_path, FairQueue(1, 4))
 
     def patient(_: object, cancellation: Cancellation) -> None:
         while not cancellation.cancelled:
@@ -383,7 +383,7 @@ def test_tasks_wait_their_turn_and_no_more_than_may(tmp_path: Path) -> None:
 
 def test_an_abandoned_task_leaves_nothing(tmp_path: Path) -> None:
     """Of a client that went away."""
-    tasks = Tasks(tmp_path, Turns(4, 4))
+    tasks = Tasks(tmp_path, FairQueue(4, 4))
     waiting = threading.Event()
 
     def until(_: object, cancellation: Cancellation) -> None:

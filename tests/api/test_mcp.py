@@ -20,8 +20,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver.exceptions import ToolError
 from PIL import Image
 
-from api.http.middleware.gate import Gate
-from api.http.middleware.passage import Passage
+from api.http.middleware.authentication import Authentication
+from api.http.middleware.request_context import RequestContext
 from api.http.rules import READ_ALL_ROWS
 from api.mcp.endpoint import _desk_of
 from api.mcp.tools import Tools
@@ -258,10 +258,10 @@ def test_a_refused_tool_is_in_the_audit_log(home: Path) -> None:
         "type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": [],
         "client": ("127.0.0.1", 1), "server": ("localhost", 80), "app": app,
     }  # fmt: skip
-    passage = Passage(scope)
-    passage.caller = Caller("anna", frozenset({"datauser"}), "read", logged_in=False)
-    passage.who = "anna"
-    scope["state"] = {"passage": passage, "gate": Gate(app, True, Changes())}
+    asked = RequestContext(scope)
+    asked.caller = Caller("anna", frozenset({"datauser"}), "read", logged_in=False)
+    asked.who = "anna"
+    scope["state"] = {"context": asked, "authentication": Authentication(app, True, Changes())}
     context: Any = SimpleNamespace(
         request_context=SimpleNamespace(request=Request(scope), params={"name": "sources"})
     )

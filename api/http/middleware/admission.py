@@ -1,9 +1,8 @@
-"""How many requests of each kind are worked on at once, and that work ends when nobody wants it.
+"""Limits how many requests of each kind of work run at once, and cancels work without a client.
 
 Routes work in threads of one pool. Were it one queue, slow selections would hold up every other
-request; so each kind has places of its own, shared by those who ask (api.http.turns), and a bounded
-queue before it. Statements in SQL and searches have places of their own (api.http.sql_response,
-api.discover.tasks).
+request; so each kind of work has slots of its own, shared fairly by callers (api.http.fair_queue).
+Statements in SQL and searches have slots of their own (api.http.sql_response, api.discover.tasks).
 """
 
 import asyncio
@@ -11,15 +10,15 @@ import asyncio
 import anyio.to_thread
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.http.departure import Departure
+from api.http.disconnect_watcher import DisconnectWatcher
 from api.http.errors import refusal
+from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.http.routing import rule_of
-from api.http.turns import Turn, Turns, whose
 from api.server.metrics import REFUSED
 from catalog.errors import ServerBusy
 from query.run.statement_watch import Cancellation, cancelled_by
 
-_PLACES = {
+_SLOTS = {
     "selection": 16, "statistics": 8, "picture": 16, "assistant": 8, "ready": 2, "metrics": 2,
     "other": 16,
 }  # fmt: skip
@@ -31,9 +30,9 @@ _PATIENCE_S = 30.0
 
 
 def make_threads() -> None:
-    """Have as many threads in this event loop's pool as there are places, and some more."""
+    """Have as many threads in this event loop's pool as there are slots, and some more."""
     pool = anyio.to_thread.current_default_thread_limiter()
-    pool.total_tokens = sum(_PLACES.values()) + _SPARE
+    pool.total_tokens = sum(_SLOTS.values()) + _SPARE
 
 
 class Admission:
@@ -42,35 +41,35 @@ class Admission:
     def __init__(self, app: ASGIApp) -> None:
         """Wrap an application."""
         self._app = app
-        self._turns = {kind: Turns(places, _WAITING) for kind, places in _PLACES.items()}
+        self._queues = {work: FairQueue(slots, _WAITING) for work, slots in _SLOTS.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Work on a request when its turn has come; 503 where that is too far away."""
-        kind = rule_of(scope).work if scope["type"] == "http" else ""
-        turns = self._turns.get(kind)
-        if turns is None:
+        """Work on a request when it has a slot; 503 where it gets none in time."""
+        work = rule_of(scope).work if scope["type"] == "http" else ""
+        queue = self._queues.get(work)
+        if queue is None:
             await self._app(scope, receive, send)
             return
-        async with Departure(receive) as departure:
-            # What is still coming takes no place: who sends slowly holds up nobody.
-            await departure.whole
+        async with DisconnectWatcher(receive) as client:
+            # A body that is still coming takes no slot: a slow sender holds up nobody.
+            await client.whole
             try:
-                turn = turns.enter(whose(scope))
+                slot = queue.enter(caller_of(scope))
             except ServerBusy as busy:
-                await _refuse(busy, kind, scope, departure.receive, send)
+                await _refuse(busy, work, scope, client.receive, send)
                 return
             try:
-                came = await _came(turn, departure)
-                if departure.gone.done():
+                granted = await client.granted(slot, _PATIENCE_S)
+                if client.gone.done():
                     return
-                if came:
-                    await self._work(turn, departure, scope, send)
+                if granted:
+                    await self._work(slot, client, scope, send)
                     return
             finally:
-                turn.end()
-            await _refuse(ServerBusy(5.0), kind, scope, departure.receive, send)
+                slot.release()
+            await _refuse(ServerBusy(5.0), work, scope, client.receive, send)
 
-    async def _work(self, turn: Turn, departure: Departure, scope: Scope, send: Send) -> None:
+    async def _work(self, slot: Slot, client: DisconnectWatcher, scope: Scope, send: Send) -> None:
         cancellation, begun = Cancellation(), False
         # A change is made whole, whoever waits for it.
         reads = not rule_of(scope).changes
@@ -83,29 +82,19 @@ class Admission:
             # The work is done: how fast the client reads is another matter.
             nonlocal begun
             begun = True
-            turn.end()
-            if not departure.gone.done():
+            slot.release()
+            if not client.gone.done():
                 await send(message)
 
-        departure.gone.add_done_callback(leave)
+        client.gone.add_done_callback(leave)
         try:
             with cancelled_by(cancellation):
-                await self._app(scope, departure.receive, releasing)
+                await self._app(scope, client.receive, releasing)
         except asyncio.CancelledError:  # at the server's end: the thread asks on
             leave(None)
             raise
 
 
-async def _came(turn: Turn, departure: Departure) -> bool:
-    """Wait for a turn as long as its client does; whether it came."""
-    if not turn.came.done():
-        came = asyncio.wrap_future(turn.came)
-        await asyncio.wait(
-            {came, departure.gone}, timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED
-        )
-    return turn.came.done()
-
-
-async def _refuse(busy: ServerBusy, kind: str, scope: Scope, receive: Receive, send: Send) -> None:
-    REFUSED.labels(kind).inc()
+async def _refuse(busy: ServerBusy, work: str, scope: Scope, receive: Receive, send: Send) -> None:
+    REFUSED.labels(work).inc()
     await refusal(scope, busy)(scope, receive, send)

@@ -64,7 +64,7 @@ class Idempotency:
             )
             return
         records: RecordStore = scope["app"].state.workspace.records
-        view = scope["state"]["passage"].caller.view
+        view = scope["state"]["context"].caller.view
         asked = b"\0".join((scope["path"].encode(), scope["query_string"], body))
         keyed = Keyed.of(view, given, asked)
         held = await run_in_threadpool(kept_answers.begin, records, keyed)

@@ -86,9 +86,9 @@ class _Answer:
         status = self.status or _GONE
         REQUESTS.labels(route, known, str(status)).inc()
         REQUEST_SECONDS.labels(route, known).observe(seconds)
-        passage = scope.get("state", {}).get("passage")
+        context = scope.get("state", {}).get("context")
         fields = {
-            "user": (passage.who if passage is not None else "")[:_LONGEST],
+            "user": (context.who if context is not None else "")[:_LONGEST],
             "address": scope["client"][0] if scope.get("client") else "",
             "method": method[:_LONGEST],
             "route": route,

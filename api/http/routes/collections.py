@@ -5,7 +5,7 @@ from urllib.parse import quote
 from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import CurrentPassage, CurrentSession
+from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
@@ -38,10 +38,10 @@ async def get_collection(name: str, session: CurrentSession) -> CollectionBody:
     },
 )
 async def post_collection(
-    wanted: NewCollection, session: CurrentSession, passage: CurrentPassage, response: Response
+    wanted: NewCollection, session: CurrentSession, context: CurrentContext, response: Response
 ) -> CollectionBody:
     """Add a collection; admins may."""
-    passage.about = f"collection {wanted.name}: {wanted.rule}"
+    context.about = f"collection {wanted.name}: {wanted.rule}"
     collection = await run_in_threadpool(session.collections.add, wanted.name, wanted.rule)
     response.headers["Location"] = f"/v1/collections/{quote(collection.name, safe='')}"
     return collection

@@ -12,11 +12,11 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.http.dependencies import CurrentWorkspace
+from api.http.fair_queue import caller_of
 from api.http.job_events import Look, events_of
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
-from api.http.turns import whose
 from api.schemas.answers import JobBody, JobsAnswer
 from api.schemas.computed_answers import ReportAnswer
 from api.services.job_files import joined_logs, report_file
@@ -230,7 +230,7 @@ async def get_events(
     ] = None,
 ) -> Response:
     """A job's changes as they come (server-sent events)."""
-    state, who = request.app.state, whose(request.scope)
+    state, who = request.app.state, caller_of(request.scope)
     # Who may not listen to the job is told so; what is looked at is the same for all others.
     job = await run_in_threadpool(workspace.records.job, name)
     records, is_limited = state.workspace.records, workspace.is_limited

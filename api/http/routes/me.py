@@ -3,8 +3,8 @@
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import CurrentPassage, CurrentSession
-from api.http.middleware.gate import Gate
+from api.http.dependencies import CurrentContext, CurrentSession
+from api.http.middleware.authentication import Authentication
 from api.http.routing import Router
 from api.http.rules import OWN_ACCOUNT, READ
 from api.schemas.users import MeBody, OwnPassword
@@ -29,13 +29,13 @@ async def get_me(session: CurrentSession) -> MeBody:
     },
 )
 async def put_password(
-    wanted: OwnPassword, request: Request, session: CurrentSession, passage: CurrentPassage
+    wanted: OwnPassword, request: Request, session: CurrentSession, context: CurrentContext
 ) -> Response:
     """Change one's own password, by the one until now; it ends what was logged in."""
     if not session.caller.user:
         raise InvalidInput("this server asks nobody who they are: it knows no password of yours")
-    gate: Gate = request.state.gate
-    await gate.prove(passage, session.caller.user, wanted.current.get_secret_value())
+    authentication: Authentication = request.state.authentication
+    await authentication.prove(context, session.caller.user, wanted.current.get_secret_value())
     password = wanted.password.get_secret_value()
     await run_in_threadpool(session.users.set_own_password, password)
     return Response(status_code=204)

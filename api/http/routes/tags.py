@@ -1,6 +1,5 @@
 """/v1/tags: which there are, new ones, their kinds, and their values."""
 
-import asyncio
 import tempfile
 import threading
 from pathlib import Path
@@ -12,6 +11,7 @@ from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 
 from api.http.dependencies import At, CurrentSession
+from api.http.disconnect_watcher import run_while_connected
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE_ALL_ROWS
@@ -146,13 +146,10 @@ async def post_values(
             )
 
         left = threading.Event()
-        watching = asyncio.create_task(_watch(request, left))
         try:
-            return await run_in_threadpool(imported)
+            return await run_while_connected(request.receive, imported, left.set)
         except InvalidInput as error:
             raise InvalidInput(str(error).replace(str(file), "the body")) from error
-        finally:
-            watching.cancel()
 
 
 @router.get("/{tag}", rule=READ)
@@ -193,10 +190,3 @@ async def _received(request: Request, file: Path) -> None:
             if size > _MOST_BYTES:
                 raise HTTPException(413, f"the body has more than {_MOST_BYTES:,} bytes")
             await out.write(chunk)
-
-
-async def _watch(request: Request, left: threading.Event) -> None:
-    """Say when the client, whose body has come, is gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-    left.set()

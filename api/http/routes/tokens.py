@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import CurrentPassage, CurrentSession
+from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import OWN_ACCOUNT, READ
@@ -33,11 +33,11 @@ async def get_tokens(
     example={"name": "notebook", "scope": "read", "days": 30},
 )
 async def post_token(
-    wanted: NewToken, session: CurrentSession, passage: CurrentPassage, response: Response
+    wanted: NewToken, session: CurrentSession, context: CurrentContext, response: Response
 ) -> NewTokenBody:
     """Make a token. It takes a password, or a token that may do everything its user may."""
     whose = wanted.user or session.caller.user
-    passage.about = f"token {wanted.name} of {whose}: scope {wanted.scope}, {wanted.days} days"
+    context.about = f"token {wanted.name} of {whose}: scope {wanted.scope}, {wanted.days} days"
     token = await run_in_threadpool(
         session.tokens.create,
         wanted.name,
@@ -57,11 +57,11 @@ async def get_token(number: int, session: CurrentSession) -> TokenBody:
 
 
 @router.delete("/{number}", rule=OWN_ACCOUNT.but(compressed=False))
-async def delete_token(number: int, session: CurrentSession, passage: CurrentPassage) -> TokenBody:
+async def delete_token(number: int, session: CurrentSession, context: CurrentContext) -> TokenBody:
     """Revoke a token: it counts no more, and stays in the list.
 
     With a token one revokes those of its scope and lower ones, itself included.
     """
     revoked = await run_in_threadpool(session.tokens.revoke, number)
-    passage.about = f"token {revoked.name} of {revoked.user}: revoked"
+    context.about = f"token {revoked.name} of {revoked.user}: revoked"
     return revoked

@@ -5,7 +5,7 @@ from urllib.parse import quote
 from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import CurrentPassage, CurrentSession
+from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import ADMIN_READ, ADMIN_WRITE
@@ -29,10 +29,10 @@ async def get_users(session: CurrentSession, page: CurrentPage) -> UsersAnswer:
     example={"name": "anna", "roles": ["datauser"]},
 )
 async def post_user(
-    wanted: NewUser, session: CurrentSession, passage: CurrentPassage, response: Response
+    wanted: NewUser, session: CurrentSession, context: CurrentContext, response: Response
 ) -> UserBody:
     """Add a user."""
-    passage.about = f"user {wanted.name}: roles {', '.join(wanted.roles) or 'none'}"
+    context.about = f"user {wanted.name}: roles {', '.join(wanted.roles) or 'none'}"
     password = wanted.password.get_secret_value() if wanted.password is not None else None
     user = await run_in_threadpool(session.users.add, wanted.name, wanted.roles, password=password)
     response.headers["Location"] = f"/v1/users/{quote(user.name, safe='')}"
@@ -47,10 +47,10 @@ async def get_user(name: str, session: CurrentSession) -> UserBody:
 
 @router.patch("/{name}", rule=ADMIN_WRITE.but(accounts=True), example={"roles": ["dataadmin"]})
 async def patch_user(
-    name: str, change: UserChange, session: CurrentSession, passage: CurrentPassage
+    name: str, change: UserChange, session: CurrentSession, context: CurrentContext
 ) -> UserBody:
     """Change roles or password, or refuse a user; a new password ends what was logged in."""
-    passage.about = f"user {name}: {_said(change)}"
+    context.about = f"user {name}: {_said(change)}"
     return await run_in_threadpool(
         session.users.set,
         name,

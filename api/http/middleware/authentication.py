@@ -1,4 +1,4 @@
-"""Every request passes here before any route: who asks, whether they may, and what is noted of it.
+"""Authenticates every request, checks its route's permission, and writes the audit log.
 
 One piece of middleware around the whole application, so that no route can forget it.
 """
@@ -13,9 +13,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.errors import refusal
-from api.http.middleware.passage import Passage
+from api.http.fair_queue import caller_of
+from api.http.middleware.request_context import RequestContext
 from api.http.routing import rule_of
-from api.http.turns import whose
 from api.server.shared import Changes
 from api.services.callers import LOGIN, NOBODY_ASKED, Caller
 from catalog.accounts import login_throttle, row_collections, tokens, users
@@ -36,7 +36,7 @@ _REFUSALS_NOTED = 30
 _REFUSALS_EVERY_S = 60.0
 
 
-class Gate:
+class Authentication:
     """The middleware."""
 
     def __init__(self, app: ASGIApp, authenticates: bool, changes: Changes) -> None:
@@ -62,42 +62,42 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        passage = Passage(scope)
-        scope["state"] = {**scope.get("state", {}), "gate": self, "passage": passage}
+        context = RequestContext(scope)
+        scope["state"] = {**scope.get("state", {}), "authentication": self, "context": context}
 
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
                 made = Headers(raw=message["headers"]).get("location", "")
-                passage.about = passage.about or made
-                await self._note(passage, message["status"])
+                context.about = context.about or made
+                await self._note(context, message["status"])
             await send(message)
 
         try:
-            await self._admit(passage)
+            await self._admit(context)
         except FramesiftError as error:
             await refusal(scope, error)(scope, receive, noting)
             return
         try:
-            with asked_by(whose(scope)):
+            with asked_by(caller_of(scope)):
                 await self._app(scope, receive, noting)
         except Exception:
             # Answered outside of here, with 500.
-            await self._note(passage, HTTPStatus.INTERNAL_SERVER_ERROR)
+            await self._note(context, HTTPStatus.INTERNAL_SERVER_ERROR)
             raise
 
-    async def login(self, passage: "Passage") -> str:
+    async def login(self, context: "RequestContext") -> str:
         """A new token for the name and password that a request carries.
 
         Raises:
             NotAuthenticated: They are none.
             LoginThrottled: Too many were not.
         """
-        user = await self._user_of(passage)
+        user = await self._user_of(context)
         return await anyio.to_thread.run_sync(
-            tokens.log_in, passage.records, user, limiter=self._records
+            tokens.log_in, context.records, user, limiter=self._records
         )
 
-    async def prove(self, passage: Passage, name: str, password: str) -> None:
+    async def prove(self, context: RequestContext, name: str, password: str) -> None:
         """Go on only where a password is a user's; wrong ones count as those of a login do.
 
         Raises:
@@ -106,41 +106,41 @@ class Gate:
         """
         try:
             await anyio.to_thread.run_sync(
-                _log_in, passage.records, name, password, passage.address, limiter=self._logins
+                _log_in, context.records, name, password, context.address, limiter=self._logins
             )
         except NotAuthenticated as error:
             raise NotAllowed("current: is not your password") from error
 
-    async def note_refusal(self, passage: Passage, what: str) -> None:
+    async def note_refusal(self, context: RequestContext, what: str) -> None:
         """Write into the audit log what was refused within an answer that is no refusal."""
-        if self._refusals.noted(passage.address):
+        if self._refusals.noted(context.address):
             await anyio.to_thread.run_sync(
-                passage.note, what, HTTPStatus.FORBIDDEN, limiter=self._records
+                context.note, what, HTTPStatus.FORBIDDEN, limiter=self._records
             )
 
-    async def _admit(self, passage: "Passage") -> None:
+    async def _admit(self, context: "RequestContext") -> None:
         if not self._authenticates:
-            passage.caller = NOBODY_ASKED
+            context.caller = NOBODY_ASKED
             return
-        permission = rule_of(passage.scope).permission
+        permission = rule_of(context.scope).permission
         if permission is None:
             return
-        passage.caller = await self._caller_of(passage)
-        passage.who = passage.caller.user
-        passage.caller.need(permission)
+        context.caller = await self._caller_of(context)
+        context.who = context.caller.user
+        context.caller.need(permission)
 
-    async def _caller_of(self, passage: "Passage") -> Caller:
-        secret = passage.credentials()
+    async def _caller_of(self, context: "RequestContext") -> Caller:
+        secret = context.credentials()
         known = self._callers.get(secret)
         if known is not None:
             return known
         if secret.startswith("basic "):
-            user = await self._user_of(passage)
-            found = await self._caller(passage.records, user, SCOPES[-1], logged_in=True)
+            user = await self._user_of(context)
+            found = await self._caller(context.records, user, SCOPES[-1], logged_in=True)
         else:
             text = secret.removeprefix("bearer ")
             held = await anyio.to_thread.run_sync(
-                tokens.holder, passage.records, text, limiter=self._records
+                tokens.holder, context.records, text, limiter=self._records
             )
             if held is None:
                 raise NotAuthenticated(
@@ -148,28 +148,28 @@ class Gate:
                     f"{LOGIN}, or by 'framesift token create'"
                 )
             logged_in = held.token.name is None
-            found = await self._caller(passage.records, held.user, held.token.scope, logged_in)
+            found = await self._caller(context.records, held.user, held.token.scope, logged_in)
         self._callers.keep(secret, found)
         return found
 
-    async def _user_of(self, passage: "Passage") -> User:
-        name, password = passage.name_and_password()
-        passage.who = name
+    async def _user_of(self, context: "RequestContext") -> User:
+        name, password = context.name_and_password()
+        context.who = name
         return await anyio.to_thread.run_sync(
-            _log_in, passage.records, name, password, passage.address, limiter=self._logins
+            _log_in, context.records, name, password, context.address, limiter=self._logins
         )
 
-    async def _note(self, passage: Passage, status: int) -> None:
+    async def _note(self, context: RequestContext, status: int) -> None:
         """Write a change or a refusal into the audit log, before the answer goes out."""
         refused = status in (401, 403, 429)
-        rule = rule_of(passage.scope)
+        rule = rule_of(context.scope)
         if rule.changes and rule.accounts:
             self._callers.forget()
         if not (refused or rule.audited_as or rule.changes):
             return
-        if refused and not self._refusals.noted(passage.address):
+        if refused and not self._refusals.noted(context.address):
             return
-        await anyio.to_thread.run_sync(passage.note, rule.audited_as, status, limiter=self._records)
+        await anyio.to_thread.run_sync(context.note, rule.audited_as, status, limiter=self._records)
 
     async def _caller(
         self, records: RecordStore, user: User, scope: str, logged_in: bool

@@ -1,4 +1,4 @@
-"""One request on its way to a route: what it carries, and what is noted of it."""
+"""What is known of a request while it is answered."""
 
 import base64
 import binascii
@@ -19,13 +19,13 @@ _BASIC_DOMAIN = "default/"
 
 
 @dataclass
-class Passage:
-    """One request on its way through.
+class RequestContext:
+    """A request, its caller, and what the audit log notes of it.
 
     Attributes:
-        caller: Who asks; None where nobody was asked.
-        who: The name for the audit log: what was claimed, until it is proven.
-        about: What it makes or changes, for the audit log; routes say it, and no secrets.
+        caller: The authenticated caller; None on routes that ask for no credentials.
+        who: The name for the audit log: the claimed one until it is proven.
+        about: What the request makes or changes, for the audit log; routes set it, without secrets.
     """
 
     scope: Scope
