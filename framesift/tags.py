@@ -96,6 +96,21 @@ class Tags:
         """
         return self._transport.json("DELETE", f"/v1/tags/{quote(tag, safe='')}")
 
+    def values(self, tag: str, *, at: int | None = None, limit: int = 100) -> Mapping[str, Any]:
+        """The most frequent values of a tag: ``values`` (``value``, ``files``) and ``distinct``.
+
+        Args:
+            tag: The tag.
+            at: The catalog snapshot to ask; the newest when None.
+            limit: At most so many, and at most 1,000.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        asked = {"at": at, "limit": limit}
+        path = f"/v1/tags/{quote(tag, safe='')}/values"
+        return self._transport.json("GET", path, asked=asked)
+
     def families(self) -> Iterator[Mapping[str, Any]]:
         """Tags that were written together, by an extractor or an import, with their types.
 

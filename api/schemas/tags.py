@@ -80,6 +80,20 @@ class TagRemoved(Schema):
     files: int = Field(description="Files that had a value of it.", examples=[24])
 
 
+class TagValue(Schema):
+    """A value of a tag."""
+
+    value: str = Field(description="As text, which t_<tag> has.", examples=["rain"])
+    files: int = Field(description="Files that have it.", examples=[1630])
+
+
+class TagValuesAnswer(Schema):
+    """The most frequent values of a tag."""
+
+    values: list[TagValue] = Field(description="Most frequent first.")
+    distinct: int = Field(description="How many values there are in all.", examples=[3])
+
+
 class FamilyBody(Schema):
     """A tag family."""
 

@@ -12,6 +12,8 @@ from api.schemas.tags import (
     MapJoinBody,
     TagBody,
     TagRemoved,
+    TagValue,
+    TagValuesAnswer,
 )
 from api.workspace import Workspace
 from catalog.errors import NotFound
@@ -59,7 +61,10 @@ class Tags:
         for body in self.list(at=at):
             if body.tag == tag:
                 return body
-        raise NotFound("tag", tag[:80], "GET /v1/tags lists them")
+        raise self._no_tag(tag)
+
+    def _no_tag(self, tag: str) -> NotFound:
+        return NotFound("tag", tag[:80], "GET /v1/tags lists them")
 
     def add(
         self,
@@ -89,6 +94,30 @@ class Tags:
     def remove(self, tag: str) -> TagRemoved:
         """Remove a tag with its values; older snapshots keep it."""
         return TagRemoved(tag=tag, files=tags.drop_tag(self._workspace.catalog, tag))
+
+    def values(self, tag: str, *, at: int | None = None, limit: int = 100) -> TagValuesAnswer:
+        """The most frequent values of a tag, and how many files have each.
+
+        Args:
+            tag: Of any family.
+            at: Catalog snapshot; the newest when None.
+            limit: At most so many values.
+
+        Raises:
+            NotFound: There is no such tag.
+        """
+        with self._workspace.catalog.reading(at) as cursor:
+            if tag not in {column.tag for column in tag_columns(cursor)}:
+                raise self._no_tag(tag)
+            rows = cursor.execute(
+                "SELECT value, count(*) AS files, count(*) OVER () AS found "
+                f'FROM "t_{tag}" GROUP BY value ORDER BY files DESC, value LIMIT ?',
+                [limit],
+            ).fetchall()
+        return TagValuesAnswer(
+            values=[TagValue(value=value, files=files) for value, files, _ in rows],
+            distinct=rows[0][2] if rows else 0,
+        )
 
     def families(self) -> builtins.list[FamilyBody]:
         """Every tag family, in order of creation."""

@@ -188,6 +188,7 @@ def test_counts_tags_and_explanations_are_of_what_is_seen(limited: Asked, refere
     assert (found["sources"], wanted["sources"]) == (0, 1)
     assert limited.get("/v1/tags?limit=1000") == reference.get("/v1/tags?limit=1000")
     assert limited.get("/v1/tags/car") == reference.get("/v1/tags/car")
+    assert limited.get("/v1/tags/car/values") == reference.get("/v1/tags/car/values")
     for statement in (
         "select fkey from t_car", "select count(*) from metaocean where size > 1000",
         "select scene, car from metaocean_view where car > 100", "values 1",

@@ -82,6 +82,31 @@ def test_import_families_and_drop(home: Path, tmp_path: Path) -> None:
     assert json.loads(again[1]) == []
 
 
+def test_values(home: Path, tmp_path: Path) -> None:
+    """The most frequent first, on a home and on a server; what is left out is counted."""
+    file = tmp_path / "tags.csv"
+    lines = [f"{name},{'rain' if at % 3 else 'sun'}" for at, name in enumerate(IMAGES[:7])]
+    file.write_text("\n".join(["filename,u3-weather", *lines, f"{IMAGES[7]},fog"]))
+    _, values, cut, missing = several(
+        home,
+        ["tags", "import", str(file), "--family", "u3"],
+        ["tags", "values", "u3-weather", "--json"],
+        ["tags", "values", "u3-weather", "--limit", "1"],
+        ["tags", "values", "u3-wether"],
+    )
+    assert json.loads(values[1]) == {
+        "values": [
+            {"value": "rain", "files": 4},
+            {"value": "sun", "files": 3},
+            {"value": "fog", "files": 1},
+        ],
+        "distinct": 3,
+    }
+    assert "rain" in cut[1]
+    assert "and 2 more values: --limit" in cut[1]
+    assert missing[2].startswith("error: no tag named 'u3-wether'")
+
+
 def test_add_and_set(home: Path, tmp_path: Path) -> None:
     """A tag with its type and kind; a value outside it is refused, and nothing is written."""
     file = tmp_path / "tags.csv"

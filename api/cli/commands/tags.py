@@ -102,6 +102,24 @@ def _emit_kind(what: str, tag: Record, as_json: bool) -> None:
         stdout.print(f"{what}, {tag['kind']}{values}")
 
 
+@tags_app.command("values")
+def tags_values(
+    name: Annotated[str, typer.Argument(help="The tag.")],
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many values.")] = 100,
+    at: AtOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the most frequent values of a tag, and how many files have each."""
+    answer = target().tags.values(name, at=at, limit=limit)
+    if as_json:
+        emit_json(answer)
+        return
+    values = answer["values"]
+    emit_table(("value", "files"), [(each["value"], each["files"]) for each in values])
+    if answer["distinct"] > len(values):
+        stdout.print(f"and {answer['distinct'] - len(values):,} more values: --limit")
+
+
 @tags_app.command("extract")
 def tags_extract(
     source: Annotated[str, typer.Argument(help="The source.")],

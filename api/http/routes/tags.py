@@ -23,6 +23,7 @@ from api.schemas.tags import (
     TagChange,
     TagRemoved,
     TagsAnswer,
+    TagValuesAnswer,
 )
 from catalog.errors import InvalidInput
 from ingest.imports.options import Key
@@ -158,6 +159,17 @@ async def get_tag(
 ) -> TagBody:
     """A tag."""
     return await run_in_threadpool(session.tags.get, tag, at=at)
+
+
+@router.get("/{tag}/values", rule=READ.but(work="statistics"))
+async def get_values(
+    tag: Annotated[str, InPath(examples=["weather"])],
+    session: CurrentSession,
+    limit: Annotated[int, Query(ge=1, le=1000, description="At most so many values.")] = 100,
+    at: At = None,
+) -> TagValuesAnswer:
+    """The most frequent values of a tag, and how many files have each."""
+    return await run_in_threadpool(session.tags.values, tag, at=at, limit=limit)
 
 
 @router.patch(
