@@ -25,10 +25,10 @@ from catalog.accounts.tokens import SCOPES
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _FOUND = "framesift.route"
 
-_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
-
-
 _TOLD = ("example", "answers", "refuses")
+"""Of Route's attributes, those that a decorator takes."""
+
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 
 class Route(APIRoute):
@@ -243,12 +243,18 @@ def _api_of_nothing(scope: Scope) -> Api:
 
 
 def _of_other_methods(rule: Rule, method: str) -> Rule:
-    """Of a method that no route of the path answers: nothing is read, and nothing changed."""
-    changes, permission = method not in _SAFE, rule.permission
+    """Of a method that no route of the path answers: nothing is read, and nothing changed.
+
+    Where the path is open, it is not audited either: strangers would fill the disk.
+    """
+    permission = rule.permission
+    changes = method not in _SAFE and permission is not None
     if changes and permission is not None:
         level = max(permission.level, "write", key=SCOPES.index)
         permission = replace(permission, level=level)
-    return replace(rule, permission=permission, changes=changes, idempotency_key="ignores")
+    return rule.but(
+        permission=permission, changes=changes, idempotency_key="ignores", audited_as=""
+    )
 
 
 class Dispatch:

@@ -3,11 +3,16 @@
 from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 
+from api.http.app import create_app
 from api.http.routing import Router, add_routers
 from api.http.rules import READ, Rule
 from api.services.callers import Permission
+from api.settings import Settings
+from catalog.accounts import audit_log
 from tests.api.route_rules import application, rules
+from tests.pipeline.homes import copy_home, open_home
 
 TABLE = Path(__file__).with_name("rules_of_routes.txt")
 COLUMNS = ("method", "path", "level", "rows", "effect", "work", "body", "key", "coding", "api",
@@ -65,3 +70,20 @@ def test_tools_of_assistants_need_no_more_than_their_routes() -> None:
         ("GET", "/v1/labels/{fkey:path}"), ("GET", "/v1/overlays/{fkey:path}"), ("POST", "/mcp"),
     ):  # fmt: skip
         assert of[method, path].permission == READ.permission, path
+
+
+def test_strangers_do_not_fill_the_audit_log(catalogued: Path, tmp_path: Path) -> None:
+    """By methods that an open path has not: nothing refuses these, so nothing would count them."""
+    home = copy_home(catalogued, tmp_path)
+    records = open_home(home).records
+    client = TestClient(create_app(Settings(home=home, cache=None)))
+    with client:
+        for method, path, status in (
+            ("OPTIONS", "/auth/v1/token", 204), ("PUT", "/auth/v1/token", 405),
+            ("DELETE", "/healthz", 405), ("BREW", "/docs", 405),
+        ):  # fmt: skip
+            assert client.request(method, path).status_code == status
+        assert not audit_log.entries(records, limit=1)
+        assert client.get("/auth/v1/token").status_code == 401
+    (entry,) = audit_log.entries(records, limit=2)
+    assert (entry.what, entry.outcome) == ("login", "401")
