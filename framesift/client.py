@@ -14,7 +14,7 @@ from framesift.policies import Policies
 from framesift.question import Names, PixelRange, ShareRange, names_of, question_of
 from framesift.selection import Selection
 from framesift.sources import Sources
-from framesift.sql import SqlResult
+from framesift.sql import SqlResult, Statements
 from framesift.statistics import asked_frames
 from framesift.tags import Tags
 from framesift.transport import Transport
@@ -33,6 +33,7 @@ class Client:
         models: What training jobs made.
         policies: Tags that are set on what a condition finds.
         sources: Places that hold files.
+        statements: Statements in SQL.
         tags: Named values on frames.
         tokens: Your tokens.
         users: Who may ask.
@@ -63,6 +64,7 @@ class Client:
             Jobs(transport),
             Models(transport),
         )
+        self.statements = Statements(transport)
         self.sources, self.tags = Sources(transport), Tags(transport)
         self.policies = Policies(transport)
         self.users, self.tokens = Users(transport), Tokens(transport)
@@ -153,7 +155,7 @@ class Client:
             statement: Over metaocean, metaocean_view and t_<tag>.
             at: The catalog snapshot to ask; the newest when None.
         """
-        return SqlResult(statement, at, self._transport)
+        return self.statements.run(statement, at=at)
 
     def frames(
         self,

@@ -28,6 +28,39 @@ _SAID = 200
 """Characters of a statement that a warning repeats."""
 
 
+class Statements:
+    """Statements over the server's catalog, in Db2's SQL."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def __repr__(self) -> str:
+        """The server; nothing is asked."""
+        return f"<Statements of {self._transport.url}>"
+
+    def run(self, statement: str, *, at: int | None = None) -> "SqlResult":
+        """The rows of a SELECT; it runs when they are first asked for.
+
+        Args:
+            statement: Over metaocean, metaocean_view and t_<tag>.
+            at: The catalog snapshot to ask; the newest when None.
+        """
+        return SqlResult(statement, at, self._transport)
+
+    def explain(self, statement: str, *, at: int | None = None) -> Mapping[str, Any]:
+        """How a SELECT would be answered: DuckDB's SQL, the tables it reads, and an estimate.
+
+        Args:
+            statement: As of `run`; it is not run.
+            at: The catalog snapshot to ask; the newest when None.
+
+        Raises:
+            FramesiftServerError: The server refuses the statement, or does not answer.
+        """
+        body = {"statement": statement}
+        return self._transport.json("POST", "/v1/sql/explain", body, asked={"at": at})
+
+
 class SqlResult:
     """The rows of a statement, which runs once, when they are first asked for in whatever form.
 

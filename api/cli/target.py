@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from api.cli import chosen
 from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
+from api.cli.shapes.statements import Statements
 from api.cli.shapes.tags import Tags
 
 if TYPE_CHECKING:
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
 
 class Target(Protocol):
     """A home's services, or a server's client."""
+
+    @property
+    def statements(self) -> Statements:
+        """Statements in SQL."""
 
     @property
     def tags(self) -> Tags:

@@ -19,10 +19,10 @@ from api.http.disconnect_watcher import DisconnectWatcher
 from api.http.errors import headers_of
 from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.server.metrics import REFUSED, observe_query
+from api.services.statements import Statements
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, ServerBusy
 from query.run.result_format import MEDIA_TYPES, Format, encoded
-from query.run.run_sql import stream_sql
 from query.run.statement_watch import Cancellation
 
 _LOG = logging.getLogger(__name__)
@@ -66,16 +66,14 @@ class SqlResponse(Response):
                 waits for the rows, however long they take.
             at: The snapshot to ask; the newest when None.
         """
-        settings = workspace.settings
+        self._rows = Statements(workspace).run(statement, at=at)
         super().__init__(
             media_type=CONTENT_TYPES[format_],
             # So many rows in the answer: there may be more.
-            headers={"Framesift-Max-Rows": str(settings.query_max_rows)},
+            headers={"Framesift-Max-Rows": str(self._rows.max_rows)},
         )
         del self.headers["content-length"]
-        self._workspace, self._statement, self._format = workspace, statement, format_
-        self._max_rows, self._timeout_s = settings.query_max_rows, settings.query_timeout_s
-        self._refusal, self._later, self._at = refusal, later, at
+        self._format, self._refusal, self._later = format_, refusal, later
         self._came = time.monotonic()
         self._cancellation = Cancellation()
         self._task: Task | None = None
@@ -187,20 +185,13 @@ class SqlResponse(Response):
 
     async def _in_time(self, send: Send, messages: list[Message]) -> None:
         """Send them; a client that reads nothing must not hold a statement for ever."""
-        with anyio.fail_after(self._timeout_s):
+        with anyio.fail_after(self._rows.timeout_s):
             for message in messages:
                 await send(message)
 
     def _chunks(self) -> Generator[bytes]:
-        with stream_sql(
-            self._workspace.catalog,
-            self._statement,
-            at=self._at,
-            max_rows=self._max_rows,
-            timeout_s=self._timeout_s,
-            cancellation=self._cancellation,
-            began=self._came,  # the time in the queue counts
-        ) as stream:
+        # The time in the queue counts.
+        with self._rows.stream(self._cancellation, began=self._came) as stream:
             yield from encoded(self._format, stream.schema, stream.batches)
 
 

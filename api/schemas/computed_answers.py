@@ -70,34 +70,6 @@ class OperatorsAnswer(BaseModel):
     operators: list[OperatorAnswer]
 
 
-class TableReadAnswer(BaseModel):
-    """A table that a statement reads."""
-
-    name: str = Field(description="Of the catalog.", examples=["class_pixels"])
-    columns: list[str] = Field(description="What is read of it.", examples=[["fkey", "car"]])
-    rows: int = Field(description="Rows that it has.", examples=[41277])
-    estimated_rows: int | None = Field(
-        description="Rows that are expected to be read; null where that is not known.",
-        examples=[8255],
-    )
-
-
-class ExplanationAnswer(BaseModel):
-    """How a statement would be answered."""
-
-    sql: str = Field(
-        description="What DuckDB executes.",
-        examples=['SELECT COUNT(*) FROM "lake"."main"."class_pixels" WHERE NOT "car" IS NULL'],
-    )
-    tables: list[TableReadAnswer]
-    families: list[str] = Field(description="Families of tags among them.", examples=[["weather"]])
-    estimated_rows: int | None = Field(
-        description="Rows that the answer is expected to have; null where that is not known.",
-        examples=[1],
-    )
-    snapshot: int = Field(description="The catalog snapshot.", examples=[3])
-
-
 class MovedAnswer(BaseModel):
     """A frame that both datasets have, in other splits."""
 

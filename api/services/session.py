@@ -11,6 +11,7 @@ from api.workspace import Workspace
 if TYPE_CHECKING:
     from api.services.audit import Audit
     from api.services.collections import Collections
+    from api.services.statements import Statements
     from api.services.tags import Tags
     from api.services.tokens import Tokens
     from api.services.users import Users
@@ -57,6 +58,13 @@ class Session:
         except (KeyError, OSError):
             name = str(os.getuid())
         audit_log.add(self.records, f"command line ({name})", what, target, audit_log.DONE)
+
+    @cached_property
+    def statements(self) -> "Statements":
+        """Statements in SQL."""
+        from api.services.statements import Statements
+
+        return Statements(self.workspace)
 
     @cached_property
     def tags(self) -> "Tags":

@@ -259,3 +259,12 @@ def test_another_programs_server_is_told_from_ours() -> None:
             assert caught.value.status == status
     other.shutdown()
     other.server_close()
+
+
+def test_a_statement_explained(client: framesift.Client) -> None:
+    """What would run and be read; the statement itself may be refused."""
+    explanation = client.statements.explain("select sum(value) from t_car")
+    assert "class_pixels" in [table["name"] for table in explanation["tables"]]
+    assert explanation["snapshot"] == client.select(limit=1).snapshot
+    with pytest.raises(FramesiftServerError, match="SQL0204N"):
+        client.statements.explain("select a from nowhere")

@@ -4,8 +4,8 @@ from itertools import groupby
 from typing import Any
 
 from api.cli.commands.common import AtOption
+from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
-from api.places.statements import statements
 
 _STATEMENT = (
     "select duplicate, fkey, scene, camera, frame_number from metaocean_view "
@@ -19,15 +19,16 @@ def duplicates(at: AtOption = None, as_json: JsonFlag = False) -> None:
     Their labels show the same and their images have the same bytes, whatever they are named.
     Samples and matched sets take one of them, and splits never part them.
     """
-    with statements().rows(_STATEMENT, at) as rows:
-        found = [row for batch in rows.batches for row in batch.to_pylist()]
-    groups = _groups(found)
+    rows = target().statements.run(_STATEMENT, at=at)
+    with rows.reader() as reader:
+        frames = [row for batch in reader for row in batch.to_pylist()]
+    groups = _groups(frames)
     if as_json:
         emit_json([{"duplicate": mark, "frames": frames} for mark, frames in groups])
     else:
         _show(groups)
     if rows.truncated:
-        stderr.print(f"only the first {rows.most:,} frames (FRAMESIFT_QUERY_MAX_ROWS)")
+        stderr.print(f"only the first {rows.max_rows:,} frames (FRAMESIFT_QUERY_MAX_ROWS)")
 
 
 def _groups(rows: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:

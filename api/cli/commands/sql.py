@@ -1,9 +1,8 @@
 """framesift sql."""
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,8 +15,9 @@ from api.cli.rows_output import (
     emit_rows,
     need_file_format,
 )
+from api.cli.shapes.record import Record
+from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
-from api.places.statements import statements
 
 
 def sql(
@@ -42,39 +42,40 @@ def sql(
     shown = format_ is None and out is None and not as_json and stdout.is_terminal
     format_ = "json" if as_json else format_ or ("table" if shown else "csv")
     need_file_format(out, explained, format_)
-    place = statements()
+    statements = target().statements
     text = sys.stdin.read() if statement == "-" else statement
     if explained:
-        _emit(place.explained(text, at), as_json)
+        _emit(statements.explain(text, at=at), as_json)
         return
-    with place.rows(text, at) as rows:
-        found = Counted(rows.batches)
+    rows = statements.run(text, at=at)
+    with rows.reader() as reader:
+        counted = Counted(reader)
         if shown:
-            emit_first_rows(rows.schema, found)
+            emit_first_rows(reader.schema, counted)
         else:
-            emit_rows(rows.schema, found, format_, out)
+            emit_rows(reader.schema, counted, format_, out)
     if rows.truncated:
-        stderr.print(f"only the first {rows.most:,} rows (FRAMESIFT_QUERY_MAX_ROWS)")
-    end(ExitCode.NOTHING_FOUND, when=strict and not found.rows)
+        stderr.print(f"only the first {rows.max_rows:,} rows (FRAMESIFT_QUERY_MAX_ROWS)")
+    end(ExitCode.NOTHING_FOUND, when=strict and not counted.rows)
 
 
-def _emit(found: Mapping[str, Any], as_json: bool) -> None:
+def _emit(explanation: Record, as_json: bool) -> None:
     if as_json:
-        emit_json(found)
+        emit_json(explanation)
         return
-    stdout.print(found["sql"])
+    stdout.print(explanation["sql"])
     stdout.print()
     emit_table(
         ("table", "rows", "rows expected", "columns"),
         [
             (table["name"], table["rows"], _said(table), ", ".join(table["columns"]))
-            for table in found["tables"]
+            for table in explanation["tables"]
         ],
     )
-    stdout.print(f"{_said(found)} rows expected, snapshot {found['snapshot']}")
+    stdout.print(f"{_said(explanation)} rows expected, snapshot {explanation['snapshot']}")
 
 
-def _said(found: Mapping[str, Any]) -> str:
-    """How many rows are expected; who sees some rows only is not told."""
-    rows = found["estimated_rows"]
+def _said(expected: Record) -> str:
+    """How many rows are expected; a user who sees some rows only is not told."""
+    rows = expected["estimated_rows"]
     return "unknown" if rows is None else f"{rows:,}"

@@ -1,0 +1,74 @@
+"""Statements in SQL: their rows, and how they would be answered."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from api.schemas.statements import ExplanationAnswer
+from api.workspace import Workspace
+from query.run.explain import explain
+from query.run.run_sql import SqlStream, stream_sql
+
+if TYPE_CHECKING:
+    from query.run.statement_watch import Cancellation
+
+
+class SqlRows:
+    """The rows of a statement; it runs when they are read.
+
+    Attributes:
+        max_rows: How many are given at most.
+        timeout_s: How long it may take [s].
+        truncated: Whether there are more; None before all that came is read.
+    """
+
+    def __init__(self, workspace: Workspace, statement: str, at: int | None) -> None:
+        """Nothing runs yet."""
+        settings = workspace.settings
+        self.max_rows, self.timeout_s = settings.query_max_rows, settings.query_timeout_s
+        self.truncated: bool | None = None
+        self._catalog, self._statement, self._at = workspace.catalog, statement, at
+
+    def stream(
+        self, cancellation: "Cancellation | None" = None, began: float | None = None
+    ) -> AbstractContextManager[SqlStream]:
+        """The rows as they come: query.run.run_sql.stream_sql."""
+        return stream_sql(
+            self._catalog,
+            self._statement,
+            at=self._at,
+            max_rows=self.max_rows,
+            timeout_s=self.timeout_s,
+            cancellation=cancellation,
+            began=began,
+        )
+
+    @contextmanager
+    def reader(self) -> Iterator[pa.RecordBatchReader]:
+        """The rows as they come, never the whole in memory.
+
+        Raises:
+            SqlError: The statement is refused, or fails on its way.
+        """
+        with self.stream() as stream:
+            yield pa.RecordBatchReader.from_batches(stream.schema, stream.batches)
+            self.truncated = stream.truncated
+
+
+class Statements:
+    """Statements over a home's catalog."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Over the rows that the workspace's caller may see."""
+        self._workspace = workspace
+
+    def run(self, statement: str, *, at: int | None = None) -> SqlRows:
+        """The rows of a SELECT, of a catalog snapshot or the newest."""
+        return SqlRows(self._workspace, statement, at)
+
+    def explain(self, statement: str, *, at: int | None = None) -> ExplanationAnswer:
+        """How a SELECT would be answered; it is not run."""
+        timeout_s = self._workspace.settings.query_timeout_s
+        return ExplanationAnswer.of(explain(self._workspace.catalog, statement, at, timeout_s))
