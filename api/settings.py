@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from catalog.errors import InvalidInput
+from ingest.sources.schemes import SCHEMES
 
 _PREFIX = "framesift_"
 
@@ -157,7 +158,7 @@ class Settings(BaseModel):
         default=1024, ge=1, description="What a request with a file of tag values may have [MiB]."
     )
     source_schemes: tuple[str, ...] = Field(
-        default=("file", "s3"),
+        default=tuple(SCHEMES),
         description="Schemes of sources that may be added over REST, with commas between.",
     )
     source_hosts: tuple[str, ...] = Field(

@@ -24,7 +24,7 @@ from ingest.labels.palette import Palette
 from ingest.scan.count_unit import UnitSource
 from ingest.scan.pair_frames import FrameFiles, pair_frames
 from ingest.scan.portions import Portion
-from ingest.sources.source_files import LocalFolder
+from ingest.sources.local_folder import LocalFolder
 from ingest.sources.source_options import NO_OPTIONS
 
 UNIT_FRAMES = 500

@@ -35,7 +35,8 @@ from ingest.labels.palette import Palette
 from ingest.scan.pair_frames import pair_frames
 from ingest.scan.read_frame import keys_of, read_frame
 from ingest.scan.scan import ScanOptions, scan_source
-from ingest.sources.source_files import SourceFiles, open_source
+from ingest.sources.schemes import open_source
+from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
 
 REPOSITORY = Path(__file__).parent.parent

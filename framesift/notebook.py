@@ -5,12 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from framesift.errors import FramesiftServerError
-
-if TYPE_CHECKING:
-    from framesift.frames import Frame
+from framesift.picture import Picture
 
 MOST_PICTURES = 12
 _WIDTH = 240
@@ -22,7 +20,25 @@ _CARD = (
 _GREY = "color:#777"
 
 
-def frames_html(sentence: str, facts: Sequence[str], frames: Iterable["Frame"], sql: str) -> str:
+class DrawnFrame(Protocol):
+    """What is shown of a frame: framesift.frames.Frame, which imports this."""
+
+    @property
+    def fkey(self) -> str:
+        """The catalog's unique name of its camera image."""
+        ...
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """Its columns and tags by name."""
+        ...
+
+    def overlay(self, *, width: int) -> Picture:
+        """The label blended over the camera image, at most so wide [pixels]."""
+        ...
+
+
+def frames_html(sentence: str, facts: Sequence[str], frames: Iterable[DrawnFrame], sql: str) -> str:
     """Frames as a sheet of small overlays, below what was asked.
 
     Args:
@@ -40,16 +56,16 @@ def frames_html(sentence: str, facts: Sequence[str], frames: Iterable["Frame"], 
     )
 
 
-def frame_html(frame: "Frame") -> str:
+def frame_html(frame: DrawnFrame) -> str:
     """One frame: its overlay, and all that is known of it, folded away."""
     rows = "".join(
         f"<tr><td style='text-align:left'>{escape(str(name))}</td>"
         f"<td style='text-align:left'>{escape(str(value))}</td></tr>"
-        for name, value in frame.items()
+        for name, value in frame.document.items()
     )
     return (
         f"<div>{''.join(_cards([frame], 480))}"
-        f"<details><summary>{len(frame)} columns and tags</summary><table>{rows}</table>"
+        f"<details><summary>{len(frame.document)} columns and tags</summary><table>{rows}</table>"
         "</details></div>"
     )
 
@@ -71,14 +87,14 @@ def facts_of_dataset(body: Mapping[str, Any]) -> list[str]:
             f"snapshot {body['snapshot']}", f"id {body['id']}"]  # fmt: skip
 
 
-def _cards(frames: Sequence["Frame"], width: int = _WIDTH) -> list[str]:
+def _cards(frames: Sequence[DrawnFrame], width: int = _WIDTH) -> list[str]:
     if not frames:
         return []
     with ThreadPoolExecutor(min(_AT_ONCE, len(frames))) as threads:
         return list(threads.map(lambda frame: _card(frame, width), frames))
 
 
-def _card(frame: "Frame", width: int) -> str:
+def _card(frame: DrawnFrame, width: int) -> str:
     try:
         picture = frame.overlay(width=width)
     except FramesiftServerError as error:
@@ -94,6 +110,7 @@ def _card(frame: "Frame", width: int) -> str:
     )
 
 
-def _title(frame: "Frame") -> str:
-    place = [str(frame[name]) for name in ("camera", "scene", "frame_number") if name in frame]
+def _title(frame: DrawnFrame) -> str:
+    about = frame.document
+    place = [str(about[name]) for name in ("camera", "scene", "frame_number") if name in about]
     return " ".join(place) or frame.fkey

@@ -12,8 +12,8 @@ import pytest
 
 from catalog.errors import BadFile
 from catalog.records.store import RecordStore
-from ingest.sources.source_files import LocalFolder
-from ingest.sources.source_options import SourceOptions
+from ingest.sources import schemes
+from ingest.sources.local_folder import LocalFolder
 from pipeline.jobs import registry
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
@@ -90,14 +90,20 @@ def test_a_kind_of_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         for key in keys[:20]:
             made.writestr(key, folder.read(key))
         made.writestr("../outside", b"")
-    source = module("source-kind.md", "zip_source", monkeypatch).ZipSource(archive, SourceOptions())
+    module("source-kind.md", "ingest.sources.zip_source", monkeypatch)
+    row: dict[str, dict[str, str]] = {}
+    exec(blocks("source-kind.md")[1], {}, row)
+    monkeypatch.setattr(schemes, "ARCHIVES", row["ARCHIVES"])
+    source = schemes.open_source(str(archive))
     assert [file.key for file in source.list()] == keys[:20]
     assert source.read(keys[3]) == folder.read(keys[3])
     assert source.read_range(keys[3], 5, 7) == folder.read(keys[3])[5:12]
     assert [problem.key for problem in source.problems()] == ["../outside"]
     archive.write_bytes(archive.read_bytes()[:-30])
-    with pytest.raises(BadFile, match="no whole zip"):
+    with pytest.raises(BadFile, match="changed while it was read"):
         source.read(keys[0])
+    with pytest.raises(BadFile, match="no whole zip"):
+        schemes.open_source(str(archive))
 
 
 @pytest.mark.slurm

@@ -31,9 +31,10 @@ from catalog.records.tables import Scan, Source
 from catalog.store import LAKE
 from catalog.text.bounded import Text
 from catalog.values import OBJECT_PLATFORMS, PLATFORMS
+from ingest.scan.change_source import remove_source
 from ingest.scan.scan_lock import scan_lock
 from ingest.scan.scan_record import SCAN
-from ingest.sources.recorded import remove_source
+from ingest.sources.schemes import scheme_of
 from ingest.sources.source_options import SourceOptions
 
 router = discover_router("connmgr")
@@ -182,7 +183,7 @@ def _document(
     workspace: Workspace, source: Source, counts: dict[tuple[str, str], int]
 ) -> dict[str, Any]:
     options = SourceOptions.from_json(source.options)
-    is_object = source.uri.lower().startswith("s3://")
+    is_object = not scheme_of(source.uri).is_local
     return {
         "name": source.name,
         "type": "general",

@@ -19,8 +19,9 @@ from catalog.errors import (
 from catalog.lru import Lru
 from catalog.records.tables import Source
 from catalog.values import File
+from ingest.sources.local_folder import LocalFolder
 from ingest.sources.recorded import open_recorded
-from ingest.sources.source_files import LocalFolder, SourceFiles
+from ingest.sources.source_files import SourceFiles
 from ingest.sources.tar_source import TarReader
 
 _OPEN_S = 300.0

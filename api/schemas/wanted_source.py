@@ -3,6 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from catalog.text.bounded import Text
+from ingest.sources.schemes import PLACES
 
 SOURCE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 """What a source may be called: a part of paths and file names that means nothing else there."""
@@ -22,7 +23,7 @@ class NewSource(BaseModel):
     uri: str = Field(
         min_length=1,
         max_length=4096,
-        description="Folder or .tar archive: a path, file:/// or s3:// URI.",
+        description=PLACES,
         examples=["s3://a2d2/camera_lidar_semantic"],
     )
     platform: str = Field(default="local", max_length=32, examples=["IBM COS"])
@@ -85,8 +86,7 @@ class SourceChange(BaseModel):
         default=None,
         min_length=1,
         max_length=4096,
-        description="Where its files lie now. Folder or .tar archive: a path, file:/// or s3:// "
-        "URI.",
+        description=f"Where its files lie now. {PLACES}",
         examples=["/mnt/new/camera_lidar_semantic"],
     )
     differing: bool = Field(

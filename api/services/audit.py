@@ -6,13 +6,13 @@ from api.schemas.audit import AuditBody
 from catalog.accounts import audit_log
 
 if TYPE_CHECKING:
-    from api.services.session import Session
+    from api.services.call import Call
 
 
 class Audit:
     """The audit log of a home; routes let admins read it."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Call") -> None:
         """That of the session's home."""
         self._session = session
 

@@ -7,13 +7,13 @@ from catalog.accounts import row_collections
 from catalog.errors import NotAllowed, NotFound
 
 if TYPE_CHECKING:
-    from api.services.session import Session
+    from api.services.call import Call
 
 
 class Collections:
     """Collections of a home."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Call") -> None:
         """Those that the session's caller may know of."""
         self._session = session
 

@@ -14,12 +14,14 @@ from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotAllowed, StorageError
 from catalog.records.tables import Source
+from ingest.scan.change_source import change_options, changed_options
+from ingest.scan.move_source import move_source
 from ingest.sources.endpoint_proxy import ENDPOINT, PUBLIC
-from ingest.sources.move_source import move_source
+from ingest.sources.local_folder import path_of
 from ingest.sources.public_address import is_public
-from ingest.sources.recorded import change_options, changed_options, data_set_of
+from ingest.sources.recorded import data_set_of
+from ingest.sources.schemes import PLACES, SCHEMES, open_source, scheme_of
 from ingest.sources.sealed_keys import AccessKeys, seal
-from ingest.sources.source_files import open_source, path_of
 from ingest.sources.source_options import SourceOptions
 
 
@@ -166,7 +168,7 @@ def options_of(wanted: NewSource, sealed: str = "") -> SourceOptions:
 def allowed_place(
     settings: Settings, uri: str, options: SourceOptions, caller: Caller | None
 ) -> str:
-    """The place to open, where it may be named over REST: an s3:// URI or an absolute path.
+    """The place to open, where it may be named over REST: a server's URI or an absolute path.
 
     Listed schemes only, for everybody. A folder must lie below one of ``source_roots``, links
     followed, where who asks is no admin. An S3 server must be listed in ``source_hosts``, or speak
@@ -186,12 +188,15 @@ def allowed_place(
     is_admin = caller is not None and caller.may("admin")
     if options.ca_bundle and not is_admin:
         raise NotAllowed("ca_bundle: names a file of this server; admins may")
-    if scheme == "file":
-        path = Path(path_of(uri) if colon and "/" not in given else uri)
+    kind = SCHEMES.get(scheme)
+    if kind is None:  # an admin of the server lists a scheme that is none
+        raise InvalidInput(f"uri {uri}: expected {PLACES}")
+    if kind.is_local:
+        path = Path(path_of(uri))
         _check_folder(settings, path, is_admin=is_admin)
         return str(path)
-    if not uri.lower().startswith("s3://"):  # it would be opened as a path
-        raise InvalidInput(f"uri {uri}: expected s3://bucket/prefix")
+    if not uri.lower().startswith(f"{scheme}://"):  # it would be opened as a path
+        raise InvalidInput(f"uri {uri}: expected {kind.example}")
     if options.endpoint_url:
         _check_host(settings, options.endpoint_url)
     return uri
@@ -209,7 +214,7 @@ def fenced(
     Raises:
         NotAllowed: It lies below none by now.
     """
-    if uri.lower().startswith("s3://"):
+    if not scheme_of(uri).is_local:
         if not options.endpoint_url:
             return dataclasses.replace(options, reach="")
         listed = _is_listed(settings, *_host_and_port(options.endpoint_url))

@@ -6,7 +6,7 @@ from typing import Any
 from api.workspace import Workspace
 from catalog.errors import FramesiftError
 from catalog.frames.frames import source_contents
-from ingest.sources.recorded import names_of
+from ingest.scan.change_source import names_of
 from pipeline.manifest_store import read_manifest
 
 

@@ -9,13 +9,13 @@ from catalog.accounts.tokens import SCOPES
 from catalog.errors import InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
-    from api.services.session import Session
+    from api.services.call import Call
 
 
 class Tokens:
     """A caller's own tokens; an admin's are everybody's."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Call") -> None:
         """Those of the session's caller."""
         self._session = session
 

@@ -7,13 +7,13 @@ from api.schemas.users import MeBody, UserBody
 from catalog.accounts import login_throttle, users
 
 if TYPE_CHECKING:
-    from api.services.session import Session
+    from api.services.call import Call
 
 
 class Users:
     """Users of a home; routes let admins call this, but for `me`."""
 
-    def __init__(self, session: "Session") -> None:
+    def __init__(self, session: "Call") -> None:
         """Those of the session's home."""
         self._session = session
 

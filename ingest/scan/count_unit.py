@@ -17,7 +17,8 @@ from catalog.values import Problem
 from ingest.labels.palette import Palette
 from ingest.scan.read_frame import FrameCount, FrameKeys, read_frame
 from ingest.sources import sealed_keys
-from ingest.sources.source_files import FileReader, open_reader
+from ingest.sources.schemes import open_reader
+from ingest.sources.source_files import FileReader
 from ingest.sources.source_options import SourceOptions
 
 FORMAT = 2

@@ -1,16 +1,11 @@
-"""A source as it is recorded: opening its files, removing all that is known of them."""
+"""A source as it is recorded: its files, and the data set that it is a part of."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from catalog.frames import duplicates
-from catalog.frames.frames import SourceNames, remove_source_files
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
-from catalog.store import CatalogStore
-from ingest.scan.scan_lock import scan_lock
-from ingest.sources.source_files import SourceFiles, open_source
+from ingest.sources.schemes import open_source
+from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
 
 
@@ -35,79 +30,3 @@ def others_of_data_set(records: RecordStore, source: Source) -> list[Source]:
     return [
         other for other in records.sources() if other.id != source.id and data_set_of(other) == name
     ]
-
-
-def names_of(source: Source) -> SourceNames:
-    """How a source's files are named in the catalog, without opening it."""
-    return SourceNames(source.platform, source.cluster, source.datasource, source.uri, source.site)
-
-
-def change_options(
-    store: CatalogStore,
-    records: RecordStore,
-    name: str,
-    *,
-    exclude: Sequence[str] | None = None,
-    part_of: str | None = None,
-) -> Source:
-    """Have a source leave out other files, or be a part of another data set; its record.
-
-    The catalog stays as it is until the source is scanned, or an extractor runs.
-
-    Args:
-        store: The catalog.
-        records: The records.
-        name: The source.
-        exclude: Patterns in place of those that it has, as ingest.sources.exclude takes them.
-        part_of: Name of the data set; its own where empty.
-
-    Raises:
-        NotFound: There is no such source.
-        InvalidInput: A pattern cannot be used.
-        CatalogBusy: The source is being scanned.
-    """
-    source = records.source(name)
-    with scan_lock(store, source), records.session() as session:
-        kept = session.get_one(Source, source.id)
-        kept.options = changed_options(kept, exclude, part_of).to_json()
-        return kept
-
-
-def changed_options(
-    source: Source, exclude: Sequence[str] | None, part_of: str | None
-) -> SourceOptions:
-    """A source's options as they are to be; None changes nothing.
-
-    Raises:
-        InvalidInput: A pattern cannot be used.
-    """
-    options = SourceOptions.from_json(source.options)
-    if exclude is not None:
-        options = replace(options, exclude=tuple(exclude))
-    if part_of is not None:
-        options = replace(options, part_of="" if part_of == source.name else part_of)
-    return options
-
-
-def remove_source(store: CatalogStore, records: RecordStore, name: str) -> int:
-    """Take a source's files out of the current snapshot and forget it; how many files those were.
-
-    Tags that people gave to them are kept, for when they are catalogued under these names again.
-
-    Raises:
-        NotFound: There is no such source.
-        CatalogBusy: It is being scanned.
-    """
-    source = records.source(name)
-    with scan_lock(store, source):
-        return _remove(store, records, source)
-
-
-def _remove(store: CatalogStore, records: RecordStore, source: Source) -> int:
-    names = names_of(source)
-    with store.writing(f"source {source.name} removed") as connection:
-        removed = remove_source_files(connection, names)
-        duplicates.mark(connection, {})  # what it held twice, or another source as well
-    with records.session() as session:
-        session.delete(session.get_one(Source, source.id))
-    return removed

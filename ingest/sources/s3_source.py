@@ -109,3 +109,13 @@ class S3Archive:
     def read_range(self, start: int, length: int, shown: str = "") -> bytes:
         """A part of the object; see ArchiveBytes."""
         return self._bucket.read_range(self._key, shown or self.uri, start, length, self._etag)
+
+
+def open_folder(uri: str, options: SourceOptions = NO_OPTIONS) -> S3Folder:
+    """The objects below a prefix; see S3Folder for what it raises."""
+    return S3Folder(uri, options)
+
+
+def open_archive(uri: str, options: SourceOptions = NO_OPTIONS) -> S3Archive:
+    """The archive that an object is; see S3Archive for what it raises."""
+    return S3Archive(uri, options)

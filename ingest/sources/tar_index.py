@@ -18,11 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from catalog.errors import BadFile, FramesiftError, StorageError
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
+from ingest.sources.source_files import ArchiveBytes
 
 FORMAT = 1
 """Version of the index file; others are made anew."""
@@ -37,31 +38,6 @@ _SMALL_MEMBER = 16 * 2**10
 _SEARCH_BYTES = 8 * 2**20
 _MOST_PADDING = 4 * 2**20
 _ROWS = 5_000
-
-
-class ArchiveBytes(Protocol):
-    """An archive that can be read in ranges, by several threads at once.
-
-    Attributes:
-        uri: How messages call it.
-        size: Its size [bytes].
-        identity: Changes with its content: ETag, or time of last change.
-        walks: Walks that pay to run at once when it is indexed; 1 where a read costs no wait.
-    """
-
-    uri: str
-    size: int
-    identity: str
-    walks: int
-
-    def read_range(self, start: int, length: int, shown: str = "") -> bytes:
-        """At most ``length`` bytes from ``start``.
-
-        Raises:
-            BadFile: It vanished or changed; ``shown`` is the member concerned.
-            StorageError: It cannot be reached.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,42 +1,21 @@
-"""A tar archive as a source, local or on S3, without unpacking it."""
+"""A tar archive as a source, wherever it lies, without unpacking it."""
 
 import hashlib
 import math
-import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from catalog.errors import BadFile, InvalidInput, StorageError, UnreadableFile
-from catalog.storage.beneath import open_beneath, real_place
+from catalog.errors import BadFile
 from catalog.values import File, Problem
 from ingest.sources.exclude import Excluded
 from ingest.sources.object_file import object_file
-from ingest.sources.source_files import MAX_FILE_BYTES, Unreadable
-from ingest.sources.source_options import NO_OPTIONS, SourceOptions
-from ingest.sources.tar_index import ArchiveBytes, open_index
+from ingest.sources.source_files import MAX_FILE_BYTES, ArchiveBytes, Unreadable
+from ingest.sources.source_options import SourceOptions
+from ingest.sources.tar_index import open_index
 
-_COMPRESSED = (
-    ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar.zst", ".tzst",
-    ".tar.lz4", ".tar.lzma", ".tar.z",
-)  # fmt: skip
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
-
-
-def is_tar(uri: str) -> bool:
-    """Whether a path or URI names a tar archive.
-
-    Raises:
-        InvalidInput: It names a compressed one, whose members cannot be read in place.
-    """
-    lower = uri.lower()
-    if lower.endswith(_COMPRESSED):
-        raise InvalidInput(
-            f"source {uri}: a compressed archive cannot be read in parts; "
-            "expected an uncompressed .tar (decompress it) or a folder (unpack it)"
-        )
-    return lower.endswith(".tar")
 
 
 class TarReader:
@@ -48,7 +27,7 @@ class TarReader:
         """Read members of an archive.
 
         Args:
-            archive: LocalArchive or S3Archive.
+            archive: Its bytes.
             find: Start and length [bytes] of a member; None where there is none of that key.
         """
         self.archive, self._find = archive, find
@@ -106,7 +85,7 @@ class TarSource(TarReader):
         """Open the archive and its index, which is made if it is not there.
 
         Args:
-            archive: LocalArchive or S3Archive.
+            archive: Its bytes.
             index_folder: Where indexes are kept from one scan to the next; None keeps none.
             exclude: Patterns of members to leave out; see ingest.sources.exclude.
 
@@ -149,65 +128,11 @@ class TarSource(TarReader):
         return {key: self._span(key) for key in keys}
 
 
-class LocalArchive:
-    """An archive on this machine or a mounted network file system; see ArchiveBytes."""
-
-    walks = 1
-
-    def __init__(self, path: Path, within: str = "") -> None:
-        """Ask for its size and time.
-
-        Args:
-            path: The archive.
-            within: A folder that it must lie below, links followed; anywhere where empty.
-
-        Raises:
-            StorageError: It cannot be read, or lies elsewhere by now.
-        """
-        self.uri = str(path)
-        # As it is found now: a link put in its place later leads nowhere else.
-        self._folder, self._name = os.path.split(real_place(path, within))
-        try:
-            with open_beneath(self._folder, self._name) as file:
-                status = os.fstat(file.fileno())
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be read: {error.strerror}", str(path)) from error
-        self.size, self._changed = status.st_size, status.st_mtime_ns
-        self.identity = str(status.st_mtime_ns)
-
-    def read_range(self, start: int, length: int, shown: str = "") -> bytes:
-        """A part of the file; see ArchiveBytes. Opened each time: it may have been replaced."""
-        try:
-            with open_beneath(self._folder, self._name) as file:
-                status = os.fstat(file.fileno())
-                if (status.st_size, status.st_mtime_ns) != (self.size, self._changed):
-                    raise BadFile(f"{self.uri} changed while it was read; scan again", shown)
-                file.seek(start)
-                return file.read(length)
-        except OSError as error:
-            raise UnreadableFile(f"{self.uri} cannot be read: {error.strerror}", shown) from error
-
-
-def open_tar(
-    uri: str, options: SourceOptions = NO_OPTIONS, index_folder: Path | None = None
+def open_members(
+    archive: ArchiveBytes, options: SourceOptions, index_folder: Path | None
 ) -> TarSource:
-    """The archive at a path or an s3:// URI; see TarSource."""
-    return TarSource(_open_archive(uri, options), index_folder, options.exclude)
-
-
-def open_spans(
-    uri: str, spans: Mapping[str, tuple[int, int]], options: SourceOptions = NO_OPTIONS
-) -> TarReader:
-    """Members of an archive of which TarSource.spans told where they lie: no index is needed."""
-    return TarReader(_open_archive(uri, options), spans.get)
-
-
-def _open_archive(uri: str, options: SourceOptions) -> ArchiveBytes:
-    if uri.lower().startswith("s3://"):
-        from ingest.sources.s3_source import S3Archive  # boto3 takes 0.3 s to import
-
-        return S3Archive(uri, options)
-    return LocalArchive(Path(uri), options.within)
+    """The archive's members; see TarSource for what it raises."""
+    return TarSource(archive, index_folder, options.exclude)
 
 
 def _time(seconds: float) -> datetime:

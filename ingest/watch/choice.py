@@ -5,15 +5,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from catalog.errors import InvalidInput
 from catalog.records.tables import Source
+from ingest.sources.local_folder import LocalFolder
 from ingest.sources.recorded import open_recorded
-from ingest.sources.source_files import LocalFolder
+from ingest.sources.schemes import events_of
+from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
-from ingest.sources.tar_source import is_tar
 from ingest.watch.events import Events, NoEvents
+
+if TYPE_CHECKING:
+    from ingest.watch.object_events import ObjectMessages
 
 _EXPECTED = (
     "expected inotify, none, sqs://QUEUE, the https:// URL of an SQS queue, or "
@@ -62,61 +67,106 @@ def open_events(
         events.close()
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """Events that are asked for: their URL, of a source, and what the caller hands over."""
+
+    url: str
+    source: Source
+    choice: EventChoice
+    files: SourceFiles
+    stop: threading.Event
+    warn: Callable[[str], None]
+
+    def messages(self) -> "ObjectMessages":
+        """What a queue tells of the source's objects."""
+        from ingest.sources.s3_bucket import S3Address
+        from ingest.watch.object_events import ObjectMessages
+
+        address = S3Address.parse(self.source.uri)
+        prefix = address.key.strip("/") and address.key.rstrip("/") + "/"
+        return ObjectMessages(address.bucket, prefix, self.warn)
+
+
 def _open(
     source: Source, choice: EventChoice, stop: threading.Event, warn: Callable[[str], None]
 ) -> Events:
     files = open_recorded(source, choice.index_folder)
-    url = choice.url or ("inotify" if isinstance(files, LocalFolder) else "none")
-    scheme = url.partition("://")[0] if "://" in url else ""
-    if url == "none":
-        return NoEvents(stop)
-    if url == "inotify":
-        if not isinstance(files, LocalFolder):
-            raise InvalidInput(f"source {source.name} is no folder: inotify cannot watch it")
-        from ingest.watch.local_events import LocalEvents
-
-        return LocalEvents(files.folder, warn, files.excluded)
-    if scheme not in ("sqs", "https", "http", "kafka"):
+    offered = events_of(source.uri)
+    url = choice.url or offered[0]
+    name, separator, _ = url.partition("://")
+    kind = _KINDS.get(name + separator)
+    if kind is None:
         raise InvalidInput(f"events '{url}': {_EXPECTED}")
-    if not source.uri.lower().startswith("s3://") or is_tar(source.uri):
-        raise InvalidInput(
-            f"source {source.name} is no folder of a bucket: queues tell of objects; leave "
-            "--events out"
-        )
+    if name + separator not in offered:
+        raise InvalidInput(f"source {source.name} {kind.refusal}")
     try:
-        return _open_queue(source, choice, scheme, warn)
+        return kind.open(_Asked(url, source, choice, files, stop, warn))
     except ImportError as error:
-        extra = "kafka" if scheme == "kafka" else "s3"
         raise InvalidInput(
             f"events {url}: {error.name} is not installed; install framesift with the extra "
-            f"'{extra}'"
+            f"'{kind.extra}'"
         ) from error
 
 
-def _open_queue(
-    source: Source, choice: EventChoice, scheme: str, warn: Callable[[str], None]
-) -> Events:
-    # Late: boto3 and librdkafka are in extras, and take a third of a second.
-    from ingest.sources.s3_bucket import S3Address
-    from ingest.watch.object_events import ObjectMessages
+def _none(asked: _Asked) -> Events:
+    return NoEvents(asked.stop)
 
-    address = S3Address.parse(source.uri)
-    prefix = address.key.strip("/") and address.key.rstrip("/") + "/"
-    messages = ObjectMessages(address.bucket, prefix, warn)
-    if scheme == "kafka":
-        from ingest.watch.kafka_events import KafkaEvents, read_properties
 
-        parts = urlsplit(choice.url)
-        topic = parts.path.strip("/")
-        if not parts.netloc or not topic or "/" in topic or "@" in parts.netloc:
-            raise InvalidInput(
-                f"events kafka://...: {_EXPECTED}; several hosts with commas, and who asks "
-                "in --events-config FILE"
-            )
-        properties = {"group.id": choice.group}
-        if choice.config is not None:
-            properties |= read_properties(choice.config)
-        return KafkaEvents(parts.netloc, topic, properties, messages, warn)
+def _inotify(asked: _Asked) -> Events:
+    from ingest.watch.local_events import LocalEvents
+
+    if not isinstance(asked.files, LocalFolder):
+        raise InvalidInput(f"source {asked.source.name} {_NO_FOLDER}")
+    return LocalEvents(asked.files.folder, asked.warn, asked.files.excluded)
+
+
+# Late: boto3 and librdkafka are in extras, and take a third of a second.
+def _sqs(asked: _Asked) -> Events:
     from ingest.watch.sqs_events import SqsEvents
 
-    return SqsEvents(choice.url, SourceOptions.from_json(source.options), messages, warn)
+    options = SourceOptions.from_json(asked.source.options)
+    return SqsEvents(asked.url, options, asked.messages(), asked.warn)
+
+
+def _kafka(asked: _Asked) -> Events:
+    from ingest.watch.kafka_events import KafkaEvents, read_properties
+
+    parts = urlsplit(asked.url)
+    topic = parts.path.strip("/")
+    if not parts.netloc or not topic or "/" in topic or "@" in parts.netloc:
+        raise InvalidInput(
+            f"events kafka://...: {_EXPECTED}; several hosts with commas, and who asks "
+            "in --events-config FILE"
+        )
+    properties = {"group.id": asked.choice.group}
+    if asked.choice.config is not None:
+        properties |= read_properties(asked.choice.config)
+    return KafkaEvents(parts.netloc, topic, properties, asked.messages(), asked.warn)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How events are opened.
+
+    Attributes:
+        open: Opens them.
+        extra: The extra of framesift that this needs.
+        refusal: What is said of a source that has none of them, after its name.
+    """
+
+    open: Callable[[_Asked], Events]
+    extra: str
+    refusal: str
+
+
+_NO_FOLDER = "is no folder: inotify cannot watch it"
+_NO_BUCKET = "is no folder of a bucket: queues tell of objects; leave --events out"
+
+_KINDS = {
+    "none": _Kind(_none, "", ""),
+    "inotify": _Kind(_inotify, "", _NO_FOLDER),
+    **dict.fromkeys(("sqs://", "https://", "http://"), _Kind(_sqs, "s3", _NO_BUCKET)),
+    "kafka://": _Kind(_kafka, "kafka", _NO_BUCKET),
+}
+"""By how their URLs begin; ingest.sources.schemes says which a source may have."""

@@ -13,7 +13,7 @@ from api.services.new_dataset import divide_dataset
 from catalog.errors import BadFile, StorageError
 from catalog.records.tables import Source
 from ingest.labels.palette import Palette
-from ingest.sources.recorded import remove_source
+from ingest.scan.change_source import remove_source
 from pipeline.manifest import Manifest
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import framesift, serving

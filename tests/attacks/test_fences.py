@@ -11,7 +11,7 @@ from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed
 from catalog.records.tables import Dataset, Source
-from ingest.sources.recorded import remove_source
+from ingest.scan.change_source import remove_source
 from ingest.sources.source_options import NO_OPTIONS
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import manifest_folder

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from catalog.frames.duplicates import Alike
+from ingest.scan.change_source import remove_source
 from ingest.scan.find_duplicates import _digests, _Sources
-from ingest.sources.recorded import remove_source
-from ingest.sources.source_files import LocalFolder
+from ingest.sources.local_folder import LocalFolder
 from pipeline.datasets.division import Division, divide
 from pipeline.datasets.leakage_guard import keep_away_from_rows
 from query.frames.candidates import DUPLICATE

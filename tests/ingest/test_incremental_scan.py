@@ -21,7 +21,7 @@ from ingest.engines.threads import ThreadEngine
 from ingest.scan.listing_diff import compare
 from ingest.scan.scan_counts import ScanCounts
 from ingest.sources import source_files
-from ingest.sources.source_files import LocalFolder
+from ingest.sources.local_folder import LocalFolder
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
     BICYCLE,

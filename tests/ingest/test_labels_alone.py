@@ -8,7 +8,7 @@ import pytest
 from catalog.errors import StorageError
 from ingest.extractors.image import Image
 from ingest.extractors.run import run_extractor
-from ingest.sources.source_files import LocalFolder
+from ingest.sources.local_folder import LocalFolder
 from tests.ingest.scene_folders import SCENE, Home, frame_key, make_tree, put
 from tests.ingest.test_killed_scan import state
 

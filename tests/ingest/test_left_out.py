@@ -6,7 +6,7 @@ import pytest
 
 from catalog.errors import InvalidInput, StorageError
 from ingest.sources.exclude import Excluded
-from ingest.sources.source_files import LocalFolder
+from ingest.sources.local_folder import LocalFolder
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import CAR, SCENE, SKY, Home, add_frame, frame_key, make_tree, put

@@ -14,7 +14,8 @@ import pytest
 from catalog.errors import BadFile, StorageError, UnreadableFile
 from catalog.storage.beneath import open_beneath
 from ingest.scan.scan import ScanResult
-from ingest.sources.source_files import LocalFolder, open_source
+from ingest.sources.local_folder import LocalFolder
+from ingest.sources.schemes import open_source
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.scene_folders import Home, frame_key, make_tree
 

@@ -22,10 +22,11 @@ from ingest.labels.palette import Palette
 from ingest.scan.pair_frames import pair_frames
 from ingest.scan.read_frame import frame_record, keys_of, read_frame
 from ingest.sources import s3_listing
+from ingest.sources.local_folder import LocalFolder
 from ingest.sources.object_file import number_of
 from ingest.sources.s3_bucket import S3Address, S3Bucket
 from ingest.sources.s3_source import S3Folder
-from ingest.sources.source_files import LocalFolder, SourceFiles
+from ingest.sources.source_files import SourceFiles
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.s3_server import S3Server, breaking_proxy, ceph, moto
 

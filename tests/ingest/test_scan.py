@@ -9,9 +9,9 @@ import pytest
 from catalog.errors import AlreadyExists, CatalogBusy, ClassListMissing, InvalidInput, NotFound
 from catalog.values import make_fkey
 from ingest.engines.threads import ThreadEngine
+from ingest.scan.change_source import remove_source
 from ingest.scan.scan_counts import ScanCounts
 from ingest.scan.scan_lock import scan_lock
-from ingest.sources.recorded import remove_source
 from tests.ingest.png_writer import Picture, encode, header
 from tests.ingest.scene_folders import (
     BICYCLE,

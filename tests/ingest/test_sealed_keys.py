@@ -11,8 +11,8 @@ from cryptography.fernet import Fernet
 from catalog.errors import InvalidInput, StorageError
 from ingest.sources import sealed_keys
 from ingest.sources.s3_bucket import session_of
+from ingest.sources.schemes import open_source
 from ingest.sources.sealed_keys import AccessKeys, SecretKey, seal, unseal
-from ingest.sources.source_files import open_source
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.s3_server import ceph
 

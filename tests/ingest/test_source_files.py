@@ -14,8 +14,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from catalog.errors import BadFile, InvalidInput, StorageError
-from ingest.sources import source_files
-from ingest.sources.source_files import LocalFolder, open_source
+from ingest.sources import local_folder
+from ingest.sources.local_folder import LocalFolder
+from ingest.sources.schemes import open_source
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -68,7 +69,7 @@ def test_numbers_that_other_file_systems_give(tmp_path: Path) -> None:
     fields = list((tmp_path / "f").stat())
     fields[stat.ST_INO] = 2**64 - 5
     nanoseconds = {"st_mtime_ns": 10**30, "st_atime_ns": -(10**30), "st_ctime_ns": 0}
-    file = source_files._file("f", os.stat_result(fields, {**nanoseconds, "st_blocks": 1}))
+    file = local_folder._file("f", os.stat_result(fields, {**nanoseconds, "st_blocks": 1}))
     assert file.inode == -5
     assert (file.mtime.year, file.atime and file.atime.year) == (9999, 1)
     assert file.ctime == datetime(1970, 1, 1)  # noqa: DTZ001
@@ -172,7 +173,7 @@ def test_too_large_files_are_refused_unread(tmp_path: Path) -> None:
 _AS_NOBODY = """
 import sys
 from catalog.errors import BadFile, StorageError
-from ingest.sources.source_files import LocalFolder
+from ingest.sources.local_folder import LocalFolder
 from pathlib import Path
 root = Path(sys.argv[1])
 for work in (

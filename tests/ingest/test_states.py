@@ -8,7 +8,7 @@ import pytest
 
 from ingest.sources.s3_page import read_page
 from ingest.sources.s3_source import S3Folder
-from ingest.sources.source_files import open_source
+from ingest.sources.schemes import open_source
 from ingest.sources.source_options import SourceOptions
 from tests.ingest.png_writer import Picture, chunk, encode
 from tests.ingest.s3_server import moto

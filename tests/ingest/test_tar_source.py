@@ -18,14 +18,24 @@ from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
 from catalog.records.tables import Source
 from ingest.labels.palette import Palette
 from ingest.sources import tar_index
-from ingest.sources.source_files import LocalFolder
-from ingest.sources.source_options import SourceOptions
-from ingest.sources.tar_source import LocalArchive, TarSource, is_tar, open_tar
+from ingest.sources.local_folder import LocalArchive, LocalFolder
+from ingest.sources.schemes import is_archive, open_source
+from ingest.sources.source_options import NO_OPTIONS, SourceOptions
+from ingest.sources.tar_source import TarSource
 from tests.ingest.s3_server import S3Server, breaking_proxy, ceph, moto
 from tests.ingest.scene_folders import Home
 from tests.ingest.test_s3_source import class_pixels
 
 Member = tuple[str, bytes]
+
+
+def open_tar(
+    uri: str, options: SourceOptions = NO_OPTIONS, index_folder: Path | None = None
+) -> TarSource:
+    """An archive as users open it."""
+    source = open_source(uri, options, index_folder)
+    assert isinstance(source, TarSource)
+    return source
 
 
 @pytest.fixture
@@ -348,14 +358,14 @@ def test_archive_without_times(tmp_path: Path) -> None:
 def test_compressed_archives_are_refused(name: str) -> None:
     """A compressed archive cannot be read in parts: said before anything is opened."""
     with pytest.raises(InvalidInput, match="decompress it"):
-        is_tar(name)
+        is_archive(name)
 
 
 def test_what_is_a_tar() -> None:
     """The ending decides."""
-    assert is_tar("s3://bucket/a.tar")
-    assert is_tar("/x/A.TAR")
-    assert not is_tar("/x/tar")
+    assert is_archive("s3://bucket/a.tar")
+    assert is_archive("/x/A.TAR")
+    assert not is_archive("/x/tar")
 
 
 def test_missing_archive(tmp_path: Path) -> None:

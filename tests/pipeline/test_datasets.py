@@ -14,8 +14,8 @@ from api.services.new_dataset import make_dataset
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError, UnknownName
 from catalog.records.tables import Dataset
+from ingest.scan.change_source import remove_source
 from ingest.scan.scan import scan_source
-from ingest.sources.recorded import remove_source
 from pipeline.datasets.datasets import create_dataset
 from pipeline.manifest import Manifest
 from query.frames.selection import Question

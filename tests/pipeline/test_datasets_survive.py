@@ -22,7 +22,7 @@ from catalog.records.tables import Dataset, Job
 from catalog.storage.location import CatalogLocation
 from catalog.storage.s3_prefix import S3Prefix
 from catalog.storage.spill_folder import user_folder
-from ingest.sources.recorded import remove_source
+from ingest.scan.change_source import remove_source
 from pipeline.datasets.check_belongings import check_belongings
 from pipeline.manifest import HEADER_FILE, Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest

@@ -13,6 +13,7 @@ from api.places.sources import sources
 from api.schemas.wanted_source import SOURCE_NAME, NewSource, SourceChange
 from catalog.errors import InvalidInput
 from catalog.values import PLATFORMS
+from ingest.sources.schemes import PLACES
 from query.question.wrong_value import validation_message
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -23,9 +24,7 @@ source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
 @source_app.command("add")
 def add(
     name: Annotated[str, typer.Argument(help="What to call it.")],
-    uri: Annotated[
-        str, typer.Argument(help="Folder or .tar archive: a path, file:/// or s3:// URI.")
-    ],
+    uri: Annotated[str, typer.Argument(help=PLACES)],
     platform: Annotated[str, typer.Option(help=f"One of: {', '.join(PLATFORMS)}.")] = "local",
     datasource: Annotated[
         str | None, typer.Option(help="Bucket or export name; the source's name by default.")

@@ -16,7 +16,7 @@ from api.schemas.wanted_source import NewSource, SourceChange
 from api.services.new_source import add_source, change_source
 from api.services.source_contents import contents_of
 from catalog.records.tables import Source
-from ingest.sources.recorded import remove_source
+from ingest.scan.change_source import remove_source
 
 router = Router(prefix="/v1/sources", tags=["sources"], examples={"name": "a2d2"})
 

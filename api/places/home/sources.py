@@ -48,7 +48,7 @@ class HomeSources:
 
     def remove(self, name: str) -> Body:
         """Remove one."""
-        from ingest.sources.recorded import remove_source
+        from ingest.scan.change_source import remove_source
 
         removed = remove_source(self.workspace.catalog, self.workspace.records, name)
         return {"name": name, "files_removed": removed}

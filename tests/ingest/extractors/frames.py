@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ingest.sources.source_files import LocalFolder
+from ingest.sources.local_folder import LocalFolder
 from tests.ingest.scene_folders import SCENE, Home, frame_key, put
 
 STAMP = SCENE.replace("_", "")

@@ -14,8 +14,8 @@ from sqlalchemy import select
 
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.tables import Scan
+from ingest.scan.change_source import remove_source
 from ingest.scan.scan_lock import scan_lock
-from ingest.sources.recorded import remove_source
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
     BICYCLE,

@@ -15,7 +15,7 @@ from catalog.store import CatalogStore
 from catalog.values import OBJECT_PLATFORMS, make_fkey
 from ingest.scan.listing_diff import Compared, compare
 from ingest.scan.scan_lock import scan_lock
-from ingest.sources.source_files import open_source
+from ingest.sources.schemes import open_source
 from ingest.sources.source_options import SourceOptions
 
 _EXAMPLES = 3
