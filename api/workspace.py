@@ -215,7 +215,11 @@ class Workspace:
             NotMade: There are no records, and this workspace makes none.
         """
         known = None if self._records_are_open else record_glance.class_names(self.records_place)
-        return self.records.class_names() if known is None else known
+        if known is not None:
+            return known
+        from catalog.records.tag_definitions import recorded_class_names
+
+        return recorded_class_names(self.records)
 
     def record_counts(self) -> tuple[int, int, int]:
         """How many sources, versions of datasets, and jobs there are, of what may be seen.

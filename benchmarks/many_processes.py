@@ -31,6 +31,7 @@ from catalog.care.compaction import compact
 from catalog.errors import FramesiftError
 from catalog.frames.frames import SourceNames, class_shares, register, remove
 from catalog.lake.schema import POSITION_TAGS
+from catalog.records.scans import replace_problems
 from catalog.records.tables import Scan, Source, now
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
@@ -230,8 +231,12 @@ def _ingest(workspace: Workspace, work: Work, number: int, _frames: int) -> Step
         nonlocal batch
         files, frames = _frames_of(f"{batch:06d}", BATCH)
         began = time.perf_counter()
-        workspace.records.replace_problems(
-            source.id, _SCAN, [file.key for file in files], [Problem("orphan", f"x{batch}", "r")]
+        replace_problems(
+            workspace.records,
+            source.id,
+            _SCAN,
+            [file.key for file in files],
+            [Problem("orphan", f"x{batch}", "r")],
         )
         with workspace.catalog.writing(f"batch {batch}", author="ingest") as connection:
             register(connection, _names(source), files, frames, _SCAN)

@@ -1,29 +1,14 @@
 """The records' database: opened, brought to the newest schema, and asked."""
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import (
-    Engine,
     Select,
-    create_engine,
-    delete,
-    event,
-    func,
     inspect,
-    or_,
     select,
     text,
-)
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import (
-    DataError,
-    DBAPIError,
-    IntegrityError,
-    OperationalError,
-    SQLAlchemyError,
 )
 from sqlalchemy.orm import Session
 
@@ -32,41 +17,35 @@ import catalog.accounts.user_tables
 import catalog.policies.tables  # noqa: F401
 from catalog.errors import (
     AlreadyExists,
-    CatalogBusy,
     CatalogDamaged,
-    FramesiftError,
     InvalidInput,
     NotFound,
     StorageError,
+)
+from catalog.records.engine import (
+    KIND,
+    READS,
+    WRITES,
+    WRITES_AT_ONCE,
+    postgres_engine,
+    sqlite_engine,
+    translated,
 )
 from catalog.records.home_places import HomePlaces
 from catalog.records.paths import use
 from catalog.records.tables import (
     Dataset,
     Job,
-    Scan,
-    ScanProblem,
     Source,
     Staging,
-    TagDefinition,
 )
-from catalog.storage.disk_trouble import disk_trouble
 from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
-from catalog.values import PLATFORMS, Problem
+from catalog.values import PLATFORMS
 
 NEWEST = "0011"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
-
-_KEYS_PER_STATEMENT = 500
-_BUSY_S = 30
-_KIND = "framesift_transaction"
-"""Execution option of a connection: what its transactions are begun as, one of the next."""
-
-_READS, _WRITES, _WRITES_AT_ONCE = "reads", "writes", "writes at once"
-
-_TRANSACTION_LOCK = 0x6672616D65  # any number that no other program of the database takes
 
 
 def is_made(place: Path | Postgres) -> bool:
@@ -132,9 +111,9 @@ class RecordStore:
                 ) from error
             with suppress(OSError):  # SQLite says what is wrong
                 make_private_file(place)
-        self.engine = _sqlite_engine(place) if isinstance(place, Path) else _postgres_engine(place)
+        self.engine = sqlite_engine(place) if isinstance(place, Path) else postgres_engine(place)
         use(self.engine.dialect, places)
-        with _translated(place):
+        with translated(place):
             self._migrate(lock_wait_s)
 
     @contextmanager
@@ -142,22 +121,22 @@ class RecordStore:
         """One transaction that writes: committed at the end of the block, undone when it raises.
 
         Args:
-            waits: For another transaction that writes, _BUSY_S at most.
+            waits: For another transaction that writes, BUSY_S at most.
 
         Raises:
             CatalogBusy: Another transaction writes, and did not end in time.
         """
-        kind = _WRITES if waits else _WRITES_AT_ONCE
-        engine = self.engine.execution_options(**{_KIND: kind})
+        kind = WRITES if waits else WRITES_AT_ONCE
+        engine = self.engine.execution_options(**{KIND: kind})
         new_session = Session(engine, expire_on_commit=False)
-        with _translated(self.place), new_session as session, session.begin():
+        with translated(self.place), new_session as session, session.begin():
             yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """One transaction that only reads, of one state, and waits for no other."""
-        engine = self.engine.execution_options(**{_KIND: _READS})
-        with _translated(self.place), Session(engine, expire_on_commit=False) as session:
+        engine = self.engine.execution_options(**{KIND: READS})
+        with translated(self.place), Session(engine, expire_on_commit=False) as session:
             yield session
 
     def _migrate(self, lock_wait_s: float) -> None:
@@ -189,7 +168,7 @@ class RecordStore:
                 ) from error
 
     def _revision(self) -> str | None:
-        reads = self.engine.execution_options(**{_KIND: _READS})
+        reads = self.engine.execution_options(**{KIND: READS})
         with reads.connect() as connection:
             if not inspect(connection).has_table("alembic_version"):
                 return None
@@ -248,132 +227,6 @@ class RecordStore:
         """Every source, by name."""
         with self.reading() as session:
             return list(session.scalars(select(Source).order_by(Source.name)))
-
-    # Scans
-
-    def scans(
-        self,
-        *,
-        source: str | None = None,
-        state: str | None = None,
-        before: int | None = None,
-        limit: int = 100,
-    ) -> list[tuple[Scan, str]]:
-        """Scans with their source's name, newest first.
-
-        Args:
-            source: Only of the source of this name.
-            state: Only in this state.
-            before: Only those with a smaller number.
-            limit: At most so many.
-
-        Raises:
-            NotFound: There is no such source.
-        """
-        query = select(Scan, Source.name).join(Source).order_by(Scan.id.desc()).limit(limit)
-        if source is not None:
-            query = query.where(Scan.source_id == self.source(source).id)
-        if state is not None:
-            query = query.where(Scan.state == state)
-        if before is not None:
-            query = query.where(Scan.id < before)
-        with self.reading() as session:
-            return [(scan, name) for scan, name in session.execute(query)]
-
-    def scan(self, number: int) -> tuple[Scan, str]:
-        """A scan and its source's name.
-
-        Raises:
-            NotFound: There is none of that number.
-        """
-        found = self.scans(before=number + 1, limit=1) if 0 < number < 2**62 else []
-        if not found or found[0][0].id != number:
-            raise NotFound("scan", str(number), "GET /v1/scans lists them")
-        return found[0]
-
-    def problems(
-        self,
-        *,
-        scan_id: int | None = None,
-        source_id: int | None = None,
-        below: Sequence[str] = ("",),
-        limit: int | None = None,
-        offset: int = 0,
-    ) -> list[Problem]:
-        """What is wrong with a source's files now, or what a scan met; in the order it was met.
-
-        With ``below``, of the files only whose keys begin with one of these.
-        """
-        query = select(ScanProblem).order_by(ScanProblem.id)
-        if scan_id is not None:
-            query = query.where(ScanProblem.scan_id == scan_id)
-        if source_id is not None:
-            query = query.where(ScanProblem.source_id == source_id)
-        if "" not in below:
-            begins = (func.substr(ScanProblem.key, 1, len(start)) == start for start in below)
-            query = query.where(or_(*begins))
-        if limit is not None:
-            query = query.limit(limit).offset(offset)
-        with self.reading() as session:
-            return [Problem(row.kind, row.key, row.reason) for row in session.scalars(query)]
-
-    def replace_problems(
-        self, source_id: int, scan_id: int, examined: Sequence[str], problems: Sequence[Problem]
-    ) -> None:
-        """Forget what was wrong with the examined files, and keep what a scan found now."""
-        keys = list(dict.fromkeys([*examined, *(problem.key for problem in problems)]))
-        with self.session() as session:
-            for start in range(0, len(keys), _KEYS_PER_STATEMENT):
-                some = keys[start : start + _KEYS_PER_STATEMENT]
-                session.execute(
-                    delete(ScanProblem).where(
-                        ScanProblem.source_id == source_id, ScanProblem.key.in_(some)
-                    )
-                )
-            session.add_all(
-                ScanProblem(
-                    source_id=source_id, scan_id=scan_id, kind=p.kind, key=p.key, reason=p.reason
-                )
-                for p in problems
-            )
-
-    def set_class_list(self, source_id: int, class_list: dict[str, str]) -> None:
-        """Keep the class list that a source's labels were counted with."""
-        with self.session() as session:
-            session.get_one(Source, source_id).class_list = class_list
-
-    def last_scan(self, source_id: int) -> Scan | None:
-        """The newest scan of a source; None before the first."""
-        with self.reading() as session:
-            return session.scalar(
-                select(Scan).where(Scan.source_id == source_id).order_by(Scan.id.desc()).limit(1)
-            )
-
-    # Tags
-
-    def class_names(self) -> dict[str, str]:
-        """Class name of each class tag, in class order."""
-        with self.reading() as session:
-            rows = session.execute(
-                select(TagDefinition.tag, TagDefinition.title)
-                .where(TagDefinition.family == "class_pixels")
-                .order_by(TagDefinition.position)
-            )
-            return {row.tag: row.title for row in rows}
-
-    def define_class_tags(self, class_names: dict[str, str]) -> None:
-        """Keep the class name of each class tag; known tags keep their place."""
-        with self.session() as session:
-            known = {row.tag: row for row in session.scalars(select(TagDefinition))}
-            position = max((row.position for row in known.values()), default=-1)
-            for tag, title in class_names.items():
-                if tag in known:
-                    known[tag].title = title
-                    continue
-                position += 1
-                session.add(
-                    TagDefinition(tag=tag, family="class_pixels", title=title, position=position)
-                )
 
     # Datasets
 
@@ -465,44 +318,9 @@ class RecordStore:
 
     # Stagings
 
-    def _seen_stagings(self) -> Select[Staging, Dataset]:
+    def seen_stagings(self) -> Select[Staging, Dataset]:
+        """Stagings and their datasets, those that may be seen."""
         return select(Staging, Dataset).join(Dataset)
-
-    def stagings(
-        self,
-        *,
-        dataset_id: int | None = None,
-        before: int | None = None,
-        limit: int | None = None,
-    ) -> list[tuple[Staging, str]]:
-        """Stagings with the "name@version" of what was staged, newest first.
-
-        Args:
-            dataset_id: Only of this dataset.
-            before: Only those with a smaller id.
-            limit: At most so many.
-        """
-        query = self._seen_stagings().order_by(Staging.id.desc()).limit(limit)
-        if dataset_id is not None:
-            query = query.where(Staging.dataset_id == dataset_id)
-        if before is not None:
-            query = query.where(Staging.id < before)
-        with self.reading() as session:
-            return [
-                (staging, f"{dataset.name}@{dataset.version}")
-                for staging, dataset in session.execute(query)
-            ]
-
-    def staging(self, number: int) -> tuple[Staging, str]:
-        """A staging and the "name@version" of what was staged.
-
-        Raises:
-            NotFound: There is none of that number.
-        """
-        found = self.stagings(before=number + 1, limit=1) if 0 < number < 2**31 else []
-        if not found or found[0][0].id != number:
-            raise NotFound("staging", str(number), "GET /v1/stagings lists them")
-        return found[0]
 
 
 def _named(name: str) -> Select[Dataset]:
@@ -532,99 +350,3 @@ def _datasets_there_are(session: Session, name: str) -> str:
     if not names:
         return "there are none yet: framesift dataset create and POST /v1/datasets make one"
     return f"known: {', '.join(names)}"
-
-
-def _sqlite_engine(path: Path) -> Engine:
-    engine = create_engine(
-        make_url("sqlite://").set(database=str(path)), connect_args={"timeout": _BUSY_S}
-    )
-
-    @event.listens_for(engine, "connect")
-    def _configure(connection, _record) -> None:  # type: ignore[no-untyped-def]
-        connection.isolation_level = None  # the "begin" listener below begins transactions
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection) -> None:  # type: ignore[no-untyped-def]
-        # Take the write lock at once: a transaction that reads and then writes could otherwise
-        # fail with "database is locked" however long it waits.
-        kind = connection.get_execution_options().get(_KIND)
-        wait_ms = 0 if kind == _WRITES_AT_ONCE else _BUSY_S * 1000
-        connection.exec_driver_sql(f"PRAGMA busy_timeout = {wait_ms}")
-        connection.exec_driver_sql("BEGIN" if kind == _READS else "BEGIN IMMEDIATE")
-
-    return engine
-
-
-def _postgres_engine(place: Postgres) -> Engine:
-    # The address goes around SQLAlchemy's URL, which errors and logs would show.
-    engine = create_engine(
-        "postgresql+psycopg://", connect_args=place.keywords, pool_pre_ping=True, pool_recycle=1800
-    )
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection) -> None:  # type: ignore[no-untyped-def]
-        kind = connection.get_execution_options().get(_KIND)
-        if kind == _READS:
-            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return
-        # One transaction at a time, as SQLite has it: what reads and then writes needs no retries.
-        wait = "1ms" if kind == _WRITES_AT_ONCE else f"{_BUSY_S}s"
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{wait}'")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TRANSACTION_LOCK})")
-
-    return engine
-
-
-@contextmanager
-def _translated(place: Path | Postgres) -> Iterator[None]:
-    """Turn SQLAlchemy's errors about the database itself into ours."""
-    try:
-        yield
-    except (IntegrityError, DataError) as error:
-        raise InvalidInput(
-            f"{place}: the change contradicts what is recorded: {_one_line(error.orig)}"
-        ) from error
-    except DBAPIError as error:
-        if isinstance(place, Postgres):
-            raise _ours_of_server(place, error) from None  # the cause may hold the password
-        raise _ours(place, _one_line(error.orig)) from error
-    except sqlite3.Error as error:  # while connecting, where SQLAlchemy does not wrap it
-        raise _ours(place, _one_line(error)) from error
-    except SQLAlchemyError as error:
-        raise CatalogDamaged(f"{place}: {_one_line(error)}") from error
-
-
-def _ours(place: Path | Postgres, reason: str) -> FramesiftError:
-    if "locked" in reason:
-        return CatalogBusy(f"{place}: busy for over {_BUSY_S} s; try again")
-    if any(word in reason for word in ("full", "readonly", "unable to open", "disk I/O")):
-        trouble = disk_trouble([place.parent]) if isinstance(place, Path) else None
-        if trouble is not None:
-            return StorageError(
-                f"{trouble[0]}: {trouble[1]}. Nothing of a change under way was kept",
-                str(trouble[0]),
-            )
-        return StorageError(f"{place}: cannot be read or written: {reason}", str(place))
-    return CatalogDamaged(
-        f"{place}: the records cannot be used: {reason}; "
-        "restore them from a backup, or move the file away and start anew"
-    )
-
-
-def _ours_of_server(place: Postgres, error: DBAPIError) -> FramesiftError:
-    reason = place.clean(_one_line(error.orig))
-    if "lock timeout" in reason:
-        return CatalogBusy(f"{place}: busy for over {_BUSY_S} s; try again")
-    if isinstance(error, OperationalError):
-        return StorageError(f"{place}: no answer: {reason}; try again when it answers", str(place))
-    return CatalogDamaged(
-        f"{place}: the records cannot be used: {reason}; restore the database from a backup"
-    )
-
-
-def _one_line(error: BaseException | None) -> str:
-    return " ".join(str(error).split())

@@ -12,8 +12,10 @@ from pathlib import Path
 from catalog.errors import ClassListMissing, FramesiftError
 from catalog.frames import frames as catalog_frames
 from catalog.frames.frames import SourceNames
+from catalog.records.scans import recorded_problems, set_class_list
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
+from catalog.records.tag_definitions import define_class_tags
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from catalog.values import Problem
@@ -175,13 +177,13 @@ class Scan:
             class_list = _class_list(records, source, files, options.class_list)
             palette = Palette.from_class_list(class_list)
             add_class_tags(store, palette.tags)
-            records.define_class_tags(dict(zip(palette.tags, palette.classes, strict=True)))
+            define_class_tags(records, dict(zip(palette.tags, palette.classes, strict=True)))
             counted_with = scan_record.counted_with(records, source)
             changed = bool(counted_with) and [*counted_with.items()] != [*class_list.items()]
             if changed:
                 options = replace(options, full=True)
             elif not counted_with:
-                records.set_class_list(source.id, class_list)
+                set_class_list(records, source.id, class_list)
             own_record = number is None
             if number is None:
                 number = scan_record.begin(records, source)
@@ -197,7 +199,7 @@ class Scan:
                 raise
             if changed and scan.committed:
                 # Only now, so that a scan that is killed before is followed by another full one.
-                records.set_class_list(source.id, class_list)
+                set_class_list(records, source.id, class_list)
             if own_record:
                 scan_record.finish(records, number, "done", scan.counts)
 
@@ -268,7 +270,9 @@ class Scan:
             told=partial(self._tell, progress),
             standing=[
                 problem
-                for problem in self.records.problems(source_id=self.source.id, below=below)
+                for problem in recorded_problems(
+                    self.records, source_id=self.source.id, below=below
+                )
                 if any(_lies_in(problem.key, folder) for folder in folders)
                 and not skip(problem.key)
             ],

@@ -3,6 +3,7 @@
 from catalog.frames import frame_trees
 from catalog.frames import frames as catalog_frames
 from catalog.frames.frames import SourceNames
+from catalog.records.scans import replace_problems
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
 from catalog.values import File, Frame, Problem
@@ -86,8 +87,8 @@ class ScanCommits:
         """Write what was taken since the last commit."""
         # Problems first: a file whose row is there is not looked at again, so that a problem that
         # was not yet kept when the scan was killed would be lost.
-        self.records.replace_problems(
-            self.source_id, self.scan, self._examined + self._gone, self._problems
+        replace_problems(
+            self.records, self.source_id, self.scan, self._examined + self._gone, self._problems
         )
         if self._files or self._restated or self._gone:
             reason = f"scan {self.scan} of {self.names.datasource}"

@@ -17,6 +17,7 @@ from sqlalchemy import func, select
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Source
+from catalog.records.tag_definitions import recorded_class_names
 from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.datasets.division import Division, divide
 from pipeline.datasets.source_places import Places
@@ -332,7 +333,7 @@ def _classes(
                 f"sources {first_name} and {name} have different class lists; "
                 "make one dataset of each"
             )
-    names = records.class_names()
+    names = recorded_class_names(records)
     return first, tuple(names[tag] for tag in selection.classes)
 
 

@@ -69,10 +69,10 @@ class LimitedRecords(RecordStore):
         return super()._seen_jobs().where(Job.owner == self.user, Job.dataset_id.in_(whole))
 
     @override
-    def _seen_stagings(self) -> Select[Staging, Dataset]:
+    def seen_stagings(self) -> Select[Staging, Dataset]:
         """Of datasets that are seen whole."""
         staged = self._whole(select(Dataset).where(Dataset.id.in_(select(Staging.dataset_id))))
-        return super()._seen_stagings().where(Dataset.id.in_(staged))
+        return super().seen_stagings().where(Dataset.id.in_(staged))
 
     def _whole(self, query: Select[Dataset]) -> list[int]:
         """The ids of those datasets that are seen whole."""

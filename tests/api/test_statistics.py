@@ -13,6 +13,7 @@ from api.http.app import create_app
 from api.http.negotiation import ROW_TYPES
 from api.settings import Settings
 from catalog.records.tables import Job
+from catalog.records.tag_definitions import recorded_class_names
 from pipeline.manifest import Manifest
 from query.run.run_sql import run_sql
 from tests.api.servers import framesift, several
@@ -171,7 +172,7 @@ def test_classes(home: Path, client: TestClient, ended: Ended) -> None:
 
 def test_classes_on_the_terminal(home: Path, ended: Ended) -> None:
     """Every class in a line with its share; groups side by side; quantiles of what is there."""
-    names = open_home(home).records.class_names()
+    names = recorded_class_names(open_home(home).records)
     assert [line.split()[0] for line in ended.shown("classes")[1:]] == list(names)
     head, *lines, last = ended.shown("classes", "--by", "camera")
     assert head.split()[:3] == ["share", "%", "all"]
@@ -227,7 +228,7 @@ def test_correlation(home: Path, client: TestClient, ended: Ended, tmp_path: Pat
     report = home / "jobs" / "v" / "report" / "report.json"
     iou = {entry["tag"]: entry["iou"] for entry in json.loads(report.read_text())["per_class"]}
     plain = tmp_path / "iou.json"
-    titles = open_home(home).records.class_names()
+    titles = recorded_class_names(open_home(home).records)
     plain.write_text(json.dumps({titles[tag]: value for tag, value in iou.items()}))
     files = Ended(home, ["correlate", str(report)], ["correlate", str(plain)])
     of_job, of_model = ended.answered("correlate", "v"), ended.answered("correlate", "t")

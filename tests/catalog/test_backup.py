@@ -15,6 +15,7 @@ from catalog.care.compaction import compact
 from catalog.errors import AlreadyExists, BadFile, FramesiftError, StorageError
 from catalog.frames.frames import register
 from catalog.lake.snapshots import log
+from catalog.records.scans import replace_problems
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base, Dataset, Scan, Source
 from catalog.store import CatalogStore
@@ -48,8 +49,8 @@ def history(store: CatalogStore, folder: Path) -> History:
             Dataset(name="d", version=1, content_id="x", question={"where": "ü"}, snapshot=2,
                     frames=1, splits={}, class_pixels={}, manifest="/m")
         )  # fmt: skip
-    records.replace_problems(
-        source.id, 1, [], [Problem("bad_file", f"k{n}", "r") for n in range(9)]
+    replace_problems(
+        records, source.id, 1, [], [Problem("bad_file", f"k{n}", "r") for n in range(9)]
     )
     return written
 

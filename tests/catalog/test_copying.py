@@ -10,6 +10,7 @@ from catalog.care.copying import copy_catalog
 from catalog.errors import AlreadyExists, CatalogBusy, CatalogDamaged, InvalidInput, StorageError
 from catalog.frames.frames import info, register, remove
 from catalog.lake.connection import is_made
+from catalog.records.scans import recorded_problems, replace_problems
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Scan, Source
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
@@ -62,7 +63,7 @@ def home(tmp_path: Path) -> tuple[CatalogStore, RecordStore]:
         )  # fmt: skip
         session.flush()
         number = scan_record.id
-    records.replace_problems(source.id, number, [], [Problem("orphan", "k9", "no partner")])
+    replace_problems(records, source.id, number, [], [Problem("orphan", "k9", "no partner")])
     return store, records
 
 
@@ -100,7 +101,7 @@ def test_a_copy_is_equal_and_goes_on(
     assert copied.records["sources"] == copied.records["datasets"] == 1
     (dataset,) = team_records.datasets()
     assert (dataset.question, dataset.snapshot) == ({"where": "car > 1"}, 4)
-    assert team_records.problems(source_id=1) == records.problems(source_id=1)
+    assert recorded_problems(team_records, source_id=1) == recorded_problems(records, source_id=1)
     for one, of_one in ((store, records), (team, team_records)):
         with one.writing("more") as connection:
             register(connection, source_names(), [file("new")], [frame("new", car=1, sky=1)], 9)

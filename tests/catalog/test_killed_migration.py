@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog.records.scans import recorded_scans
 from catalog.records.store import NEWEST, RecordStore
 from tests.catalog.test_previous_release import FIXTURE
 
@@ -36,7 +37,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         assert records._revision() == NEWEST
         (source,) = records.sources()
         assert (source.name, records.dataset("kept").frames) == ("old", 3)
-        assert [scan.kind for scan, _ in records.scans()] == ["scan"]
+        assert [scan.kind for scan, _ in recorded_scans(records)] == ["scan"]
         records.engine.dispose()
     assert all(rows in ([("0001",)], [(NEWEST,)]) for rows in found), found
     assert [("0001",)] in found  # some died before the end

@@ -18,7 +18,9 @@ import pytest
 from catalog.care.check import check
 from catalog.errors import StorageError
 from catalog.frames.frames import info
+from catalog.records.scans import last_scan
 from catalog.records.store import NEWEST, RecordStore
+from catalog.records.tag_definitions import recorded_class_names
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from pipeline.manifest import Manifest
@@ -60,10 +62,10 @@ def test_records_are_brought_forward(home: Path) -> None:
         assert (source.name, dataset.name, dataset.snapshot) == ("old", "kept", OF_THEN)
         how = (dataset.seed, dataset.class_frames, dataset.parents, dataset.report)
         assert how == ("0", {}, [], {})
-        scan = records.last_scan(source.id)
+        scan = last_scan(records, source.id)
         assert scan is not None
         assert scan.kind == "scan"
-        assert records.class_names()["car"] == "Car"
+        assert recorded_class_names(records)["car"] == "Car"
     with closing(sqlite3.connect(path)) as opened:
         assert opened.execute("SELECT version_num FROM alembic_version").fetchall() == [(NEWEST,)]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from catalog.records import glance as record_glance
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
+from catalog.records.tag_definitions import define_class_tags, recorded_class_names
 from catalog.storage.postgres import Postgres
 
 
@@ -13,7 +14,7 @@ def test_the_same_as_the_store(tmp_path: Path) -> None:
     place = tmp_path / "odd # name?%20" / "records.sqlite"
     store = RecordStore(place)
     assert record_glance.class_names(place) == {}
-    store.define_class_tags({"truck": "Truck", "car": "Car", "bicycle": "Bicycle"})
+    define_class_tags(store, {"truck": "Truck", "car": "Car", "bicycle": "Bicycle"})
     source = Source(name="a", uri="/a", platform="NFS", cluster="c", datasource="a", site="")
     with store.session() as session:
         session.add(source)
@@ -21,7 +22,7 @@ def test_the_same_as_the_store(tmp_path: Path) -> None:
         assert record_glance.counts(place) == (0, 0, 0)
     assert record_glance.counts(place) == (1, 0, 0)
     assert list((record_glance.class_names(place) or {}).items()) == list(
-        store.class_names().items()
+        recorded_class_names(store).items()
     )
 
 

@@ -22,6 +22,7 @@ from catalog.errors import (
     StorageError,
 )
 from catalog.records.migrate import MIGRATIONS
+from catalog.records.scans import last_scan, recorded_problems, replace_problems
 from catalog.records.store import NEWEST, RecordStore
 from catalog.records.tables import (
     Base,
@@ -32,6 +33,7 @@ from catalog.records.tables import (
     Source,
     Staging,
 )
+from catalog.records.tag_definitions import define_class_tags, recorded_class_names
 from catalog.storage.postgres import Postgres
 from catalog.storage.write_lock import write_lock
 from catalog.values import Problem
@@ -160,19 +162,23 @@ def test_scans_and_problems_go_with_their_source(records: RecordStore) -> None:
         session.add_all(scans)
         session.flush()
     met = [Problem("orphan", key, "r") for key in "zay"]
-    records.replace_problems(held.id, scans[0].id, [], met)
-    assert records.problems(scan_id=scans[0].id) == records.problems(source_id=held.id) == met
+    replace_problems(records, held.id, scans[0].id, [], met)
+    assert (
+        recorded_problems(records, scan_id=scans[0].id)
+        == recorded_problems(records, source_id=held.id)
+        == met
+    )
     now = Problem("bad_file", "a", "worse")
-    records.replace_problems(held.id, scans[1].id, ["z"], [now])
-    assert records.problems(scan_id=scans[0].id) == [met[2]]
-    assert records.problems(source_id=held.id) == [met[2], now]
-    last = records.last_scan(held.id)
+    replace_problems(records, held.id, scans[1].id, ["z"], [now])
+    assert recorded_problems(records, scan_id=scans[0].id) == [met[2]]
+    assert recorded_problems(records, source_id=held.id) == [met[2], now]
+    last = last_scan(records, held.id)
     assert last is not None
     assert last.id == scans[1].id
     with records.session() as session:
         session.delete(session.get_one(Source, held.id))
-    assert records.last_scan(held.id) is None
-    assert records.problems(source_id=held.id) == []
+    assert last_scan(records, held.id) is None
+    assert recorded_problems(records, source_id=held.id) == []
 
 
 def test_problems_of_some_files(records: RecordStore) -> None:
@@ -183,10 +189,12 @@ def test_problems_of_some_files(records: RecordStore) -> None:
         session.add(scan)
         session.flush()
     keys = ["a/1", "a/2", "A/1", "a_1", "a%", "ab", "ü/1"]
-    records.replace_problems(held.id, scan.id, [], [Problem("orphan", key, "r") for key in keys])
+    replace_problems(records, held.id, scan.id, [], [Problem("orphan", key, "r") for key in keys])
 
     def found(*below: str) -> list[str]:
-        return [problem.key for problem in records.problems(source_id=held.id, below=below)]
+        return [
+            problem.key for problem in recorded_problems(records, source_id=held.id, below=below)
+        ]
 
     assert found("a/") == ["a/1", "a/2"]
     assert found("a_", "ü/", "none/") == ["a_1", "ü/1"]
@@ -196,10 +204,10 @@ def test_problems_of_some_files(records: RecordStore) -> None:
 
 def test_class_tags_keep_their_place(records: RecordStore) -> None:
     """A second source's classes come behind; a class that is known keeps its place."""
-    records.define_class_tags({"car": "Car", "sky": "Sky"})
-    records.define_class_tags({"truck": "Truck", "sky": "The sky", "car": "Car"})
-    assert records.class_names() == {"car": "Car", "sky": "The sky", "truck": "Truck"}
-    assert list(records.class_names()) == ["car", "sky", "truck"]
+    define_class_tags(records, {"car": "Car", "sky": "Sky"})
+    define_class_tags(records, {"truck": "Truck", "sky": "The sky", "car": "Car"})
+    assert recorded_class_names(records) == {"car": "Car", "sky": "The sky", "truck": "Truck"}
+    assert list(recorded_class_names(records)) == ["car", "sky", "truck"]
 
 
 def test_an_exception_undoes_the_session(records: RecordStore) -> None:

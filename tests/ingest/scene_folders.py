@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from catalog.records.scans import recorded_problems
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.storage.location import CatalogLocation
@@ -92,4 +93,6 @@ class Home:
 
     def problems(self, scan: int) -> list[tuple[str, str]]:
         """Kind and key of a scan's problems."""
-        return [(problem.kind, problem.key) for problem in self.records.problems(scan_id=scan)]
+        return [
+            (problem.kind, problem.key) for problem in recorded_problems(self.records, scan_id=scan)
+        ]

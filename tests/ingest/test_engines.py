@@ -20,6 +20,7 @@ from dask_jobqueue import LSFCluster
 from distributed import Client, LocalCluster
 
 from catalog.errors import AlreadyExists, EngineFailed, InvalidInput
+from catalog.records.scans import last_scan, recorded_problems
 from catalog.records.tables import Source
 from ingest.engines.base import Engine
 from ingest.engines.choice import EngineChoice, open_engine
@@ -78,7 +79,7 @@ def change(root: Path) -> None:
 
 def everything(home: Home) -> list[Any]:
     """What catalog and records hold of the files, whenever they were scanned."""
-    problems = home.records.problems(source_id=1)
+    problems = recorded_problems(home.records, source_id=1)
     return [state(home), sorted((p.kind, p.key, p.reason) for p in problems)]
 
 
@@ -187,7 +188,7 @@ def test_workers_that_always_die_end_the_scan(home: Home, tmp_path: Path) -> Non
 
         with pytest.raises(EngineFailed, match=r"count-.*: the workers that counted it died"):
             home.scan(source, engine=Deadly(client))
-    scan = home.records.last_scan(source.id)
+    scan = last_scan(home.records, source.id)
     assert scan is not None
     assert scan.state == "failed"
     assert home.scan(source).counts.frames == 6
@@ -336,7 +337,7 @@ def test_a_job_array_without_an_engine(
         assert _without_times(everything(home)) == _without_times(wanted)
         if number == 0:
             change(root)
-    scan = home.records.last_scan(source.id)
+    scan = last_scan(home.records, source.id)
     assert scan is not None
     assert (scan.state, scan.counts["frames"]) == ("done", 2)
 

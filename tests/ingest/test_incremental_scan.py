@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import StorageError
+from catalog.records.scans import recorded_problems
 from catalog.records.tables import Source, now
 from catalog.storage.beneath import open_beneath
 from catalog.values import File, KnownFile
@@ -144,7 +145,7 @@ def test_problems_stand_until_their_file_changes(home: Home, tmp_path: Path) -> 
     expected = {("bad_file", frame_key("label", 2)), ("orphan", frame_key("camera", 9, "json"))}
 
     def standing() -> set[tuple[str, str]]:
-        return {(p.kind, p.key) for p in home.records.problems(source_id=source.id)}
+        return {(p.kind, p.key) for p in recorded_problems(home.records, source_id=source.id)}
 
     assert standing() == expected
     assert home.scan(source).counts.bytes_read == 0
@@ -172,7 +173,7 @@ def test_what_could_not_be_read_is_tried_again(home: Home, tmp_path: Path) -> No
     elsewhere.rename(label)
     second = home.scan(source)
     assert (second.counts.frames, second.counts.changed) == (1, 1)
-    assert home.records.problems(source_id=source.id) == []
+    assert recorded_problems(home.records, source_id=source.id) == []
     assert len(home.rows("SELECT * FROM t_car")) == 3
     assert home.scan(source).counts.frames == 0
 
@@ -197,7 +198,7 @@ def test_a_source_that_fails_stops_the_scan(
     with pytest.raises(StorageError, match="the source fails; scan it again"):
         home.scan(source)
     assert len(home.rows("SELECT * FROM t_car")) == 3
-    assert home.records.problems(source_id=source.id) == []
+    assert recorded_problems(home.records, source_id=source.id) == []
 
 
 def test_full_counts_again(home: Home, tmp_path: Path) -> None:
@@ -266,7 +267,7 @@ def test_any_history_ends_as_one_scan_would(
     alone.scan(alone.add(root))
     assert state(home) == state(alone)
     problems = [
-        sorted((p.kind, p.key, p.reason) for p in h.records.problems(source_id=1))
+        sorted((p.kind, p.key, p.reason) for p in recorded_problems(h.records, source_id=1))
         for h in (home, alone)
     ]
     assert problems[0] == problems[1]

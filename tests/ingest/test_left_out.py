@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import InvalidInput, StorageError
+from catalog.records.scans import recorded_problems
 from ingest.sources.exclude import Excluded
 from ingest.sources.local_folder import LocalFolder
 from ingest.sources.source_options import SourceOptions
@@ -29,12 +30,12 @@ def test_a_closed_folder_is_a_problem_and_the_rest_is_scanned(
             list(LocalFolder(root).list())
         result = home.scan(source)
     assert (result.counts.frames, result.counts.bad_files, result.counts.files) == (3, 1, 7)
-    (problem,) = home.records.problems(source_id=source.id)
+    (problem,) = recorded_problems(home.records, source_id=source.id)
     assert (problem.kind, problem.key) == ("unreadable", "lost+found/")
     assert "--exclude" in problem.reason
     (root / "lost+found").chmod(0o700)
     assert home.scan(source).counts.added == 1
-    assert home.records.problems(source_id=source.id) == []
+    assert recorded_problems(home.records, source_id=source.id) == []
 
 
 def test_what_is_catalogued_below_a_closed_folder_stays(home: Home, tmp_path: Path) -> None:

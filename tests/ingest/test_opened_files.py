@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import BadFile, StorageError, UnreadableFile
+from catalog.records.scans import recorded_problems
 from catalog.storage.beneath import open_beneath
 from ingest.scan.scan import ScanResult
 from ingest.sources.local_folder import LocalFolder
@@ -199,7 +200,7 @@ def test_a_scan_of_what_leads_out(home: Home, tmp_path: Path) -> None:
     label.unlink()
     label.write_bytes(SECRET)
     home.scan(source)
-    (problem,) = home.records.problems(source_id=source.id)
+    (problem,) = recorded_problems(home.records, source_id=source.id)
     assert SECRET[:6].decode() not in problem.reason
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from catalog.care.check import check
 from catalog.errors import InvalidInput, RemovalRefused
+from catalog.records.scans import last_scan, recorded_problems
 from catalog.records.tables import Scan, Source
 from catalog.tags import families, tags
 from catalog.values import make_fkey
@@ -108,22 +109,22 @@ def test_a_frame_that_lost_its_label_keeps_its_counts_until_then(
     with pytest.raises(RemovalRefused):
         home.scan(source)
     assert home.rows("SELECT fkey, value FROM t_car ORDER BY fkey") == counts
-    assert home.records.problems(source_id=source.id) == []
+    assert recorded_problems(home.records, source_id=source.id) == []
 
 
 def test_what_is_wrong_with_a_file_that_is_away_stays_known(home: Home, source: Source) -> None:
     """It is unchanged when it returns, and so is not read again."""
     put(Path(source.uri), frame_key("label", 1), b"no PNG at all")
     home.scan(source)
-    wrong = home.records.problems(source_id=source.id)
+    wrong = recorded_problems(home.records, source_id=source.id)
     assert wrong
     away = scene_away(source)
     with pytest.raises(RemovalRefused):
         home.scan(source)
-    assert home.records.problems(source_id=source.id) == wrong
+    assert recorded_problems(home.records, source_id=source.id) == wrong
     away.rename(Path(source.uri) / SCENE)
     home.scan(source)
-    assert home.records.problems(source_id=source.id) == wrong
+    assert recorded_problems(home.records, source_id=source.id) == wrong
 
 
 def test_units_are_not_written_where_too_much_is_gone(
@@ -136,7 +137,7 @@ def test_units_are_not_written_where_too_much_is_gone(
             home.store, home.records, source, ScanOptions(), tmp_path / "units", unit_frames=10
         )
     assert not (tmp_path / "units").exists()
-    scan = home.records.last_scan(source.id)
+    scan = last_scan(home.records, source.id)
     assert scan is not None
     assert scan.state == "failed"
 

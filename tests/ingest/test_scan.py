@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import AlreadyExists, CatalogBusy, ClassListMissing, InvalidInput, NotFound
+from catalog.records.scans import last_scan, recorded_problems
+from catalog.records.tag_definitions import recorded_class_names
 from catalog.values import make_fkey
 from ingest.engines.threads import ThreadEngine
 from ingest.scan.change_source import remove_source
@@ -40,7 +42,7 @@ def test_the_whole_sample_set(home: Home, sample_root: Path) -> None:
     )
     assert home.problems(result.scan) == []
     noted = json.loads((sample_root.parent / "counts.json").read_text())["frames"]
-    names = home.records.class_names()
+    names = recorded_class_names(home.records)
     assert len(names) == 38
     columns = ", ".join(f'"{tag}"' for tag in names)
     found = {
@@ -174,7 +176,8 @@ def test_problems_are_recorded_and_the_scan_goes_on(home: Home, tmp_path: Path) 
     }
     assert sorted(home.problems(result.scan)) == sorted(expected)
     reasons = {
-        problem.key: problem.reason for problem in home.records.problems(scan_id=result.scan)
+        problem.key: problem.reason
+        for problem in recorded_problems(home.records, scan_id=result.scan)
     }
     assert reasons[frame_key("label", 24)] == "label is 2x1 pixels, its camera image 3x1"
     assert "#090909 1" in reasons[frame_key("label", 26)]
@@ -182,7 +185,7 @@ def test_problems_are_recorded_and_the_scan_goes_on(home: Home, tmp_path: Path) 
     counts = result.counts
     assert (counts.frames, counts.bad_files, counts.orphans, counts.unknown_pixels) == (4, 6, 2, 1)
     assert home.rows("SELECT count(*) FROM metaocean") == [(1 + 6 + 2 + 14,)]
-    scan = home.records.last_scan(source.id)
+    scan = last_scan(home.records, source.id)
     assert scan is not None
     assert (scan.id, scan.state, scan.error) == (result.scan, "done", "")
     assert scan.counts["orphans"] == 2
@@ -210,7 +213,7 @@ def test_a_source_without_class_list(home: Home, tmp_path: Path) -> None:
     with pytest.raises(ClassListMissing, match="give --class-list FILE"):
         home.scan(source)
     assert home.rows("SELECT count(*) FROM metaocean") == [(0,)]
-    assert home.records.last_scan(source.id) is None
+    assert last_scan(home.records, source.id) is None
     result = home.scan(source, class_list=tmp_path / "mine.json")
     assert result.counts.frames == 3
     assert home.records.source("a2d2").class_list == CLASS_LIST
@@ -258,7 +261,7 @@ def test_two_sources_share_class_tags_and_keep_their_rows(home: Home, tmp_path: 
     home.scan(first)
     count = "SELECT datasource, count(*), count(truck) FROM metaocean_view GROUP BY 1 ORDER BY 1"
     assert home.rows(count) == [("one", 7, 0), ("two", 3, 1)]
-    assert list(home.records.class_names()) == ["car", "bicycle", "sky", "truck"]
+    assert list(recorded_class_names(home.records)) == ["car", "bicycle", "sky", "truck"]
 
 
 def test_removing_a_source(home: Home, tmp_path: Path) -> None:
@@ -318,7 +321,7 @@ def test_a_failed_scan_says_why(home: Home, tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         home.scan(source, progress=stop)
-    scan = home.records.last_scan(source.id)
+    scan = last_scan(home.records, source.id)
     assert scan is not None
     assert (scan.state, scan.error) == ("failed", "KeyboardInterrupt: ")
     assert scan.finished is not None

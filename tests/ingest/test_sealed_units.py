@@ -12,6 +12,7 @@ from cryptography.fernet import Fernet
 from distributed import Client, LocalCluster
 
 from catalog.errors import InvalidInput
+from catalog.records.scans import last_scan
 from catalog.records.tables import Source
 from ingest.engines.dask import DaskEngine
 from ingest.scan.array_scan import collect_units, write_units
@@ -157,6 +158,6 @@ def test_a_worker_without_the_key(
         pytest.raises(InvalidInput, match="has no key to them"),
     ):
         bucket.home.scan(bucket.source, engine=DaskEngine(client, frames_each=2))
-    last = bucket.home.records.last_scan(bucket.source.id)
+    last = last_scan(bucket.home.records, bucket.source.id)
     assert last is not None
     assert last.state == "failed"

@@ -5,6 +5,7 @@ from pathlib import Path
 from api.workspace import Workspace
 from benchmarks.catalog_scale import load_frames
 from catalog.records.tables import Source
+from catalog.records.tag_definitions import define_class_tags
 from tests.pipeline.homes import open_home
 from tests.query.catalogs import class_names
 
@@ -26,6 +27,6 @@ def synthetic(home: Path) -> Workspace:
             class_list={f"#{number:06x}": name for number, name in enumerate(names.values())},
         )
     )
-    workspace.records.define_class_tags(names)
+    define_class_tags(workspace.records, names)
     load_frames(workspace.catalog, list(names), SCENES * FRAMES_PER_SCENE)
     return workspace

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists
+from catalog.records.scans import recorded_scans
 from catalog.records.tables import Job
 from pipeline.jobs.command_job import submit_command
 from pipeline.jobs.follow import cancel, command_metrics, refresh
@@ -42,7 +43,7 @@ def test_a_command_runs_as_a_job_and_what_it_ends_with_is_kept(own_source: Works
     assert job.name.startswith("scan-a2d2-")
     done = ended(own_source, job)
     assert (done.state, done.error) == ("done", "")
-    newest = own_source.records.scans(limit=1)[0][0]
+    newest = recorded_scans(own_source.records, limit=1)[0][0]
     assert done.metrics["scan"] == newest.id
     assert done.metrics["unchanged"] == newest.counts["unchanged"] > 0
     assert "problems" not in done.metrics
@@ -99,7 +100,7 @@ def test_a_result_may_be_long(own_source: Workspace, tmp_path: Path) -> None:
             Path(f"{start}{900_000_000 + number}.png").write_bytes(b"no picture")
     done = ended(own_source, submitted(own_source, "scan", "scan", "ingest", "a2d2", "--json"))
     assert (done.state, done.error) == ("done", "")
-    assert done.metrics["scan"] == own_source.records.scans(limit=1)[0][0].id
+    assert done.metrics["scan"] == recorded_scans(own_source.records, limit=1)[0][0].id
     assert done.metrics["bad_files"] == 2_500
     result = json.loads(JobPaths(Path(done.paths["folder"])).result.read_text())
     assert len(result.pop("problems")) >= 2_500

@@ -17,6 +17,7 @@ from catalog.care.backup import back_up, restore
 from catalog.care.copying import copy_catalog
 from catalog.errors import BadFile, InvalidInput
 from catalog.records.home_places import HomePlaces
+from catalog.records.stagings import recorded_stagings
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from catalog.storage.location import CatalogLocation
@@ -114,7 +115,7 @@ def test_records_of_an_earlier_release_are_brought_forward(
     assert "/gone/home/jobs/train-1" in texts(home)
     there = open_home(home)
     assert there.records.dataset("streets").manifest == dataset.manifest
-    caches = [staging.cache for staging, _ in there.records.stagings()]
+    caches = [staging.cache for staging, _ in recorded_stagings(there.records)]
     assert caches == [str(tmp_path / "elsewhere"), str(workspace.cache)]
     assert there.records.job("train-1").paths["model_dir"] == str(model)
     assert "/gone" not in texts(home)

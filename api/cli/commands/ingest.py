@@ -122,6 +122,7 @@ def ingest(
         _end(strict, *_of_server(source, full, max_removed, errors, as_json))
         return
     # A server is asked without them.
+    from catalog.records.scans import recorded_problems
     from ingest.engines.choice import EngineChoice, open_engine
     from ingest.scan import array_scan
     from ingest.scan.scan import ScanOptions, scan_source
@@ -163,7 +164,7 @@ def ingest(
             choice = EngineChoice(engine, workers, scheduler, cluster, unit_frames, insecure)
             with open_engine(choice) as opened:
                 result = scan_source(store, records, found, options, engine=opened, progress=show)
-    problems = records.problems(scan_id=result.scan)
+    problems = recorded_problems(records, scan_id=result.scan)
     if as_json:
         emit_json(
             {
@@ -290,11 +291,13 @@ def scan_progress(title: str, *, as_json: bool) -> Iterator[Progress]:
 
 
 def _list_problems(source: "Source", as_json: bool) -> list[Problem]:
+    from catalog.records.scans import last_scan, recorded_problems
+
     records = open_workspace().records
-    scan = records.last_scan(source.id)
+    scan = last_scan(records, source.id)
     if scan is None:
         raise NotFound("scan", source.name, f"ingest it first: framesift ingest {source.name}")
-    found = records.problems(source_id=source.id)
+    found = recorded_problems(records, source_id=source.id)
     _emit_problems(scan.id, found, as_json)
     return found
 

@@ -19,6 +19,7 @@ from api.schemas.answers import (
     ScansAnswer,
 )
 from api.workspace import Workspace
+from catalog.records.scans import recorded_problems, recorded_scan, recorded_scans
 from catalog.records.tables import Job
 from catalog.text.bounded import Name
 from ingest.scan.removal_guard import MOST_REMOVED
@@ -60,7 +61,8 @@ async def get_scans(
     """Scans, newest first."""
 
     def listed() -> ScansAnswer:
-        found = workspace.records.scans(
+        found = recorded_scans(
+            workspace.records,
             source=source,
             state=state,
             before=page.number_after("scans"),
@@ -87,7 +89,7 @@ async def post_scan(wanted: NewScan, workspace: CurrentWorkspace, response: Resp
 @router.get("/{number}", rule=READ_ALL_ROWS)
 async def get_scan(number: Number, workspace: CurrentWorkspace) -> ScanBody:
     """A scan: its state, counts, rates, duration, and how long it will take while it runs."""
-    return ScanBody.of(*await run_in_threadpool(workspace.records.scan, number))
+    return ScanBody.of(*await run_in_threadpool(recorded_scan, workspace.records, number))
 
 
 @router.get("/{number}/problems", rule=READ_ALL_ROWS)
@@ -97,10 +99,10 @@ async def get_problems(
     """What the scan met that is still wrong, in the order it was met."""
 
     def listed() -> ProblemsAnswer:
-        workspace.records.scan(number)
+        recorded_scan(workspace.records, number)
         passed = page.number_after("problems") or 0
-        found = workspace.records.problems(
-            scan_id=number, limit=page.limit + 1, offset=max(0, passed)
+        found = recorded_problems(
+            workspace.records, scan_id=number, limit=page.limit + 1, offset=max(0, passed)
         )
         numbered = list(enumerate(found, passed + 1))
         shown, follows = page.page("problems", numbered, lambda each: (each[0],))

@@ -13,6 +13,7 @@ from api.http.routing import Router
 from api.http.rules import READ, WRITE
 from api.schemas.answers import JobBody, StagingBody, StagingsAnswer
 from api.workspace import Workspace
+from catalog.records.stagings import recorded_staging, recorded_stagings
 from catalog.records.tables import Job
 from catalog.text.bounded import Name
 from pipeline.jobs.command_job import submit_command
@@ -60,13 +61,14 @@ async def get_staging(
 ) -> StagingBody:
     """A staging."""
     return StagingBody.of(
-        *await run_in_threadpool(workspace.records.staging, number), workspace.place
+        *await run_in_threadpool(recorded_staging, workspace.records, number), workspace.place
     )
 
 
 def _listed(workspace: Workspace, page: CurrentPage, dataset: str | None) -> StagingsAnswer:
     records = workspace.records
-    found = records.stagings(
+    found = recorded_stagings(
+        records,
         dataset_id=None if dataset is None else records.dataset(dataset).id,
         before=page.number_after("stagings"),
         limit=page.limit + 1,

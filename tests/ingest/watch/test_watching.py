@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import select
 
 from catalog.errors import InvalidInput, NotFound
+from catalog.records.scans import recorded_problems
 from catalog.records.tables import Scan
 from ingest.scan.change_source import remove_source
 from ingest.scan.scan_lock import scan_lock
@@ -111,7 +112,7 @@ def test_a_file_that_is_being_written_waits(
         file.flush()
         add_frame(tree, 11, [CAR, SKY])
         watched.until(lambda: home.rows("SELECT count(*) FROM t_car") == [(4,)])
-        assert home.records.problems(source_id=1) == []
+        assert recorded_problems(home.records, source_id=1) == []
         assert not any(batch["bad_files"] for batch in watched.batches)
         file.write(ONE_ROW[40:])
     wait_until_equal(watched, home, lambda: undisturbed(empty_home, tmp_path / "one", tree))

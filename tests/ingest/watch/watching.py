@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from catalog.records.scans import recorded_problems
 from ingest.engines.threads import ThreadEngine
 from ingest.scan.scan import ScanOptions
 from ingest.watch.choice import EventChoice, open_events
@@ -191,7 +192,7 @@ def undisturbed(empty_home: Path, folder: Path, root: Path | str, **options: Any
 
 def whole_state(home: Home) -> list[object]:
     """What the catalog holds, and what is wrong with the files."""
-    problems = {(p.kind, p.key, p.reason) for p in home.records.problems(source_id=1)}
+    problems = {(p.kind, p.key, p.reason) for p in recorded_problems(home.records, source_id=1)}
     return [*state(home), sorted(problems)]
 
 

@@ -1,0 +1,121 @@
+"""Scans of sources, and what they found wrong."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import delete, func, or_, select
+
+from catalog.errors import NotFound
+from catalog.records.store import RecordStore
+from catalog.records.tables import Scan, ScanProblem, Source
+from catalog.values import Problem
+
+_KEYS_PER_STATEMENT = 500
+
+
+def recorded_scans(
+    records: RecordStore,
+    *,
+    source: str | None = None,
+    state: str | None = None,
+    before: int | None = None,
+    limit: int = 100,
+) -> list[tuple[Scan, str]]:
+    """Scans with their source's name, newest first.
+
+    Args:
+        records: Where.
+        source: Only of the source of this name.
+        state: Only in this state.
+        before: Only those with a smaller number.
+        limit: At most so many.
+
+    Raises:
+        NotFound: There is no such source.
+    """
+    query = select(Scan, Source.name).join(Source).order_by(Scan.id.desc()).limit(limit)
+    if source is not None:
+        query = query.where(Scan.source_id == records.source(source).id)
+    if state is not None:
+        query = query.where(Scan.state == state)
+    if before is not None:
+        query = query.where(Scan.id < before)
+    with records.reading() as session:
+        return [(scan, name) for scan, name in session.execute(query)]
+
+
+def recorded_scan(records: RecordStore, number: int) -> tuple[Scan, str]:
+    """A scan and its source's name.
+
+    Raises:
+        NotFound: There is none of that number.
+    """
+    found = recorded_scans(records, before=number + 1, limit=1) if 0 < number < 2**62 else []
+    if not found or found[0][0].id != number:
+        raise NotFound("scan", str(number), "GET /v1/scans lists them")
+    return found[0]
+
+
+def recorded_problems(
+    records: RecordStore,
+    *,
+    scan_id: int | None = None,
+    source_id: int | None = None,
+    below: Sequence[str] = ("",),
+    limit: int | None = None,
+    offset: int = 0,
+) -> list[Problem]:
+    """What is wrong with a source's files now, or what a scan met; in the order it was met.
+
+    With ``below``, of the files only whose keys begin with one of these.
+    """
+    query = select(ScanProblem).order_by(ScanProblem.id)
+    if scan_id is not None:
+        query = query.where(ScanProblem.scan_id == scan_id)
+    if source_id is not None:
+        query = query.where(ScanProblem.source_id == source_id)
+    if "" not in below:
+        begins = (func.substr(ScanProblem.key, 1, len(start)) == start for start in below)
+        query = query.where(or_(*begins))
+    if limit is not None:
+        query = query.limit(limit).offset(offset)
+    with records.reading() as session:
+        return [Problem(row.kind, row.key, row.reason) for row in session.scalars(query)]
+
+
+def replace_problems(
+    records: RecordStore,
+    source_id: int,
+    scan_id: int,
+    examined: Sequence[str],
+    problems: Sequence[Problem],
+) -> None:
+    """Forget what was wrong with the examined files, and keep what a scan found now."""
+    keys = list(dict.fromkeys([*examined, *(problem.key for problem in problems)]))
+    with records.session() as session:
+        for start in range(0, len(keys), _KEYS_PER_STATEMENT):
+            some = keys[start : start + _KEYS_PER_STATEMENT]
+            session.execute(
+                delete(ScanProblem).where(
+                    ScanProblem.source_id == source_id, ScanProblem.key.in_(some)
+                )
+            )
+        session.add_all(
+            ScanProblem(
+                source_id=source_id, scan_id=scan_id, kind=p.kind, key=p.key, reason=p.reason
+            )
+            for p in problems
+        )
+
+
+def set_class_list(records: RecordStore, source_id: int, class_list: dict[str, str]) -> None:
+    """Keep the class list that a source's labels were counted with."""
+    with records.session() as session:
+        session.get_one(Source, source_id).class_list = class_list
+
+
+def last_scan(records: RecordStore, source_id: int) -> Scan | None:
+    """The newest scan of a source; None before the first."""
+    with records.reading() as session:
+        return session.scalar(
+            select(Scan).where(Scan.source_id == source_id).order_by(Scan.id.desc()).limit(1)
+        )

@@ -1,0 +1,44 @@
+"""Stagings of datasets, as they are recorded."""
+
+from catalog.errors import NotFound
+from catalog.records.store import RecordStore
+from catalog.records.tables import Staging
+
+
+def recorded_stagings(
+    records: RecordStore,
+    *,
+    dataset_id: int | None = None,
+    before: int | None = None,
+    limit: int | None = None,
+) -> list[tuple[Staging, str]]:
+    """Stagings with the "name@version" of what was staged, newest first.
+
+    Args:
+        records: Where.
+        dataset_id: Only of this dataset.
+        before: Only those with a smaller id.
+        limit: At most so many.
+    """
+    query = records.seen_stagings().order_by(Staging.id.desc()).limit(limit)
+    if dataset_id is not None:
+        query = query.where(Staging.dataset_id == dataset_id)
+    if before is not None:
+        query = query.where(Staging.id < before)
+    with records.reading() as session:
+        return [
+            (staging, f"{dataset.name}@{dataset.version}")
+            for staging, dataset in session.execute(query)
+        ]
+
+
+def recorded_staging(records: RecordStore, number: int) -> tuple[Staging, str]:
+    """A staging and the "name@version" of what was staged.
+
+    Raises:
+        NotFound: There is none of that number.
+    """
+    found = recorded_stagings(records, before=number + 1, limit=1) if 0 < number < 2**31 else []
+    if not found or found[0][0].id != number:
+        raise NotFound("staging", str(number), "GET /v1/stagings lists them")
+    return found[0]
