@@ -2,10 +2,13 @@
 
 import hashlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from catalog.accounts.tokens import SCOPES
-from catalog.accounts.user_tables import User
+from catalog.accounts.accounts import SCOPES
 from catalog.errors import NotAllowed
+
+if TYPE_CHECKING:
+    from catalog.accounts.user_tables import User
 
 _HIGHEST = {"admin": "admin", "dataadmin": "write", "collectionadmin": "write", "datauser": "read"}
 """What a role may do at most, of SCOPES."""
@@ -19,7 +22,7 @@ class Permission:
     """What a caller must be allowed.
 
     Attributes:
-        level: Of catalog.accounts.tokens.SCOPES.
+        level: Of catalog.accounts.accounts.SCOPES.
         all_rows: Whether the answer, or what the request changes, may be of any row.
     """
 
@@ -34,7 +37,7 @@ class Caller:
     Attributes:
         user: The user's name; "" where the server asks nobody who they are.
         roles: The user's.
-        scope: What the token may do at most, of catalog.accounts.tokens.SCOPES.
+        scope: What the token may do at most, of catalog.accounts.accounts.SCOPES.
         logged_in: Whether it came by a password, and not by a token that was made to be kept.
         rules: Of the user's collections, where the roles do not see every row.
         account: Tells users apart who had the same name one after the other.
@@ -48,7 +51,7 @@ class Caller:
     account: str = ""
 
     @classmethod
-    def of(cls, user: User, scope: str, *, logged_in: bool) -> "Caller":
+    def of(cls, user: "User", scope: str, *, logged_in: bool) -> "Caller":
         """A user, by a token of that scope; whose rules are not looked up."""
         account = f"{user.id} {user.created.isoformat()}"
         return cls(user.name, frozenset(user.roles), scope, logged_in, account=account)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from api.schemas.tokens import DAYS, NewTokenBody, TokenBody
 from catalog.accounts import tokens
-from catalog.accounts.tokens import SCOPES
+from catalog.accounts.accounts import SCOPES
 from catalog.errors import InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Tokens:
         Args:
             name: Tells the user's tokens apart.
             user: Whose; the caller's when None.
-            scope: Of catalog.accounts.tokens.SCOPES.
+            scope: Of catalog.accounts.accounts.SCOPES.
             days: Until it expires.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What users, tokens and the like may be: names, roles, days."""
+"""What users, tokens and the like may be: names, roles, scopes, days."""
 
 import re
 
@@ -6,6 +6,9 @@ from catalog.errors import InvalidInput
 
 ROLES = ("admin", "dataadmin", "datauser", "collectionadmin")
 """As Spectrum Discover names them; api.services.callers says what each may do."""
+
+SCOPES = ("read", "write", "admin")
+"""What a token may do at most; each contains those before it."""
 
 MOST_DAYS = 3650
 """How long a token may last at most [days]."""

@@ -10,14 +10,11 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from catalog.accounts import users
-from catalog.accounts.accounts import MOST_DAYS, check_name
+from catalog.accounts.accounts import MOST_DAYS, SCOPES, check_name
 from catalog.accounts.user_tables import Token, User
 from catalog.errors import AlreadyExists, CatalogBusy, InvalidInput, NotFound, UnknownName
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
-
-SCOPES = ("read", "write", "admin")
-"""What a token may do at most; each contains those before it."""
 
 LOGIN_LASTS = timedelta(hours=1)
 """As Spectrum Discover's."""

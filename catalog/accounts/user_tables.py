@@ -36,7 +36,7 @@ class Token(Base):
     name: Mapped[str | None] = mapped_column(String(128))
     # SHA-256 in hexadecimal: the token is random, so it needs neither salt nor costs.
     digest: Mapped[str] = mapped_column(String(64), unique=True)
-    # Of catalog.accounts.tokens.SCOPES.
+    # Of catalog.accounts.accounts.SCOPES.
     scope: Mapped[str] = mapped_column(String(16))
     created: Mapped[datetime] = mapped_column(default=now)
     expires: Mapped[datetime]

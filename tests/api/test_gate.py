@@ -20,6 +20,7 @@ from starlette.websockets import WebSocketDisconnect
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import audit_log, row_collections, tokens, users
+from catalog.accounts.accounts import SCOPES
 from catalog.accounts.user_tables import LoginFailure, Token
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
@@ -75,7 +76,7 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     for name, roles in ROLES.items():
         user = users.add(records, name, roles, PASSWORD)
         made[name, "login"] = tokens.log_in(records, user)
-        for scope in tokens.SCOPES:
+        for scope in SCOPES:
             made[name, scope] = tokens.create(records, name, scope, scope, timedelta(days=1))[1]
     row_collections.add(records, "mine", "size > 0")
     row_collections.add(records, "others", "size > 1")

@@ -19,8 +19,8 @@ from api.http.routing import rule_of
 from api.server.shared import Changes
 from api.services.callers import LOGIN, NOBODY_ASKED, Caller
 from catalog.accounts import login_throttle, row_collections, tokens, users
+from catalog.accounts.accounts import SCOPES
 from catalog.accounts.caller import asked_by
-from catalog.accounts.tokens import SCOPES
 from catalog.accounts.user_tables import User
 from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated
 from catalog.lru import Lru
