@@ -1,5 +1,6 @@
 """How many pixels of a label image each class covers."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,12 @@ from ingest.labels.png_chunks import PngChunks, take_apart
 
 _REPORTED_COLOURS = 16
 _EACH_SAMPLE = np.arange(256, dtype=np.uint8)
+
+FEW_LABELS = 1000
+"""Labels that a process counts before it loads the faster way: that takes 0.3 s of CPU, and 5 s
+where it must be compiled first (docs/decisions/0034)."""
+
+_label_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,8 @@ def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
     """Exact pixels per class of a label PNG; colours are compared exactly, never nearest.
 
     Alpha is ignored and gamma is not applied. 8-bit images that are not interlaced are counted by
-    `ingest.labels.run_kernel`, all others through Pillow.
+    `ingest.labels.stretch_rows` where there are many and they are made of areas, and otherwise by
+    `ingest.labels.run_kernel`; all others through Pillow.
 
     Raises:
         BadFile: Not a PNG, truncated or damaged.
@@ -75,8 +83,14 @@ def _count_rows(
 
     header = chunks.header
     width, height = header.width, header.height
-    raw = inflate(chunks.pixels, header.inflated_bytes)
     counts = np.zeros(256, dtype=np.int64)
+    if header.colour_type == 2 and next(_label_numbers) >= FEW_LABELS:
+        from ingest.labels import stretch_rows
+
+        if stretch_rows.count(chunks.pixels, height, width, palette.lookup_table, counts, digest):
+            return counts
+        counts[:] = 0
+    raw = inflate(chunks.pixels, header.inflated_bytes)
     if header.colour_type == 2:
         done = run_kernel.count_rgb_runs(raw, height, width, palette.lookup_table, counts, digest)
         if done == height:

@@ -1,0 +1,631 @@
+"""Deflate's symbols: a stream becomes bytes in a window, and stretches that were not written.
+
+A label is areas of one colour, and deflate writes such an area as matches at the distance of one
+byte or of one pixel: "go on like this". Of the megabytes they stand for nothing is needed but where
+they begin and end. So a *stretch* is noted: the bytes from its start to its end, each equal to the
+one a pixel before. Its first eight bytes and its last four are written into the window; what lies
+between only when a match at another distance asks for it.
+
+Symbols are looked up several at once: an entry of the joint table holds what the next 10 bits of
+the stream say, up to three literals and all matches that follow at one such distance, and a step of
+the main loop takes them without a branch, for a branch that is guessed wrong costs as much as
+several steps. What does not fit an entry is decoded symbol by symbol.
+
+A stream that is not taken to its end (it is damaged, or its first block says that hardly a match
+has such a distance) is left to libdeflate, which then says what is wrong: `ingest.labels.inflate`.
+
+Source: RFC 1951; how zlib judges codes: inftrees.c of zlib 1.3.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ingest.labels.words import compiled, load32, load64, signed, store32, store64
+
+PIXEL = 3
+"""Bytes of a pixel."""
+
+PADDING = 32
+"""Bytes that stand behind a stream, for words are read."""
+
+OVERHANG = 4096
+"""Bytes that a window has behind the limit: a step's literals and matches, and a word."""
+
+HISTORY = 32768
+"""How far back a match reaches."""
+
+ORIGIN = 16
+"""Where the first byte of a stream stands in the window."""
+
+# What `decode` keeps from one call to the next, by place in its int64 array.
+BIT, MODE, LEFT, FINAL, AT, STRETCHES, OPEN_END, OPEN_WIDE, UNWRITTEN = range(9)
+STATE = 9
+BETWEEN, CODES, STORED, ENDED = range(4)
+
+_BITS = 10
+"""Bits that tables are looked up by."""
+
+_MASK = np.uint64((1 << _BITS) - 1)
+_LOOK_BACK = 64
+_LONGEST = 15
+_END_OF_BLOCK, _WRONG = -1, -2
+_OFTEN = 2
+"""Bits of a code that stands for a quarter of the matches or more."""
+
+# An entry of the joint table: bits taken (6), literals (2, from bit 8), whether the matches'
+# distance is a pixel (bit 11), where the last four bytes begin in a pattern of eight (bits
+# 12 and 13), bytes of the matches (16, from bit 16), the literals (24, from bit 32), and
+# of a last match that says its length in bits beyond the look-up's where these are (4, from bit
+# 56) and how many (3).
+# 0: the next symbol does not fit.
+_WIDE = 11
+
+_LENGTHS = np.array(
+    [3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131,
+     163, 195, 227, 258], np.int64,
+)  # fmt: skip
+_LENGTH_EXTRA = np.array([max(0, n // 4 - 1) for n in range(28)] + [0], np.int64)
+_DISTANCES = np.array(
+    [1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537,
+     2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577], np.int64,
+)  # fmt: skip
+_DISTANCE_EXTRA = np.array([max(0, n // 2 - 1) for n in range(30)], np.int64)
+# Times one byte, or the lowest three of a word: those again and again.
+_NARROW_PATTERN, _WIDE_PATTERN = np.uint64(0x0101010101010101), np.uint64(0x0001000001000001)
+_CODE_ORDER = np.array([16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15], np.int64)
+
+
+def new_tables() -> tuple[Any, ...]:
+    """Room for a block's codes: lengths, the joint table, both alphabets' tables, longer codes."""
+    return (
+        np.zeros(320, np.int64),
+        np.zeros(2 << _BITS, np.uint64),
+        np.zeros(1 << _BITS, np.int64),
+        np.zeros(1 << _BITS, np.int64),
+        np.zeros(16 + 288 + 32, np.int64),
+        np.zeros(16 + 288 + 32, np.int64),
+    )
+
+
+@compiled()
+def _low(word: Any, bits: int) -> Any:
+    """The lowest bits of a word."""
+    return signed(word & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1)))
+
+
+@compiled()
+def _from_bit(stream: Any, bit: int) -> Any:
+    """The next 57 bits or more."""
+    return load64(stream, bit >> 3) >> np.uint64(bit & 7)
+
+
+@compiled()
+def _is_code(lengths: Any, first: int, many: int, long: Any) -> bool:
+    """Count codes by length; whether zlib takes them: all bits used, or one code of one bit."""
+    for index in range(16):
+        long[index] = 0
+    for symbol in range(first, first + many):
+        long[lengths[symbol]] += 1
+    long[0] = 0
+    left = 1
+    longest = 0
+    for length in range(1, _LONGEST + 1):
+        left = 2 * left - long[length]
+        if left < 0:
+            return False
+        if long[length]:
+            longest = length
+    return left == 0 or longest <= 1
+
+
+@compiled()
+def _mirrored(code: int, length: int) -> Any:
+    """A code's bits as they come in the stream: the highest first."""
+    found = 0
+    for _ in range(length):
+        found = found << 1 | code & 1
+        code >>= 1
+    return found
+
+
+@compiled()
+def _set_code(lengths: Any, first: int, many: int, bits: int, table: Any, long: Any) -> bool:
+    """Fill a table of symbols by the next ``bits`` bits, and what finds those of longer codes.
+
+    Args:
+        lengths: Bits of each symbol's code; 0 for a symbol without one.
+        first: Where this alphabet begins in ``lengths``.
+        many: Symbols of this alphabet.
+        bits: The table has 2**bits entries.
+        table: int64, symbol * 16 + bits of its code; 0 where the code is longer, or there is none.
+        long: int64: how many codes have 0 to 15 bits, then the symbols by their codes.
+
+    Returns:
+        Whether zlib takes such a code.
+    """
+    for index in range(1 << bits):
+        table[index] = 0
+    if not _is_code(lengths, first, many, long):
+        return False
+    code = place = 0
+    for length in range(1, _LONGEST + 1):
+        code <<= 1
+        if long[length] == 0:
+            continue
+        for symbol in range(many):
+            if lengths[first + symbol] != length:
+                continue
+            long[16 + place] = symbol
+            place += 1
+            if length <= bits:
+                for index in range(_mirrored(code, length), 1 << bits, 1 << length):
+                    table[index] = symbol << 4 | length
+            code += 1
+    return True
+
+
+@compiled()
+def _long_code(word: Any, long: Any) -> Any:
+    """Symbol * 16 + bits of the code that a word begins with, bit by bit; 0 where there is none."""
+    code = first = index = 0
+    for length in range(1, _LONGEST + 1):
+        code |= signed(word & np.uint64(1))
+        word >>= np.uint64(1)
+        many = long[length]
+        if code - first < many:
+            return long[16 + index + code - first] << 4 | length
+        index += many
+        first = (first + many) << 1
+        code <<= 1
+    return 0
+
+
+@compiled()
+def _matches(taken: int, wide: int, size: int) -> Any:
+    """The joint table's entry of matches alone."""
+    turn = (size - 4) % PIXEL if wide else 0
+    return np.uint64(taken | wide << _WIDE | turn << 12 | size << 16)
+
+
+@compiled()
+def _literal_and(taken: int, symbol: int, rest: Any) -> Any:
+    """The joint table's entry of a literal, and of what follows it."""
+    entry = np.uint64(taken | 1 << 8 | symbol << 32)
+    if signed(rest >> np.uint64(8)) & 3 == 3:
+        return entry
+    # Bits and literals add up; the literals, and where a length is, move on.
+    others = rest >> np.uint64(32) & np.uint64(0xFFFF)
+    entry += (rest & ~np.uint64(0xFFFFFF << 32)) + (others << np.uint64(40))
+    if rest >> np.uint64(60):
+        entry += np.uint64(taken) << np.uint64(56)
+    return entry
+
+
+@compiled()
+def _match_and(taken: int, wide: int, size: int, rest: Any) -> Any:
+    """The joint table's entry of a match, and of those at the same distance that follow it."""
+    more = signed(rest >> np.uint64(16)) & 0xFFFF
+    same = signed(rest >> np.uint64(_WIDE)) & 1 == wide
+    if more == 0 or not same or signed(rest >> np.uint64(8)) & 3:
+        return _matches(taken, wide, size)
+    length = rest >> np.uint64(56)
+    if length:
+        length += np.uint64(taken)
+    size += more
+    return _matches(taken + (signed(rest) & 63), wide, size) | length << np.uint64(56)
+
+
+@compiled()
+def _entry(bits: int, index: int, joint: Any, symbols: Any, distances: Any) -> Any:
+    """What ``bits`` bits of the stream say, from the entries of fewer bits."""
+    taken = symbols[index] & 15
+    symbol = symbols[index] >> 4
+    if taken == 0 or taken > bits or symbol == 256 or symbol > 285:
+        return np.uint64(0)
+    if symbol < 256:
+        return _literal_and(taken, symbol, joint[(1 << (bits - taken)) + (index >> taken)])
+    extra = _LENGTH_EXTRA[symbol - 257]
+    size = _LENGTHS[symbol - 257]
+    code = taken
+    taken += extra
+    if taken >= bits:
+        # Where the bit 0 is the code of distance 1, in a label of runs hardly another one is used.
+        if distances[0] == 1 and extra > 0:
+            return _matches(taken + 1, 0, size) | np.uint64(code | extra << 4) << np.uint64(56)
+        return np.uint64(0)
+    far = distances[index >> taken]
+    size += index >> code & ((1 << extra) - 1)
+    taken += far & 15
+    distance = (far >> 4) + 1
+    if far == 0 or taken > bits or (distance != 1 and distance != PIXEL):
+        return np.uint64(0)
+    return _match_and(
+        taken, 1 if distance == PIXEL else 0, size, joint[(1 << (bits - taken)) + (index >> taken)]
+    )
+
+
+@compiled()
+def _set_joint(joint: Any, symbols: Any, distances: Any) -> None:
+    """Fill the joint table; entries of n bits stand from 2**n on."""
+    joint[0] = joint[1] = 0
+    for bits in range(1, _BITS + 1):
+        base = 1 << bits
+        for index in range(base):
+            joint[base + index] = _entry(bits, index, joint, symbols, distances)
+
+
+@compiled()
+def _repetition(symbol: int, word: Any) -> Any:
+    """How often one of the symbols 16 to 18 repeats a length, and its bits for that."""
+    if symbol == 16:
+        return 3 + _low(word, 2), 2
+    if symbol == 17:
+        return 3 + _low(word, 3), 3
+    return 11 + _low(word, 7), 7
+
+
+@compiled()
+def _read_lengths(stream: Any, bit: int, last_bit: int, many: int, lengths: Any, table: Any) -> int:
+    """Read the lengths of ``many`` codes; the bit behind them, or -1."""
+    done = 0
+    while done < many:
+        if bit > last_bit:
+            return -1
+        word = _from_bit(stream, bit)
+        found = table[_low(word, 7)]
+        if found == 0:
+            return -1
+        bit += found & 15
+        symbol = found >> 4
+        times, extra, length = 1, 0, symbol
+        if symbol >= 16:
+            times, extra = _repetition(symbol, word >> np.uint64(found & 15))
+            if done + times > many or (symbol == 16 and done == 0):
+                return -1
+            length = lengths[done - 1] if symbol == 16 else 0
+        bit += extra
+        for _ in range(times):
+            lengths[done] = length
+            done += 1
+    return bit
+
+
+@compiled()
+def _dynamic_lengths(stream: Any, bit: int, last_bit: int, tables: Any) -> Any:
+    """Read the codes' lengths of a block; (bit behind them, symbols, distances), or bit -1."""
+    lengths, _, table, _, long, _ = tables
+    word = _from_bit(stream, bit)
+    symbols, distances = _low(word, 5) + 257, _low(word >> np.uint64(5), 5) + 1
+    many = _low(word >> np.uint64(10), 4) + 4
+    bit += 14
+    for index in range(320):
+        lengths[index] = 0
+    for number in range(many):
+        lengths[_CODE_ORDER[number]] = _low(_from_bit(stream, bit), 3)
+        bit += 3
+    # An incomplete code is one of zlib's codes for distances, but not here.
+    complete = _set_code(lengths, signed(0), signed(19), signed(7), table, long) and not (
+        table[0] == 0 or table[127] == 0
+    )
+    if symbols > 286 or distances > 30 or not complete:
+        return -1, 0, 0
+    for index in range(19):
+        lengths[index] = 0
+    bit = _read_lengths(stream, bit, last_bit, symbols + distances, lengths, table)
+    if bit >= 0 and lengths[256] == 0:
+        bit = -1
+    return bit, symbols, distances
+
+
+@compiled()
+def _is_of_stretches(lengths: Any, symbols: int, distances: int) -> bool:
+    """Whether a quarter of a block's matches or more have the distance of a byte or a pixel."""
+    near = lengths[symbols]
+    if 0 < near <= _OFTEN:
+        return True
+    return distances > 2 and 0 < lengths[symbols + 2] <= _OFTEN
+
+
+@compiled()
+def _begin_codes(
+    stream: Any, bit: int, last_bit: int, fixed: bool, tables: Any, state: Any
+) -> bool:
+    """Set the codes of a block; whether it has such."""
+    lengths, joint, symbol_table, distance_table, long, long_distances = tables
+    if fixed:
+        for symbol in range(320):
+            lengths[symbol] = 8
+            if 144 <= symbol < 256:
+                lengths[symbol] = 9
+            elif 256 <= symbol < 280:
+                lengths[symbol] = 7
+            elif symbol >= 288:
+                lengths[symbol] = 5
+        symbols, distances = 288, 32
+    else:
+        bit, symbols, distances = _dynamic_lengths(stream, bit, last_bit, tables)
+        if bit < 0:
+            return False
+    if state[AT] == ORIGIN and not _is_of_stretches(lengths, symbols, distances):
+        return False
+    if not _set_code(lengths, signed(0), symbols, signed(_BITS), symbol_table, long):
+        return False
+    if not _set_code(lengths, symbols, distances, signed(_BITS), distance_table, long_distances):
+        return False
+    _set_joint(joint, symbol_table, distance_table)
+    state[BIT], state[MODE] = bit, CODES
+    return True
+
+
+@compiled()
+def _begin_block(stream: Any, stream_bytes: int, tables: Any, state: Any) -> Any:
+    """Read a block's header; whether it is one."""
+    if state[FINAL]:
+        state[MODE] = ENDED
+        return True
+    bit = state[BIT]
+    if bit + 3 > 8 * stream_bytes:
+        return False
+    word = _from_bit(stream, bit)
+    state[FINAL] = _low(word, 1)
+    kind = _low(word >> np.uint64(1), 2)
+    bit += 3
+    if kind == 1 or kind == 2:
+        return _begin_codes(stream, bit, 8 * stream_bytes, kind == 1, tables, state)
+    byte = (bit + 7) >> 3
+    # What begins with bytes as they are is none of stretches.
+    if kind == 3 or byte + 4 > stream_bytes or state[AT] == ORIGIN:
+        return False
+    word = load64(stream, byte)
+    state[BIT], state[LEFT], state[MODE] = 8 * (byte + 4), _low(word, 16), STORED
+    return state[LEFT] ^ _low(word >> np.uint64(16), 16) == 0xFFFF
+
+
+@compiled()
+def _copy_stored(stream: Any, stream_bytes: int, window: Any, limit: int, state: Any) -> bool:
+    """Copy what is left of a stored block, up to the limit; whether it is there."""
+    at, byte = state[AT], state[BIT] >> 3
+    size = min(state[LEFT], limit - at)
+    if byte + size > stream_bytes:
+        return False
+    for offset in range(size):
+        window[at + offset] = stream[byte + offset]
+    state[AT] += size
+    state[BIT] += 8 * size
+    state[LEFT] -= size
+    if state[LEFT] == 0:
+        state[MODE] = BETWEEN
+    return True
+
+
+@compiled()
+def write_stretch(window: Any, start: int, end: int, first: int, behind: int) -> None:
+    """Write the bytes of a stretch that lie from ``first`` to ``behind``, and up to seven more."""
+    if end <= start or start < ORIGIN:  # none, or one of what was dropped
+        return
+    pattern = (np.uint64(load32(window, start - 4)) >> np.uint64(8)) * _WIDE_PATTERN
+    at = start + max(0, first - start) // PIXEL * PIXEL
+    end = min(end, behind)
+    # Two pixels at a time; the last bytes apart, for behind them others stand.
+    while at + 8 <= end:
+        store64(window, at, pattern)
+        at += 2 * PIXEL
+    while at < end:
+        window[at] = pattern & np.uint64(255)
+        pattern >>= np.uint64(8)
+        at += 1
+
+
+@compiled()
+def _write_source(
+    window: Any, first: int, behind: int, starts: Any, ends: Any, state: Any, stretch: int
+) -> bool:
+    """Write what of a match's source was not written; whether nothing unwritten is left at all."""
+    unwritten = state[UNWRITTEN]
+    earliest = max(unwritten, stretch - _LOOK_BACK)
+    number = stretch
+    while number >= earliest and ends[number] > first:
+        if starts[number] < behind:
+            write_stretch(window, starts[number], ends[number], first, behind)
+        number -= 1
+    if number < unwritten or number >= earliest:
+        return False
+    # So far back that looking for each match would take longer than writing everything once.
+    for number in range(unwritten, stretch + 1):
+        write_stretch(window, starts[number], ends[number], starts[number], ends[number])
+    state[UNWRITTEN] = stretch + 1
+    return True
+
+
+@compiled()
+def _copy(window: Any, at: int, distance: int, size: int) -> None:
+    """A match at any distance; up to seven bytes behind it are overwritten."""
+    source = at - distance
+    if distance >= 8:
+        for offset in range(0, size, 8):
+            store64(window, at + offset, load64(window, source + offset))
+    else:
+        for offset in range(size):
+            window[at + offset] = window[source + offset]
+
+
+@compiled()
+def _match(word: Any, taken: int, symbol: int, distance_table: Any, long_distances: Any) -> Any:
+    """A match whose length has this symbol: bits taken, size, distance; or distance _WRONG."""
+    if symbol > 285:
+        return 0, 0, _WRONG
+    extra = _LENGTH_EXTRA[symbol - 257]
+    size = _LENGTHS[symbol - 257] + _low(word >> np.uint64(taken), extra)
+    taken += extra
+    rest = word >> np.uint64(taken)
+    found = distance_table[signed(rest & _MASK)]
+    if found == 0:
+        found = _long_code(rest, long_distances)
+    symbol = found >> 4
+    if found == 0 or symbol > 29:
+        return 0, 0, _WRONG
+    taken += found & 15
+    extra = _DISTANCE_EXTRA[symbol]
+    return taken + extra, size, _DISTANCES[symbol] + _low(word >> np.uint64(taken), extra)
+
+
+@compiled()
+def _one_symbol(word: Any, tables: Any) -> Any:
+    """The next symbol, whatever it is; it takes 48 bits at most.
+
+    Returns:
+        A joint entry, or only the bits taken where none can say it; a match's size; and its
+        distance, 0 for a literal, _END_OF_BLOCK or _WRONG.
+    """
+    _, _, symbol_table, distance_table, long, long_distances = tables
+    found = symbol_table[signed(word & _MASK)]
+    if found == 0:
+        found = _long_code(word, long)
+    taken = found & 15
+    symbol = found >> 4
+    if symbol < 256:
+        entry = np.uint64(taken | 1 << 8 | symbol << 32)
+        return entry, 0, 0 if found else _WRONG
+    if symbol == 256:
+        return np.uint64(taken), 0, _END_OF_BLOCK
+    taken, size, distance = _match(word, taken, symbol, distance_table, long_distances)
+    if distance == PIXEL or distance == 1:
+        return _matches(taken, 1 if distance == PIXEL else 0, size), size, distance
+    return np.uint64(taken), size, distance
+
+
+@compiled()
+def _decode_codes(
+    stream: Any, stream_bytes: int, window: Any, limit: int, tables: Any, stretches: Any, state: Any
+) -> Any:
+    """Decode a block's symbols, up to its end or the limit; whether all was well."""
+    starts, ends = stretches
+    joint = tables[1]
+    at = state[AT]
+    # The bits that come next, how many of them are counted, and the byte to go on from.
+    byte = state[BIT] >> 3
+    word = load64(stream, byte) >> np.uint64(state[BIT] & 7)
+    held = np.uint64(56 - (state[BIT] & 7))
+    byte += 7
+    last_byte = stream_bytes + 8
+    stretch = state[STRETCHES] - 1
+    end, was_wide = state[OPEN_END], state[OPEN_WIDE]
+    last = np.uint64(load32(window, at - 4))
+    entry = joint[signed(word & _MASK) + (1 << _BITS)]
+    while at < limit and byte <= last_byte:
+        word |= load64(stream, byte) << held
+        byte += signed((np.uint64(63) - held) >> np.uint64(3))
+        held |= np.uint64(56)
+        # The distance of a match whose length comes later is 1 if its last bit is 0.
+        ends_in = word >> ((entry - np.uint64(1)) & np.uint64(63)) & np.uint64(1)
+        other = (entry >> np.uint64(60) != 0) & (ends_in != 0)
+        # Within the first four bytes there is not always a byte or a pixel before.
+        if (entry == 0) | (at < ORIGIN + 4) | other:
+            entry, size, distance = _one_symbol(word, tables)
+            if distance < 0 or distance > at - ORIGIN:
+                held -= entry
+                state[MODE] = BETWEEN
+                if distance != _END_OF_BLOCK:
+                    return False
+                break
+            if distance > 0 and entry < np.uint64(64):
+                source = at - distance
+                if state[UNWRITTEN] <= stretch and _write_source(
+                    window, source, source + size, starts, ends, state, stretch
+                ):
+                    end = -1
+                _copy(window, at, distance, size)
+                at += size
+                last = np.uint64(load32(window, at - 4))
+            # The next look-up needs more bits than such a symbol may leave.
+            word >>= entry & np.uint64(63)
+            held -= entry & np.uint64(63)
+            word |= load64(stream, byte) << held
+            byte += signed((np.uint64(63) - held) >> np.uint64(3))
+            held |= np.uint64(56)
+            entry &= ~np.uint64(63)
+            if entry == 0:
+                entry = joint[signed(word & _MASK) + (1 << _BITS)]
+                continue
+
+        taken = entry & np.uint64(63)
+        size = (signed(entry >> np.uint64(16)) & 0xFFFF) + _low(
+            word >> (entry >> np.uint64(56) & np.uint64(15)), signed(entry >> np.uint64(60))
+        )
+        word >>= taken
+        held -= taken
+        following = joint[signed(word & _MASK) + (1 << _BITS)]
+
+        # Literals; then where the matches begin and end.
+        literals = entry >> np.uint64(32) & np.uint64(0xFFFFFF)
+        many = signed(entry >> np.uint64(8)) & 3
+        store32(window, at, np.uint32(literals))
+        last = (last | literals << np.uint64(32)) >> np.uint64(8 * many) & np.uint64(0xFFFFFFFF)
+        begins = at + many
+        at = begins + size
+        some = signed(size > 0)
+        wide = signed(entry >> np.uint64(_WIDE)) & 1
+        by_pixel = (last >> np.uint64(8)) * _WIDE_PATTERN
+        pattern = by_pixel if wide else (last >> np.uint64(24)) * _NARROW_PATTERN
+        store64(window, begins, pattern)
+        turned = pattern >> ((entry >> np.uint64(9)) & np.uint64(0x18))
+        last = (turned if some else last) & np.uint64(0xFFFFFFFF)
+        store32(window, at - 4, np.uint32(last))
+        new = some & (signed(end != begins) | signed(wide < was_wide))
+        # Where the next stretch begins, if this is not its continuation.
+        starts[np.uint64(stretch + 1)] = begins + (PIXEL - 1) * (1 - wide)
+        stretch += new
+        end = at if some else end
+        was_wide = wide if some else was_wide
+        ends[np.uint64(stretch)] = end  # unsigned: Numba looks for no negative one
+        entry = following
+    state[BIT] = 8 * byte - signed(held)
+    state[AT] = at
+    state[STRETCHES] = stretch + 1
+    state[OPEN_END] = end
+    state[OPEN_WIDE] = was_wide
+    return state[BIT] <= 8 * stream_bytes
+
+
+@compiled()
+def begin(state: Any, window: Any, stretches: Any) -> None:
+    """Before a stream: its blocks begin behind zlib's header of two bytes."""
+    starts, ends = stretches
+    for number in range(STATE):
+        state[number] = 0
+    state[BIT], state[AT], state[OPEN_END] = 16, ORIGIN, -1
+    for at in range(ORIGIN):
+        window[at] = 0
+    # There is always a stretch to go on with: this one ends before everything.
+    state[STRETCHES] = 1
+    starts[0] = ends[0] = 0
+
+
+@compiled(inline="always")
+def decode(
+    stream: Any, stream_bytes: int, window: Any, limit: int, tables: Any, stretches: Any, state: Any
+) -> bool:
+    """Decode until the stream ends or the window is filled up to ``limit``, or just beyond.
+
+    Args:
+        stream: uint8, the blocks of a zlib stream from its first byte, PADDING bytes behind.
+        stream_bytes: Bytes of the blocks, without padding.
+        window: uint8; bytes that were decoded before ``state[AT]`` stand in front of it.
+        limit: Fill the window up to here; OVERHANG bytes behind it are room as well.
+        tables: Of `new_tables`.
+        stretches: Starts and ends, int64 [place in the window]; room for one of every three bytes.
+        state: (STATE,) int64, as `begin` sets it at first.
+
+    Returns:
+        Whether all was well; otherwise the stream is damaged, or not of stretches.
+    """
+    well = True
+    while well and state[MODE] != ENDED and state[AT] < limit:
+        if state[MODE] == BETWEEN:
+            well = _begin_block(stream, stream_bytes, tables, state)
+        elif state[MODE] == STORED:
+            well = _copy_stored(stream, stream_bytes, window, limit, state)
+        else:
+            well = _decode_codes(stream, stream_bytes, window, limit, tables, stretches, state)
+    return well

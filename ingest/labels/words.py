@@ -1,0 +1,118 @@
+"""Words of two sizes at any byte of an array, for compiled loops: Numba itself reads single bytes.
+
+Nothing is checked: whoever reads or writes here keeps room behind the last byte. With Numba's
+NUMBA_BOUNDSCHECK=1 every access is checked, as Numba then checks those to arrays.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba as nb
+import numpy as np
+from llvmlite import ir
+from numba.core import config, types
+from numba.extending import intrinsic
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def compiled(*, cache: bool = False, inline: str = "never") -> Callable[[_Function], _Function]:
+    """Numba's decorator for a kernel: without Python's lock, and without counting references.
+
+    Counting those to arrays took a quarter of the time; so a kernel makes no arrays.
+    """
+    made: Callable[[_Function], _Function] = nb.njit(  # type: ignore[call-overload]
+        nogil=True,
+        _nrt=False,
+        error_model="numpy",
+        cache=cache,
+        inline=inline,
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=not cache,
+    )
+    return made
+
+
+_CHECKED = bool(getattr(config, "BOUNDSCHECK"))  # noqa: B009
+_WORD = ir.IntType(64)
+
+
+def _place(context: Any, builder: Any, array_type: Any, array: Any, at: Any, bits: int) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    byte = builder.gep(builder.bitcast(data, ir.IntType(8).as_pointer()), [at])
+    return builder.bitcast(byte, ir.IntType(bits).as_pointer())
+
+
+def _loader(bits: int, kind: Any) -> Any:
+    @intrinsic
+    def load(_typing: Any, array: Any, _at: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            place = _place(context, builder, signature.args[0], values[0], values[1], bits)
+            return builder.load(place, align=1)
+
+        return kind(array, types.int64), generate
+
+    return load
+
+
+def _storer(bits: int, kind: Any) -> Any:
+    @intrinsic
+    def store(_typing: Any, array: Any, _at: Any, _word: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            place = _place(context, builder, signature.args[0], values[0], values[1], bits)
+            builder.store(values[2], place, align=1)
+
+        return types.void(array, types.int64, kind), generate
+
+    return store
+
+
+_load64, _load32 = _loader(64, types.uint64), _loader(32, types.uint32)
+_store64, _store32 = _storer(64, types.uint64), _storer(32, types.uint32)
+
+
+@compiled()
+def load64(array: Any, at: int) -> Any:
+    """Eight bytes of a uint8 array from ``at`` on, the first one lowest, as uint64."""
+    if _CHECKED:
+        assert 0 <= at <= len(array) - 8
+    return _load64(array, at)
+
+
+@compiled()
+def load32(array: Any, at: int) -> Any:
+    """Four bytes of a uint8 array from ``at`` on, the first one lowest, as uint32."""
+    if _CHECKED:
+        assert 0 <= at <= len(array) - 4
+    return _load32(array, at)
+
+
+@compiled()
+def store64(array: Any, at: int, word: Any) -> None:
+    """Write eight bytes into a uint8 array from ``at`` on, the lowest first."""
+    if _CHECKED:
+        assert 0 <= at <= len(array) - 8
+    _store64(array, at, np.uint64(word))
+
+
+@compiled()
+def store32(array: Any, at: int, word: Any) -> None:
+    """Write four bytes into a uint8 array from ``at`` on, the lowest first."""
+    if _CHECKED:
+        assert 0 <= at <= len(array) - 4
+    _store32(array, at, np.uint32(word))
+
+
+@intrinsic
+def _first_byte(_typing: Any, _word: Any) -> Any:
+    """Position of the first byte of a uint64 that is not zero; 8 where all are zero."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        zeros = builder.cttz(values[0], ir.Constant(ir.IntType(1), 0))
+        return builder.lshr(zeros, ir.Constant(_WORD, 3))
+
+    return types.int64(types.uint64), generate
+
+
+first_byte: Any = _first_byte
+signed: Any = np.int64
