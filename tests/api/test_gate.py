@@ -266,7 +266,7 @@ LIMITED = {
     "/v1/jobs/{name}/events",
     "/v1/jobs/{name}/report", "/v1/jobs/{name}/files/{path}", "/v1/models/{name}",
     "/v1/statistics/correlation",  # one's own
-    "/v1/sql/explain",
+    "/v1/sql/explain", "/v1/tags/{tag}/values",
     "/mcp",  # the tools that need more refuse it: test_mcp.py
 }  # fmt: skip
 NO_ROWS = (
