@@ -334,12 +334,13 @@ def png(width: int, height: int, rows: int) -> bytes:
 
 
 BOMBS = {
-    "claims more than it has": png(1920, 1208, 1),
-    "claims billions": png(2**31 - 1, 2**31 - 1, 0),
-    "claims a line of billions": png(2**31 - 1, 1, 0),
-    "has more than it claims": png(16, 2, 200_000),
-    "is large": png(30_000, 30_000, 3_000),
+    "claims more than it has": (1920, 1208, 1),
+    "claims billions": (2**31 - 1, 2**31 - 1, 0),
+    "claims a line of billions": (2**31 - 1, 1, 0),
+    "has more than it claims": (16, 2, 200_000),
+    "is large": (30_000, 30_000, 3_000),
 }
+"""Arguments of `png`."""
 
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -351,7 +352,7 @@ def test_pictures_that_burst(catalogued: Path, tmp_path: Path, name: str) -> Non
     label = Path(str(image).replace("/camera/", "/label/").replace("_camera_", "_label_"))
     assert label.exists()
     for path in (image, label):
-        path.write_bytes(BOMBS[name])
+        path.write_bytes(png(*BOMBS[name]))
     scan = framesift(home, "ingest", "a2d2")
     assert scan.returncode == 0, scan.stderr
     with serving(home) as (url, process):

@@ -9,8 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.http.app import create_app
-from api.settings import Settings
+from tests.api.documents import openapi_document
 from tests.api.servers import serving
 from tests.api.test_abuse import INJECTIONS
 from tests.pipeline.homes import copy_home
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 BODIES = [
     (method, path, example)
-    for path, methods in create_app(Settings(home=Path("/nowhere"))).openapi()["paths"].items()
+    for path, methods in openapi_document()["paths"].items()
     for method, found in methods.items()
     for kind, body in found.get("requestBody", {}).get("content", {}).items()
     if kind == "application/json"

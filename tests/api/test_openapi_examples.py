@@ -2,21 +2,19 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import jsonschema_rs
 import pytest
 
-from api.http.app import create_app
 from api.services.callers import LOGIN
-from api.settings import Settings
 from query.frames.selection import Question
+from tests.api.documents import openapi_document
 from tests.api.route_rules import DISCOVER, below
 from tests.api.servers import until_ready
 
-DOCUMENT: dict[str, Any] = create_app(Settings(home=Path("/nowhere"))).openapi()
+DOCUMENT: dict[str, Any] = openapi_document()
 OPERATIONS = [
     (f"{method} {path}", operation)
     for path, found in DOCUMENT["paths"].items()

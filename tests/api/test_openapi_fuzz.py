@@ -16,8 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from api.http.app import create_app
-from api.settings import Settings
+from tests.api.documents import openapi_document
 from tests.api.servers import serving
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
@@ -33,7 +32,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 
-DOCUMENT = create_app(Settings(home=Path("/nowhere"))).openapi()
+DOCUMENT = openapi_document()
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 OPERATIONS = [
     (method, path)

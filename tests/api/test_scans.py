@@ -8,20 +8,20 @@ from fastapi.testclient import TestClient
 
 from api.http.app import create_app
 from api.settings import Settings
-from api.workspace import Workspace
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
 from tests.api.servers import framesift
 from tests.ingest.scene_folders import frame_key, make_tree, put
+from tests.pipeline.homes import copy_home, open_home
 
 
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    """A home with two sources and three scans, of which one met problems."""
-    settings = Settings(home=tmp_path / "home")
-    workspace = Workspace(settings)
+@pytest.fixture(scope="module")
+def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with two sources and three scans, of which one met problems; not to be changed."""
+    folder = tmp_path_factory.mktemp("scanned")
+    workspace = open_home(folder / "home")
     for name in ("one", "two"):
-        root = make_tree(tmp_path / name)
+        root = make_tree(folder / name)
         source = workspace.records.add_source(
             Source(name=name, uri=str(root), platform="NFS", cluster="c", datasource=name)
         )
@@ -30,7 +30,13 @@ def settings(tmp_path: Path) -> Settings:
     put(root, frame_key("camera", 9, "json"), b"an orphan")
     scan_source(workspace.catalog, workspace.records, source)
     workspace.close()
-    return settings
+    return folder / "home"
+
+
+@pytest.fixture
+def settings(scanned: Path, tmp_path: Path) -> Settings:
+    """Those of a copy of it."""
+    return Settings(home=copy_home(scanned, tmp_path))
 
 
 def test_scans_newest_first_and_in_pages(settings: Settings) -> None:

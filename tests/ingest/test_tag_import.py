@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -28,11 +29,21 @@ def _fkey(number: int, source: str = "a2d2") -> str:
     return make_fkey("host1", source, frame_key("camera", number))
 
 
+@pytest.fixture(scope="module")
+def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with frames 1 to 4 of source a2d2; not to be changed."""
+    folder = tmp_path_factory.mktemp("cars")
+    home = Home.at(folder / "home")
+    home.scan(home.add(make_tree(folder / "tree", frames=4)))
+    home.store.close()
+    home.records.engine.dispose()
+    return folder / "home"
+
+
 @pytest.fixture
-def cars(home: Home, tmp_path: Path) -> Home:
-    """A catalog with frames 1 to 4 of source a2d2."""
-    home.scan(home.add(make_tree(tmp_path / "tree", frames=4)))
-    return home
+def cars(scanned: Path, tmp_path: Path) -> Home:
+    """A copy of it."""
+    return Home.at(Path(shutil.copytree(scanned, tmp_path / "home")))
 
 
 def _csv(folder: Path, *lines: str, end: str = "\r\n") -> Path:

@@ -6,6 +6,7 @@ The backend here only keeps what it is given; tests/pipeline/test_main_job.py ru
 import json
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
@@ -74,13 +75,24 @@ class Refusing(Keeping):
         raise JobFailed(request.name, "the queue is closed")
 
 
+@pytest.fixture(scope="module")
+def divided(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with a divided dataset; not to be changed."""
+    home = copy_home(catalogued, tmp_path_factory.mktemp("divided"))
+    workspace = open_home(home)
+    make(workspace, split=SPLIT)
+    workspace.close()
+    return home
+
+
 @pytest.fixture
-def home(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A home with a divided dataset, and the backends above beside the real ones."""
+def home(divided: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    """A copy of it, and the backends above beside the real ones."""
     monkeypatch.setitem(BACKENDS, "keeping", f"{__name__}:Keeping")
     monkeypatch.setitem(BACKENDS, "refusing", f"{__name__}:Refusing")
-    make(workspace, split=SPLIT)
-    return workspace
+    workspace = open_home(copy_home(divided, tmp_path))
+    yield workspace
+    workspace.close()
 
 
 @pytest.fixture

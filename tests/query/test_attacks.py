@@ -190,8 +190,14 @@ def web() -> Iterator[_Web]:
     made.server.shutdown()
 
 
+@pytest.fixture(scope="module")
+def files() -> int:
+    """How many the catalog lists."""
+    return len(listed_files())
+
+
 @pytest.fixture
-def fence(store: CatalogStore, tmp_path: Path, web: _Web) -> Iterator[dict[str, str]]:
+def fence(store: CatalogStore, tmp_path: Path, web: _Web, files: int) -> Iterator[dict[str, str]]:
     """Names to put into an attack; afterwards everything is as it was."""
     canary = tmp_path / "canary.txt"
     canary.write_text(f"a,b\n{CANARY},1\n")
@@ -201,7 +207,7 @@ def fence(store: CatalogStore, tmp_path: Path, web: _Web) -> Iterator[dict[str, 
     assert (store.snapshot(), canary.stat().st_mtime_ns) == before
     assert list(tmp_path.iterdir()) == [canary]
     assert web.asked == []
-    assert rows(store, "select count(*) from metaocean") == [(len(listed_files()),)]
+    assert rows(store, "select count(*) from metaocean") == [(files,)]
 
 
 def refused(store: CatalogStore, text: str) -> None:
