@@ -12,7 +12,7 @@ from framesift.models import Models
 from framesift.pages import paged
 from framesift.policies import Policies
 from framesift.question import Names, PixelRange, ShareRange, names_of, question_of
-from framesift.selection import Selection
+from framesift.selection import Selection, Selections
 from framesift.sources import Sources
 from framesift.sql import SqlResult, Statements
 from framesift.statistics import asked_frames
@@ -33,6 +33,7 @@ class Client:
         models: What training jobs made.
         policies: Tags that are set on what a condition finds.
         sources: Places that hold files.
+        selections: Questions and their answers.
         statements: Statements in SQL.
         tags: Named values on frames.
         tokens: Your tokens.
@@ -64,7 +65,7 @@ class Client:
             Jobs(transport),
             Models(transport),
         )
-        self.statements = Statements(transport)
+        self.selections, self.statements = Selections(transport), Statements(transport)
         self.sources, self.tags = Sources(transport), Tags(transport)
         self.policies = Policies(transport)
         self.users, self.tokens = Users(transport), Tokens(transport)
@@ -145,8 +146,7 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        body = self._transport.json("POST", "/v1/selections", dict(question), asked={"at": at})
-        return Selection.of(body, self._transport)
+        return self.selections.ask(question, at=at)
 
     def sql(self, statement: str, *, at: int | None = None) -> SqlResult:
         """The rows of a SELECT in Db2's SQL; it runs when they are first asked for.

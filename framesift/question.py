@@ -1,7 +1,7 @@
 """A question, built from keywords."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from framesift.errors import InvalidQuestion
 
@@ -12,6 +12,27 @@ ShareRange = tuple[float | None, float | None]
 """Lowest and highest share of a frame's pixels, 0 to 1, None for an open end."""
 
 Names = str | Sequence[str]
+
+
+class Model(Protocol):
+    """A model of pydantic's, such as Framesift's own of a question."""
+
+    def model_dump(self, *, mode: str, exclude_defaults: bool) -> dict[str, Any]:
+        """Its data."""
+
+
+Asked = Mapping[str, Any] | Model
+"""A question as data, or as a model of it."""
+
+
+def data_of(asked: Asked) -> dict[str, Any]:
+    """A question as JSON has it; of a model what differs from the defaults.
+
+    A server may be older than the model: it does not know what the model has a default for.
+    """
+    if isinstance(asked, Mapping):
+        return dict(asked)
+    return asked.model_dump(mode="json", exclude_defaults=True)
 
 
 def question_of(

@@ -4,16 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from framesift.datasets import Dataset
+from framesift.datasets import Dataset, Datasets
 from framesift.frames import Frame
 from framesift.notebook import frames_html
 from framesift.optional import imported
+from framesift.question import Asked, data_of
 from framesift.tables import data_frame
 from framesift.transport import Transport
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]
     import pyarrow as pa
+
+
+_FULFILS = "none fulfils the question"
+"""Said where the server does not say more."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,6 +33,8 @@ class Selection:
         note: What of the question SQL cannot say; empty where that is nothing.
         class_pixels: Pixels of each class in all frames.
         frames: In order; class tags hold pixels.
+        why_empty: Why there are no frames; empty where there are some.
+        document: The answer as the server sent it.
     """
 
     question: Mapping[str, Any]
@@ -37,6 +44,8 @@ class Selection:
     note: str
     class_pixels: Mapping[str, int]
     frames: Sequence[Frame]
+    why_empty: str
+    document: Mapping[str, Any]
     _transport: Transport
 
     @classmethod
@@ -50,6 +59,8 @@ class Selection:
             note=body["note"],
             class_pixels=body["class_pixels"],
             frames=[Frame(frame, transport) for frame in body["frames"]],
+            why_empty="" if body["frames"] else body.get("why_empty") or _FULFILS,
+            document=body,
             _transport=transport,
         )
 
@@ -60,6 +71,11 @@ class Selection:
     def __len__(self) -> int:
         """Number of frames."""
         return len(self.frames)
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The class tags, in class order."""
+        return list(self.class_pixels)
 
     def __iter__(self) -> Iterator[Frame]:
         """The frames, in order."""
@@ -75,16 +91,15 @@ class Selection:
         Args:
             name: The dataset's name.
             split: Such as "train=0.8,validation=0.2"; undivided when None.
-            **how: More of `Datasets.create`: split_by, seed, allow_leakage...
+            **how: More of `Datasets.create`: split_by, allow_leakage..., and seed, else the
+                question's.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        body = {"name": name, "question": self.question, "split": split, **how}
-        answer = self._transport.json(
-            "POST", "/v1/datasets", body, creates=True, asked={"at": self.snapshot}
-        )
-        return Dataset(answer, self._transport)
+        how = {"seed": self.question.get("seed", 0), "split": split, **how}
+        datasets = Datasets(self._transport)
+        return datasets.create(name, question=self.question, at=self.snapshot, **how)
 
     def to_arrow(self) -> "pa.Table":
         """The frames as a pyarrow.Table.
@@ -105,3 +120,40 @@ class Selection:
     def _repr_html_(self) -> str:
         facts = [f"{len(self):,} frames", f"snapshot {self.snapshot}"]
         return frames_html(self.sentence, facts, self.frames, self.sql)
+
+
+class Selections:
+    """Questions to the server's catalog."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def __repr__(self) -> str:
+        """The server; nothing is asked."""
+        return f"<Selections of {self._transport.url}>"
+
+    def ask(self, question: Asked, *, at: int | None = None) -> Selection:
+        """The frames that answer a question given as data, as a selection has it.
+
+        Args:
+            question: See docs/selections.md.
+            at: The catalog snapshot to ask; the question's or the newest when None.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        body = self._transport.json("POST", "/v1/selections", data_of(question), asked={"at": at})
+        return Selection.of(body, self._transport)
+
+    def describe(self, question: Asked, *, at: int | None = None) -> Mapping[str, Any]:
+        """What a question means: a sentence, SQL, and what of it SQL cannot say; it is not asked.
+
+        Args:
+            question: As of `ask`.
+            at: As of `ask`.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        path = "/v1/selections/describe"
+        return self._transport.json("POST", path, data_of(question), asked={"at": at})

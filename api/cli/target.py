@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from api.cli import chosen
 from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
+from api.cli.shapes.selections import Selections
 from api.cli.shapes.statements import Statements
 from api.cli.shapes.tags import Tags
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 class Target(Protocol):
     """A home's services, or a server's client."""
+
+    @property
+    def selections(self) -> Selections:
+        """Questions and their answers."""
 
     @property
     def statements(self) -> Statements:

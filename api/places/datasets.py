@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from api.cli import chosen
-from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.schemas.datasets import NewDataset, NewExtension, NewSplit
 from catalog.errors import StorageError
 from pipeline.datasets.export_formats import ExportFormat
 

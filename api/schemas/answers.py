@@ -1,19 +1,13 @@
 """What /v1 answers of records, as the OpenAPI document shows it."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 from pydantic import BaseModel, Field
 
 from api.schemas import bodies
-from api.schemas.base import PageAnswer
-from catalog.records.tables import Dataset, Job, Scan, Source, Staging
+from api.schemas.base import EXAMPLE_TIME, PageAnswer, TellPath, finite
+from catalog.records.tables import Job, Scan, Source, Staging
 
-Place = Callable[[str], str]
-"""How a path is told (Workspace.place)."""
-
-_TIME = "2026-11-21T14:08:18Z"
 _FOLDER = "/data/framesift/jobs/train-bikes-7"
 
 
@@ -71,8 +65,8 @@ class ScanBody(BaseModel):
     kind: str = Field(description="scan or watch", examples=["scan"])
     state: str = Field(description="running, done or failed", examples=["done"])
     error: str = Field(examples=[""])
-    started: str = Field(examples=[_TIME])
-    finished: str | None = Field(examples=[_TIME])
+    started: str = Field(examples=[EXAMPLE_TIME])
+    finished: str | None = Field(examples=[EXAMPLE_TIME])
     seconds: float = Field(description="How long it took, or has taken [s].", examples=[12.5])
     counts: dict[str, Any] = Field(
         description="Files, frames, rates, and while it runs eta_s.",
@@ -105,51 +99,13 @@ class ProblemsAnswer(PageAnswer):
     problems: list[ProblemBody]
 
 
-class DatasetBody(BaseModel):
-    """A dataset's version, without its frames."""
-
-    name: str = Field(examples=["bikes"])
-    version: int = Field(examples=[1])
-    id: str = Field(description="Of its content.", examples=["5d41402abc4b2a76b9719d911017c592"])
-    created: str = Field(examples=[_TIME])
-    question: dict[str, Any] = Field(examples=[{"ranges": [{"tag": "bicycle", "lowest": 5000}]}])
-    snapshot: int = Field(description="Of the catalog.", examples=[12])
-    frames: int = Field(examples=[160])
-    splits: dict[str, Any] = Field(
-        description="Frames of each.", examples=[{"train": 128, "validation": 32}]
-    )
-    class_pixels: dict[str, Any] = Field(examples=[{"bicycle": 1204410}])
-    class_frames: dict[str, Any] = Field(examples=[{"bicycle": 160}])
-    seed: int = Field(examples=[0])
-    parents: list[Any] = Field(description="What it was made from.", examples=[[]])
-    report: dict[str, Any] = Field(description="What was achieved.", examples=[{}])
-    manifest: str = Field(examples=["/data/framesift/datasets/bikes/1"])
-    owner: str = Field(
-        description="The user who made it; empty where it was made on the server's own command "
-        "line, and of others' datasets where rows of collections are seen only.",
-        examples=["anna"],
-    )
-
-    @classmethod
-    def of(cls, dataset: Dataset, place: Place = str) -> "DatasetBody":
-        """A record's; paths as ``place`` tells them."""
-        body = bodies.of_dataset(dataset)
-        return cls(**finite(body | {"manifest": place(dataset.manifest)}))
-
-
-class DatasetsAnswer(PageAnswer):
-    """Versions of datasets, by name and version."""
-
-    datasets: list[DatasetBody]
-
-
 class StagingBody(BaseModel):
     """A dataset's files brought into a cache."""
 
     staging: int = Field(description="Its number.", examples=[2])
     dataset: str = Field(examples=["bikes@1"])
     state: str = Field(examples=["done"])
-    created: str = Field(examples=[_TIME])
+    created: str = Field(examples=[EXAMPLE_TIME])
     cache: str = Field(examples=["/fast/cache"])
     manifest: str = Field(examples=["/fast/cache/.manifests/bikes-v1-5d41402abc4b"])
     files: int = Field(examples=[320])
@@ -158,7 +114,7 @@ class StagingBody(BaseModel):
     bytes_copied: int = Field(examples=[912345678])
 
     @classmethod
-    def of(cls, staging: Staging, dataset: str, place: Place = str) -> "StagingBody":
+    def of(cls, staging: Staging, dataset: str, place: TellPath = str) -> "StagingBody":
         """A record's; paths as ``place`` tells them."""
         places = {"cache": place(staging.cache), "manifest": place(staging.manifest)}
         return cls(**bodies.of_staging(staging, dataset) | places)
@@ -193,8 +149,8 @@ class JobBody(BaseModel):
         description="What was asked for; empty for jobs of the first releases.",
         examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
     )
-    created: str = Field(examples=[_TIME])
-    started: str | None = Field(examples=[_TIME])
+    created: str = Field(examples=[EXAMPLE_TIME])
+    started: str | None = Field(examples=[EXAMPLE_TIME])
     finished: str | None = Field(examples=[None])
     seconds: float | None = Field(description="From start to end [s].", examples=[None])
     metrics: dict[str, Any] = Field(
@@ -218,7 +174,7 @@ class JobBody(BaseModel):
     )
 
     @classmethod
-    def of(cls, job: Job, place: Place = str) -> "JobBody":
+    def of(cls, job: Job, place: TellPath = str) -> "JobBody":
         """A record's; paths as ``place`` tells them.
 
         What runs is shown to those only who are told every path: commands are full of them.
@@ -250,13 +206,13 @@ class ModelBody(BaseModel):
         description="How it was trained; empty for models of the first releases.",
         examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
     )
-    created: str = Field(examples=[_TIME])
-    finished: str | None = Field(examples=[_TIME])
+    created: str = Field(examples=[EXAMPLE_TIME])
+    finished: str | None = Field(examples=[EXAMPLE_TIME])
     metrics: dict[str, Any] = Field(examples=[{"step": 300, "loss": 0.412}])
     folder: str = Field(examples=[f"{_FOLDER}/model"])
 
     @classmethod
-    def of(cls, job: Job, place: Place = str) -> "ModelBody":
+    def of(cls, job: Job, place: TellPath = str) -> "ModelBody":
         """A training job's; paths as ``place`` tells them."""
         body = JobBody.of(job, place)
         return cls(
@@ -275,12 +231,3 @@ class ModelsAnswer(PageAnswer):
     """Models, newest first."""
 
     models: list[ModelBody]
-
-
-def finite(value: Any) -> Any:
-    """The same with null for what JSON has no number for, such as the loss of a bad training."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: finite(part) for key, part in value.items()}
-    return [finite(part) for part in value] if isinstance(value, list | tuple) else value

@@ -1,8 +1,15 @@
 """What every schema is."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PrivateAttr
+
+TellPath = Callable[[str], str]
+"""How a caller is told a path: Workspace.place."""
+
+EXAMPLE_TIME = "2026-11-21T14:08:18Z"
 
 
 class Schema(BaseModel):
@@ -12,6 +19,21 @@ class Schema(BaseModel):
         """A field's value."""
         return getattr(self, name)
 
+    def get(self, name: str) -> Any:
+        """A field's value; None where there is no such field."""
+        return getattr(self, name, None)
+
+
+class Numbered(Schema):
+    """A schema of a list that is in order of a record's number, which is not part of the JSON."""
+
+    _number: int = PrivateAttr(0)
+
+    @property
+    def number(self) -> int:
+        """The record's number."""
+        return self._number
+
 
 class PageAnswer(Schema):
     """A page of a list."""
@@ -19,3 +41,12 @@ class PageAnswer(Schema):
     next: str | None = Field(
         description="`cursor` of the page that follows; null on the last one.", examples=[None]
     )
+
+
+def finite(value: Any) -> Any:
+    """The same with null for what JSON has no number for, such as the loss of a bad training."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: finite(part) for key, part in value.items()}
+    return [finite(part) for part in value] if isinstance(value, list | tuple) else value

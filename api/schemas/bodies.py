@@ -4,15 +4,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ingest.sources.source_options import SourceOptions
-from query.frames.selection import Selection
 
 if TYPE_CHECKING:  # commands on one of the two stores do without the other's database
     from catalog.care.snapshot_diff import TagChange
     from catalog.lake.snapshots import Snapshot
-    from catalog.records.tables import Dataset, Job, Scan, Source, Staging
-    from query.question.describe import Description
-
-_PROBLEMS = 1_000
+    from catalog.records.tables import Job, Scan, Source, Staging
 
 
 def of_source(source: "Source") -> dict[str, Any]:
@@ -46,60 +42,6 @@ def of_scan(scan: "Scan", source: str) -> dict[str, Any]:
         "finished": _time(scan.finished),
         "seconds": round((ended - scan.started).total_seconds(), 3),
         "counts": scan.counts,
-    }
-
-
-def of_description(description: "Description") -> dict[str, Any]:
-    """What a question means; ``note`` is what of it SQL cannot say, empty where that is nothing."""
-    return {
-        "question": description.question.model_dump(mode="json", exclude_defaults=True),
-        "snapshot": description.snapshot,
-        "sentence": description.sentence,
-        "sql": description.sql.text,
-        "note": description.sql.note,
-    }
-
-
-def of_selection(
-    selection: Selection, description: "Description", why_empty: str = ""
-) -> dict[str, Any]:
-    """A selection with its frames, what its question means, and why there are no frames if so."""
-    about = about_selection(selection, description, why_empty)
-    from query.run.result_format import to_records
-
-    return {**about, "frames": to_records(selection.frames)}
-
-
-def about_selection(
-    selection: Selection, description: "Description", why_empty: str = ""
-) -> dict[str, Any]:
-    """`of_selection` without the frames."""
-    return {
-        **of_description(description),
-        "count": len(selection),
-        "class_pixels": selection.class_pixels(),
-        **({"why_empty": why_empty} if why_empty else {}),
-    }
-
-
-def of_dataset(dataset: "Dataset") -> dict[str, Any]:
-    """A dataset, without its frames."""
-    return {
-        "name": dataset.name,
-        "version": dataset.version,
-        "id": dataset.content_id,
-        "created": _time(dataset.created),
-        "question": dataset.question,
-        "snapshot": dataset.snapshot,
-        "frames": dataset.frames,
-        "splits": dataset.splits,
-        "class_pixels": dataset.class_pixels,
-        "class_frames": dataset.class_frames,
-        "seed": int(dataset.seed),
-        "parents": dataset.parents,
-        "report": dataset.report,
-        "manifest": dataset.manifest,
-        "owner": dataset.owner,
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from api.schemas.wanted_dataset import Divided, NewDataset, NewExtension, NewSplit
+from api.schemas.datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.records.tables import Dataset
 from pipeline.datasets.datasets import Origin, create_dataset, name_of_new

@@ -8,6 +8,7 @@ from api.services.call import Call
 if TYPE_CHECKING:
     from api.services.audit import Audit
     from api.services.collections import Collections
+    from api.services.selections import Selections
     from api.services.statements import Statements
     from api.services.tags import Tags
     from api.services.tokens import Tokens
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 
 class Session(Call):
     """The services of a home, for one caller; each is imported when it is first used."""
+
+    @cached_property
+    def selections(self) -> "Selections":
+        """Questions and their answers."""
+        from api.services.selections import Selections
+
+        return Selections(self.workspace)
 
     @cached_property
     def statements(self) -> "Statements":

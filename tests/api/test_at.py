@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 import framesift
-from api.schemas.wanted_dataset import NewDataset
+from api.schemas.datasets import NewDataset
 from api.services.answering import ask
 from api.services.new_dataset import save_selection
 from catalog.errors import NotFound

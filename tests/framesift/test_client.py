@@ -39,9 +39,9 @@ def test_the_public_names_are_these() -> None:
     of_mapping = {"document", "get", "items", "keys", "values"}
     assert public["Client"] == [
         "ask", "call", "classes", "classes_by", "close", "correlation", "entries", "frame",
-        "frames", "histogram", "select", "sql",
+        "frames", "histogram", "me", "select", "set_own_password", "sql",
     ]  # fmt: skip
-    assert public["Selection"] == ["of", "save", "to_arrow", "to_pandas"]
+    assert public["Selection"] == ["classes", "of", "save", "to_arrow", "to_pandas"]
     assert sorted(set(public["Dataset"]) - of_mapping) == [
         "classes", "diff", "divide", "export", "exported", "extend", "frame_count", "frames",
         "gaps", "id", "name", "owner", "rebuild", "splits", "stage", "to_arrow", "to_pandas",
@@ -142,6 +142,18 @@ def test_a_selection_is_saved_as_a_dataset(client: framesift.Client) -> None:
     assert Path(saved["manifest"], "manifest.json").is_file()
     again = chosen.save("cars", split="train=0.75,validation=0.25", split_by="frame", seed=3)
     assert again["id"] == saved["id"]
+    sampled = client.select(sample=2, seed=7)
+    assert sampled.save("two")["seed"] == 7
+
+
+def test_what_a_question_means(client: framesift.Client) -> None:
+    """It is not asked; an answer without frames says why."""
+    meaning = client.selections.describe({"ranges": [{"tag": "car", "lowest": 9_000_000}]})
+    assert meaning["sentence"].startswith("frames with at least 9,000,000 car pixels")
+    chosen = client.ask(meaning["question"])
+    assert (len(chosen), chosen.snapshot) == (0, meaning["snapshot"])
+    assert chosen.why_empty.startswith("there are no frames with at least 9,000,000 car pixels")
+    assert client.select(limit=1).why_empty == ""
 
 
 def test_a_selection_as_a_table(client: framesift.Client) -> None:

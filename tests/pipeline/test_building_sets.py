@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.schemas.datasets import NewDataset, NewExtension, NewSplit
 from api.services.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, UnknownName

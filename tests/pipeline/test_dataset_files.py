@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from api.schemas.wanted_dataset import NewDataset, NewSplit
+from api.schemas.datasets import NewDataset, NewSplit
 from api.services.new_dataset import class_tags, divide_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, StorageError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.schemas.wanted_dataset import NewDataset
+from api.schemas.datasets import NewDataset
 from api.services.answering import ask
 from api.services.new_dataset import make_dataset
 from api.workspace import Workspace

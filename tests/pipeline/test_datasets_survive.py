@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.schemas.datasets import NewDataset, NewExtension, NewSplit
 from api.services.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.services.rebuild_dataset import rebuild_dataset
 from api.settings import Settings

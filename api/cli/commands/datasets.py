@@ -32,7 +32,7 @@ from api.cli.terminal import (
 )
 from api.places.datasets import Export, datasets
 from api.places.stagings import stagings
-from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.schemas.datasets import NewDataset, NewExtension, NewSplit
 from catalog.errors import InvalidInput
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
 from query.question.wrong_value import validation_message

@@ -6,12 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.answer_frames import columns_of, rows_of, table_of
 from api.cli.commands.common import AtOption
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.question_options import QuestionOptions, question_of, with_question
 from api.cli.rows_output import Format, emit_rows, need_file_format
+from api.cli.shapes.record import Record
+from api.cli.shapes.selections import Answer
+from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stderr, stdout
-from api.places.selections import Answer, selections
 from catalog.errors import InvalidInput, UnknownName
 from query.frames.selection import Question
 from query.question.condition import leaves
@@ -46,14 +49,14 @@ def select(
     """Select labelled frames by what is in them."""
     question = question_of(options)
     need_file_format(out, as_json, format_)
-    place = selections()
+    selections = target().selections
     if explain:
         if save is not None:
             raise InvalidInput(f"--explain asks nothing, so there is no answer to save as {save}")
-        _emit_meaning(place.meaning(question, at), as_json)
+        _emit_meaning(selections.describe(question, at=at), as_json)
         return
-    answer = place.answer(question, at)
-    wanted = _known(columns or (), answer.columns)
+    answer = selections.ask(question, at=at)
+    wanted = _known(columns or (), columns_of(answer))
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.
         dataset = answer.save(save)
@@ -64,11 +67,12 @@ def select(
     if not len(answer):
         stderr.print(f"no frames: {answer.why_empty}")
     if as_json:
-        emit_json(_with_columns(answer.body, wanted))
+        emit_json(_with_columns(answer.document, wanted))
     elif format_ == "table":
         _emit_answer(answer, wanted or _usual(question, answer.classes))
     else:
-        table = answer.table.select(wanted) if wanted else answer.table
+        table = table_of(answer)
+        table = table.select(wanted) if wanted else table
         emit_rows(table.schema, table.to_batches(), format_, out)
     end(ExitCode.NOTHING_FOUND, when=strict and not len(answer))
 
@@ -89,14 +93,14 @@ def _with_columns(body: Mapping[str, Any], columns: Sequence[str]) -> Mapping[st
     return {**body, "frames": frames}
 
 
-def _emit_meaning(found: Mapping[str, Any], as_json: bool) -> None:
+def _emit_meaning(description: Record, as_json: bool) -> None:
     if as_json:
-        emit_json(found)
+        emit_json(description)
         return
-    stdout.print(found["sentence"])
-    stdout.print(f"\n{found['sql']}")
-    if found["note"]:
-        stdout.print(f"\n{found['note']}")
+    stdout.print(description["sentence"])
+    stdout.print(f"\n{description['sql']}")
+    if description["note"]:
+        stdout.print(f"\n{description['note']}")
 
 
 def _usual(question: Question, classes: Sequence[str]) -> list[str]:
@@ -104,7 +108,7 @@ def _usual(question: Question, classes: Sequence[str]) -> list[str]:
 
 
 def _emit_answer(answer: Answer, columns: Sequence[str]) -> None:
-    rows = answer.rows(columns)
+    rows = rows_of(answer, columns)
     emit_table(columns, [[row[column] for column in columns] for row in rows])
     stdout.print(f"{len(answer):,} frames, snapshot {answer.snapshot}")
 

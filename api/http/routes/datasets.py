@@ -25,9 +25,14 @@ from api.http.openapi.examples import EXAMPLE_FKEY, QUESTION
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
-from api.schemas.answers import DatasetBody, DatasetsAnswer
-from api.schemas.computed_answers import DiffAnswer
-from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.schemas.datasets import (
+    DatasetBody,
+    DatasetsAnswer,
+    DiffAnswer,
+    NewDataset,
+    NewExtension,
+    NewSplit,
+)
 from api.services.new_dataset import (
     class_tags,
     divide_dataset,

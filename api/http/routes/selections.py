@@ -10,19 +10,12 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
-from api.http.dependencies import At, CurrentWorkspace
+from api.http.dependencies import At, CurrentSession
 from api.http.negotiation import VARY, row_contents, row_format, rows_answer
 from api.http.openapi.examples import EXAMPLE_FRAME, QUESTION
 from api.http.routing import Router
 from api.http.rules import READ
-from api.schemas import bodies
-from api.schemas.computed_answers import (
-    DescriptionAnswer,
-    OperatorsAnswer,
-    SelectionAnswer,
-)
-from api.services.answering import ask, described, reason_for_none
-from api.workspace import Workspace
+from api.schemas.selections import DescriptionAnswer, OperatorsAnswer, SelectionAnswer
 from query.frames.selection import Question
 from query.question.operators import OPERATORS, TYPES
 from query.run.result_format import encoded
@@ -59,33 +52,32 @@ run until it has done: 41,277 frames took it seconds."""
     example=QUESTION,
 )
 async def post_selection(
-    request: Request, question: Question, workspace: CurrentWorkspace, at: At = None
+    request: Request, question: Question, session: CurrentSession, at: At = None
 ) -> Response:
     """The frames that answer a question, the snapshot they are of, and what was asked.
 
     Other formats than JSON hold the frames alone.
     """
     format_ = row_format(request)
+    answer = await run_in_threadpool(session.selections.ask, question, at=at)
     if format_ != "json":
-        found = await run_in_threadpool(ask, workspace, question, at)
-        headers = {"Framesift-Snapshot": str(found.snapshot)}
-        return rows_answer(format_, found.frames, headers)
-    body = await run_in_threadpool(_answer, workspace, question, at)
-    return StreamingResponse(body, media_type="application/json", headers=VARY)
+        headers = {"Framesift-Snapshot": str(answer.snapshot)}
+        return rows_answer(format_, answer.to_arrow(), headers)
+    about = await run_in_threadpool(lambda: answer.about)
+    pieces = _pieces(about, answer.to_arrow())  # nothing is asked for them any more
+    return StreamingResponse(pieces, media_type="application/json", headers=VARY)
 
 
 @router.post(
     "/selections/describe",
     rule=READ.but(work="selection"),
-    response_model=None,
-    responses={200: {"model": DescriptionAnswer}},
     example=QUESTION,
 )
 async def post_description(
-    question: Question, workspace: CurrentWorkspace, at: At = None
-) -> dict[str, Any]:
+    question: Question, session: CurrentSession, at: At = None
+) -> DescriptionAnswer:
     """A question as a sentence and as SQL; it is checked, and not run."""
-    return bodies.of_description(await run_in_threadpool(described, workspace, question, at))
+    return await run_in_threadpool(session.selections.describe, question, at=at)
 
 
 @router.get(
@@ -110,17 +102,6 @@ async def get_operators() -> dict[str, Any]:
         "types": TYPES,
         "operators": [asdict(operator) for operator in OPERATORS.values()],
     }
-
-
-def _answer(workspace: Workspace, question: Question, at: int | None) -> Iterator[bytes]:
-    """The answer in pieces, for which nothing is asked any more."""
-    selection = ask(workspace, question, at)
-    about = bodies.about_selection(
-        selection,
-        described(workspace, selection.question, answered=True),
-        reason_for_none(workspace, selection),
-    )
-    return _pieces(about, selection.frames)
 
 
 def _pieces(about: dict[str, Any], frames: pa.Table) -> Iterator[bytes]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from api.places.datasets import Body, Export
-from api.schemas import bodies
-from api.schemas.wanted_dataset import NewDataset, NewExtension, NewSplit
+from api.schemas.datasets import DatasetBody, NewDataset, NewExtension, NewSplit
 from api.services.new_dataset import (
     class_tags,
     divide_dataset,
@@ -15,6 +14,7 @@ from api.services.new_dataset import (
 )
 from api.services.rebuild_dataset import rebuild_dataset
 from api.workspace import Workspace
+from catalog.records.tables import Dataset
 from pipeline.datasets.diff import diff_datasets, diff_to_json
 from pipeline.datasets.export import export_text, write_export
 from pipeline.manifest import Manifest
@@ -29,19 +29,19 @@ class HomeDatasets:
 
     def create(self, wanted: NewDataset, at: int | None) -> Body:
         """Choose frames and save them."""
-        return bodies.of_dataset(make_dataset(self.workspace, wanted, at))
+        return _body(make_dataset(self.workspace, wanted, at))
 
     def divide(self, name: str, wanted: NewSplit) -> Body:
         """Divide one anew."""
-        return bodies.of_dataset(divide_dataset(self.workspace, name, wanted))
+        return _body(divide_dataset(self.workspace, name, wanted))
 
     def extend(self, name: str, wanted: NewExtension, at: int | None) -> Body:
         """Add frames to one."""
-        return bodies.of_dataset(grow_dataset(self.workspace, name, wanted, at))
+        return _body(grow_dataset(self.workspace, name, wanted, at))
 
     def rebuild(self, name: str) -> Body:
         """Make one's manifest again."""
-        return bodies.of_dataset(rebuild_dataset(self.workspace, name))
+        return _body(rebuild_dataset(self.workspace, name))
 
     def difference(self, before: str, after: str) -> Body:
         """What changed."""
@@ -50,11 +50,11 @@ class HomeDatasets:
 
     def listed(self) -> Sequence[Body]:
         """Every version."""
-        return [bodies.of_dataset(found) for found in self.workspace.records.datasets()]
+        return [_body(found) for found in self.workspace.records.datasets()]
 
     def found(self, name: str) -> Body:
         """One."""
-        return bodies.of_dataset(self.workspace.records.dataset(name))
+        return _body(self.workspace.records.dataset(name))
 
     def text(self, wanted: Export) -> Iterator[str]:
         """One as text."""
@@ -70,3 +70,7 @@ class HomeDatasets:
         found = self.workspace.records.dataset(wanted.name)
         manifest = read_manifest(self.workspace.records, found).split(wanted.split)
         return manifest, class_tags(self.workspace, manifest)
+
+
+def _body(dataset: Dataset) -> Body:
+    return DatasetBody.of(dataset).model_dump(mode="json")

@@ -1,0 +1,54 @@
+"""Frames of an answer: a home's are a table, those of a server are JSON, which knows no types."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from api.cli import chosen
+from api.cli.shapes.selections import Answer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TEXTS = (
+    "fkey", "platform", "cluster", "datasource", "path", "filename", "scene", "camera",
+)  # fmt: skip
+_TYPES = {
+    **dict.fromkeys(_TEXTS, "string"),
+    **dict.fromkeys(("frame_number", "image_width", "image_height"), "int32"),
+    **dict.fromkeys(("image_file", "label_file"), "string"),
+    **dict.fromkeys(("image_size", "label_size"), "int64"),
+}
+"""Column -> name of its Arrow type."""
+
+
+def columns_of(answer: Answer) -> list[str]:
+    """Names of the frames' columns."""
+    if chosen.server() is None:
+        names: list[str] = answer.to_arrow().column_names
+        return names
+    frames = answer.document["frames"]
+    return list(frames[0]) if frames else [*_TYPES, *answer.classes]
+
+
+def rows_of(answer: Answer, columns: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    """Some columns of the frames."""
+    if chosen.server() is None:
+        rows: list[dict[str, Any]] = answer.to_arrow().select(columns).to_pylist()
+        return rows
+    return [{column: frame[column] for column in columns} for frame in answer.document["frames"]]
+
+
+def table_of(answer: Answer) -> "pa.Table":
+    """The frames, typed as the catalog has them."""
+    if chosen.server() is None:
+        return answer.to_arrow()
+    import pyarrow as pa
+
+    frames = answer.document["frames"]
+    aliases = {**_TYPES, **dict.fromkeys(answer.classes, "int32")}
+    types = {name: pa.type_for_alias(alias) for name, alias in aliases.items()}
+    names = columns_of(answer)
+    # A newer server may have columns that this version does not know.
+    new = {name: pa.infer_type([f[name] for f in frames]) for name in names if name not in types}
+    schema = pa.schema([(name, (types | new)[name]) for name in names])
+    return pa.Table.from_pylist(frames, schema)

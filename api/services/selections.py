@@ -1,0 +1,90 @@
+"""Questions: their answers, and what they mean."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from api.schemas.selections import DescriptionAnswer
+from api.services.answering import ask, described, reason_for_none
+from api.workspace import Workspace
+from query.frames.selection import Question, Selection
+
+if TYPE_CHECKING:
+    from api.schemas.datasets import DatasetBody
+
+
+class Answer:
+    """The frames that answer a question."""
+
+    def __init__(self, workspace: Workspace, selection: Selection) -> None:
+        """An answer of a home."""
+        self._workspace, self._selection = workspace, selection
+
+    def __len__(self) -> int:
+        """Number of frames."""
+        return len(self._selection)
+
+    @property
+    def snapshot(self) -> int:
+        """The catalog snapshot that was asked."""
+        return self._selection.snapshot
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The class tags, in class order."""
+        return self._selection.classes
+
+    @cached_property
+    def why_empty(self) -> str:
+        """Why there are no frames; empty where there are some."""
+        return reason_for_none(self._workspace, self._selection)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """`document` without the frames."""
+        description = described(self._workspace, self._selection.question, answered=True)
+        return {
+            **DescriptionAnswer.of(description).model_dump(mode="json"),
+            "count": len(self),
+            "class_pixels": self._selection.class_pixels(),
+            **({"why_empty": self.why_empty} if self.why_empty else {}),
+        }
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The answer as JSON: api.schemas.selections.SelectionAnswer."""
+        from query.run.result_format import to_records
+
+        return {**self.about, "frames": to_records(self._selection.frames)}
+
+    def to_arrow(self) -> pa.Table:
+        """The frames: see query.frames.selection.Selection."""
+        return self._selection.frames
+
+    def save(self, name: str) -> "DatasetBody":
+        """Save the frames as a dataset's new version."""
+        from api.schemas.datasets import DatasetBody, NewDataset
+        from api.services.new_dataset import save_selection  # with the records' database
+
+        question = self._selection.question
+        wanted = NewDataset(name=name, question=question, seed=question.seed)
+        saved = save_selection(self._workspace, wanted, self._selection)
+        return DatasetBody.of(saved, self._workspace.place)
+
+
+class Selections:
+    """Questions to a home's catalog."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Over the rows that the workspace's caller may see."""
+        self._workspace = workspace
+
+    def ask(self, question: Question, *, at: int | None = None) -> Answer:
+        """The frames that answer a question, of a catalog snapshot or the newest."""
+        return Answer(self._workspace, ask(self._workspace, question, at))
+
+    def describe(self, question: Question, *, at: int | None = None) -> DescriptionAnswer:
+        """What a question means; it is checked, and not asked."""
+        return DescriptionAnswer.of(described(self._workspace, question, at))
