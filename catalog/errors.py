@@ -302,6 +302,11 @@ class CatalogBusy(FramesiftError):
     """Another process holds the catalog's write lock longer than the wait allowed."""
 
 
+def not_installed(what: str, extra: str) -> InvalidInput:
+    """The error where ``what`` is wanted, which an extra of the package framesift brings."""
+    return InvalidInput(f"{what} is not installed here: pip install 'framesift[{extra}]'")
+
+
 class CatalogDamaged(FramesiftError):
     """The catalog's files do not fit together; the message says how to go back."""
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.care.backup_files import cleared, disk
-from catalog.errors import AlreadyExists, InvalidInput
+from catalog.errors import AlreadyExists, not_installed
 from catalog.lake.connection import LAKE, snapshot_of
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.lake.views import tag_columns
@@ -90,9 +90,7 @@ def export_iceberg(store: CatalogStore, folder: Path, at: int | None = None) -> 
     try:
         from pyiceberg.catalog.sql import SqlCatalog
     except ImportError as error:
-        raise InvalidInput(
-            "Iceberg is not installed here: pip install 'framesift[iceberg]'"
-        ) from error
+        raise not_installed("Iceberg", "iceberg") from error
     with _new(folder), _wide(store, at) as wide, _undone(folder):
         folder.mkdir(parents=True)
         uri = f"sqlite:///{folder.absolute() / 'catalog.db'}"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from catalog.errors import InvalidInput, StorageError
+from catalog.errors import StorageError, not_installed
 from catalog.lake.quoting import quoted
 from catalog.storage.atomic_write import atomic_write
 
@@ -88,9 +88,7 @@ def file_of(name: str) -> Path:
     try:
         package = files(f"duckdb_extension_{name}")
     except ModuleNotFoundError as error:
-        raise InvalidInput(
-            f"DuckDB's extension {name} is not installed here: pip install 'framesift[team]'"
-        ) from error
+        raise not_installed(f"DuckDB's extension {name}", "team") from error
     path = Path(str(package / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"))
     if not path.is_file():
         raise StorageError(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import CatalogBusy, InvalidInput, StorageError
+from catalog.errors import CatalogBusy, InvalidInput, StorageError, not_installed
 
 if TYPE_CHECKING:
     import psycopg
@@ -190,7 +190,5 @@ def _psycopg() -> Any:
         import psycopg
         import psycopg.conninfo
     except ImportError as error:
-        raise InvalidInput(
-            "PostgreSQL is not installed here: pip install 'framesift[team]'"
-        ) from error
+        raise not_installed("PostgreSQL", "team") from error
     return psycopg

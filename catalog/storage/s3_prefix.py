@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from catalog.errors import InvalidInput, StorageError
+from catalog.errors import InvalidInput, StorageError, not_installed
 
 _DELETED_AT_ONCE = 1000
 
@@ -190,7 +190,7 @@ class S3Prefix:
             import boto3
             from botocore.exceptions import ProfileNotFound
         except ImportError as error:
-            raise InvalidInput("S3 is not installed here: pip install 'framesift[team]'") from error
+            raise not_installed("S3", "team") from error
         try:
             return boto3.Session(profile_name=self.access.profile or None)
         except ProfileNotFound as error:

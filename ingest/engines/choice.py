@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import EngineFailed, InvalidInput
+from catalog.errors import EngineFailed, InvalidInput, not_installed
 from ingest.engines.base import Engine
 from ingest.engines.threads import ThreadEngine
 
@@ -72,9 +72,7 @@ def open_engine(choice: EngineChoice) -> Iterator[Engine]:
     try:
         from ingest.engines.dask import DaskEngine
     except ImportError as error:
-        raise InvalidInput(
-            f"{error.name} is not installed; install framesift with the extra 'dask'"
-        ) from error
+        raise not_installed(str(error.name), "dask") from error
     with _client(choice) as client:
         try:
             client.wait_for_workers(1, timeout=_WORKER_WAIT_S)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from catalog.errors import InvalidInput, StorageError
+from catalog.errors import InvalidInput, StorageError, not_installed
 
 if TYPE_CHECKING:
     from shapely import Geometry
@@ -27,9 +27,7 @@ def read_features(file: Path) -> "npt.NDArray[Any]":
     try:
         import shapely
     except ImportError as error:
-        raise InvalidInput(
-            "joining a map needs shapely; install it with: pip install 'framesift[map]'"
-        ) from error
+        raise not_installed("shapely, which joins maps,", "map") from error
     is_parquet = file.suffix.lower() in (".parquet", ".geoparquet", ".pq")
     try:
         found = _geoparquet(file) if is_parquet else _geojson(file)

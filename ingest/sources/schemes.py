@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, not_installed
 from ingest.sources.local_folder import path_of
 from ingest.sources.source_files import ArchiveBytes, FileReader, SourceFiles
 from ingest.sources.source_options import NO_OPTIONS, SourceOptions
@@ -181,7 +181,4 @@ def _opener(uri: str) -> _Opener:
     try:
         return cast(_Opener, import_module(scheme.module))
     except ImportError as error:
-        raise InvalidInput(
-            f"source {uri}: {error.name} is not installed; install framesift with the extra "
-            f"'{scheme.extra}'"
-        ) from error
+        raise not_installed(f"source {uri}: {error.name}", scheme.extra) from error

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, not_installed
 from catalog.records.tables import Source
 from ingest.sources.local_folder import LocalFolder
 from ingest.sources.recorded import open_recorded
@@ -103,10 +103,7 @@ def _open(
     try:
         return kind.open(_Asked(url, source, choice, files, stop, warn))
     except ImportError as error:
-        raise InvalidInput(
-            f"events {url}: {error.name} is not installed; install framesift with the extra "
-            f"'{kind.extra}'"
-        ) from error
+        raise not_installed(f"events {url}: {error.name}", kind.extra) from error
 
 
 def _none(asked: _Asked) -> Events:

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from catalog.errors import InvalidInput
+from catalog.errors import not_installed
 
 
 def need_installed(*modules: str) -> None:
@@ -13,6 +13,4 @@ def need_installed(*modules: str) -> None:
     """
     for module in modules:
         if find_spec(module) is None:
-            raise InvalidInput(
-                f"{module} is not installed here: install framesift with the extra 'train'"
-            )
+            raise not_installed(module, "train")

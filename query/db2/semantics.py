@@ -33,6 +33,7 @@ from query.db2.calls import Db2Cast, Db2Function
 from query.db2.dialect import Db2Duration
 from query.db2.functions import BY_NODE, FUNCTIONS, SAME
 from query.db2.names import with_tables
+from query.db2.scopes import columns_of
 from query.db2.templates import Typed, exchange, fill, number
 from query.db2.types import DOUBLE, INTEGER, OTHER, TEXT, Db2Type
 from query.run.join_elimination import VIEW_TEXT, Tables, eliminate_joins
@@ -181,17 +182,7 @@ class _Typing:
             outputs[place] = (outputs[place][0], DOUBLE)
 
     def _columns(self, scope: Scope) -> _Columns:
-        columns: _Columns = {}
-        if scope.parent is not None and scope.is_correlated_subquery:
-            columns.update(self._columns(scope.parent))
-        for alias, source in scope.sources.items():
-            if isinstance(source, Scope):
-                types = self.outputs.get(id(source.expression), [])
-                columns.update({(alias, name): kind for name, kind in types})
-            else:
-                for name, engine_kind in self.schema.get(source.name.lower(), {}).items():
-                    columns[alias, name] = db2_types.of_engine(engine_kind)
-        return columns
+        return columns_of(scope, self.outputs, self.schema, db2_types.of_engine)
 
     def _visit(self, node: exp.Expr, columns: _Columns) -> Typed:
         """``node`` rewritten, and its type; a subquery has been rewritten already."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
+from query.db2.scopes import columns_of
 from query.db2.templates import MAX_TEXT
 from query.db2.types import TEXT, Db2Type
 from query.run.read_only import Schema
@@ -28,6 +29,10 @@ _NUMBER = 8
 
 _Outputs = list[tuple[str, int]]
 _Columns = dict[tuple[str, str], int]
+
+
+def _of_view(kind: str) -> int:
+    return _STORED_TEXT if kind == "VARCHAR" else _NUMBER
 
 
 class RowWidths:
@@ -60,17 +65,7 @@ class RowWidths:
         return self._outputs.get(id(query.unnest()), [])
 
     def _columns(self, scope: Scope) -> _Columns:
-        columns: _Columns = {}
-        if scope.parent is not None and scope.is_correlated_subquery:
-            columns.update(self._columns(scope.parent))
-        for alias, source in scope.sources.items():
-            if isinstance(source, Scope):
-                found = self._outputs.get(id(source.expression), [])
-                columns.update({(alias, name): width for name, width in found})
-            else:
-                for name, kind in self._schema.get(source.name.lower(), {}).items():
-                    columns[alias, name] = _STORED_TEXT if kind == "VARCHAR" else _NUMBER
-        return columns
+        return columns_of(scope, self._outputs, self._schema, _of_view)
 
     def _of(self, node: exp.Expr, columns: Mapping[tuple[str, str], int]) -> int:
         if isinstance(node, exp.Subquery | exp.Query):

@@ -21,7 +21,9 @@ def test_what_is_not_installed_is_said_first(
     assert importlib.util.find_spec(module) is None
     kept = tmp_path / "demo" / "home" / "of-an-earlier-demo"
     kept.mkdir(parents=True)
-    with pytest.raises(InvalidInput, match=f"{module} is not installed here.*extra 'train'"):
+    with pytest.raises(
+        InvalidInput, match=rf"{module} is not installed here: pip install 'framesift\[train\]'"
+    ):
         demo(folder=tmp_path / "demo")
     assert kept.is_dir()
 

@@ -490,9 +490,7 @@ def test_a_node_without_the_training_programs_says_so(
     )
     with pytest.raises(InvalidInput) as error:
         submit_training(home.records, home.job_queue, streets, TrainSettings())
-    assert str(error.value) == (
-        f"{module} is not installed here: install framesift with the extra 'train'"
-    )
+    assert str(error.value) == (f"{module} is not installed here: pip install 'framesift[train]'")
     assert home.records.jobs() == []
 
 

@@ -38,6 +38,18 @@ _SHOWN_EVERY_S = 0.2
 _JSON_EVERY_S = 2.0
 
 
+ClassListOption = Annotated[
+    Path | None, typer.Option(help="A class_list.json to use instead of the source's own.")
+]
+
+CheckImagesOption = Annotated[
+    bool,
+    typer.Option(
+        "--check-images/--no-check-images",
+        help="Open each camera image to see that it is whole and fits its label.",
+    ),
+]
+
 MaxRemovedOption = Annotated[
     float,
     typer.Option(
@@ -52,19 +64,11 @@ MaxRemovedOption = Annotated[
 def ingest(
     context: typer.Context,
     source: Annotated[str, typer.Argument(help="The source.")],
-    class_list: Annotated[
-        Path | None, typer.Option(help="A class_list.json to use instead of the source's own.")
-    ] = None,
+    class_list: ClassListOption = None,
     full: Annotated[
         bool, typer.Option("--full", help="Count every label again, changed or not.")
     ] = False,
-    check_images: Annotated[
-        bool,
-        typer.Option(
-            "--check-images/--no-check-images",
-            help="Open each camera image to see that it is whole and fits its label.",
-        ),
-    ] = True,
+    check_images: CheckImagesOption = True,
     workers: Annotated[
         int | None,
         typer.Option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.commands.common import open_workspace
-from api.cli.commands.ingest import MaxRemovedOption
+from api.cli.commands.ingest import CheckImagesOption, ClassListOption, MaxRemovedOption
 from api.cli.terminal import emit_text, stderr, stdout
 from catalog.errors import InvalidInput
 from ingest.scan.removal_guard import MOST_REMOVED
@@ -41,16 +41,8 @@ def watch(
             min=0, help="List the whole source so long after the last time [s]; 0: at the start."
         ),
     ] = 300.0,
-    class_list: Annotated[
-        Path | None, typer.Option(help="A class_list.json to use instead of the source's own.")
-    ] = None,
-    check_images: Annotated[
-        bool,
-        typer.Option(
-            "--check-images/--no-check-images",
-            help="Open each camera image to see that it is whole and fits its label.",
-        ),
-    ] = True,
+    class_list: ClassListOption = None,
+    check_images: CheckImagesOption = True,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Labels counted at once; as many as cores by default."),
