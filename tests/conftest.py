@@ -84,6 +84,16 @@ def sample_root() -> Path:
 
 
 @pytest.fixture(scope="session")
+def catalogued(sample_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the sample frames catalogued; not to be changed: tests copy it."""
+    from tests.pipeline.homes import make_home  # imports all of api
+
+    home = tmp_path_factory.mktemp("catalogued") / "home"
+    make_home(home, sample_root)
+    return home
+
+
+@pytest.fixture(scope="session")
 def palette() -> Palette:
     """A2D2's 55 colours and 38 classes."""
     listed = _SAMPLE / "a2d2" / "camera_lidar_semantic" / "class_list.json"

@@ -1,4 +1,4 @@
-"""A catalogued home and a server of it, made once; copies of the home per test."""
+"""Copies of the catalogued home, and a server of one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,15 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.servers import serving
-from tests.pipeline.homes import SAMPLE, copy_home, make_home
-
-
-@pytest.fixture(scope="session")
-def catalogued(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample frames catalogued; not to be changed."""
-    home = tmp_path_factory.mktemp("catalogued") / "home"
-    make_home(home, SAMPLE)
-    return home
+from tests.pipeline.homes import copy_home
 
 
 @pytest.fixture

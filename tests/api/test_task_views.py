@@ -13,6 +13,7 @@ from api.discover.task_files import Limits, TaskFiles
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import tokens, users
+from tests.api.servers import wait_until
 from tests.pipeline.homes import copy_home
 
 ASYNC = "/db2whrest/v1/sql_query_async"
@@ -41,9 +42,7 @@ def add_user(client: TestClient, name: str, role: str) -> dict[str, str]:
 def task_of(client: TestClient, header: dict[str, str]) -> str:
     """Where the result of a user's task is, which is done."""
     place = client.post(ASYNC, content=STATEMENT, headers=header).headers["location"]
-    until = time.monotonic() + 300
-    while client.get(place, headers=header, follow_redirects=False).status_code == 303:
-        assert time.monotonic() < until
+    wait_until(lambda: client.get(place, headers=header, follow_redirects=False).status_code != 303)
     return place
 
 

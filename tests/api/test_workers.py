@@ -316,7 +316,7 @@ def test_workers_that_cannot_start_are_not_tried_without_end(tmp_path: Path, hom
         lines: list[str] = []
         reading = threading.Thread(target=lines.extend, args=(process.stderr,))
         reading.start()
-        wait_until(lambda: any("starting another" in line for line in lines), 100)
+        wait_until(lambda: any("starting another" in line for line in lines))
         time.sleep(10)
         assert process.poll() is None
         process.terminate()

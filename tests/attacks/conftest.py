@@ -8,7 +8,7 @@ from typing import Protocol
 import pytest
 
 from tests.attacks.arena import Server, Watch, arena, watching
-from tests.pipeline.homes import SAMPLE, copy_home, make_home
+from tests.pipeline.homes import copy_home
 
 MEMORY_MB = 4096
 """What the suite's server may take beyond what it takes at rest [MB]: there it dies."""
@@ -36,24 +36,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(line)
 
 
-@pytest.fixture(scope="session")
-def attacked_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample frames catalogued; not to be changed."""
-    home = tmp_path_factory.mktemp("attacked") / "home"
-    make_home(home, SAMPLE)
-    return home
-
-
 @pytest.fixture
-def home(attacked_home: Path, tmp_path: Path) -> Path:
+def home(catalogued: Path, tmp_path: Path) -> Path:
     """A copy that a test may change, for an `arena` of its own."""
-    return copy_home(attacked_home, tmp_path)
+    return copy_home(catalogued, tmp_path)
 
 
 @pytest.fixture(scope="session")
-def attacked(attacked_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def attacked(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The server that all attacks share which need no settings of their own."""
-    copied = copy_home(attacked_home, tmp_path_factory.mktemp("attacked"))
+    copied = copy_home(catalogued, tmp_path_factory.mktemp("attacked"))
     with arena(copied, memory_mb=MEMORY_MB) as server:
         yield server
 

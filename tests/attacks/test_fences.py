@@ -35,12 +35,12 @@ def _refused(workspace: Workspace, dataset: Dataset, cache: Path) -> str:
     return str(caught.value)
 
 
-def test_a_later_source_of_the_same_name(attacked_home: Path, tmp_path: Path) -> None:
+def test_a_later_source_of_the_same_name(catalogued: Path, tmp_path: Path) -> None:
     """Its folder swapped for a link, a source's removal and an S3 one of its name free nothing.
 
     A place and the fence around it are one record's: an S3 source has no fence, and so no folder.
     """
-    workspace = open_home(copy_home(attacked_home, tmp_path, with_source=True))
+    workspace = open_home(copy_home(catalogued, tmp_path, with_source=True))
     within, outside = tmp_path / "within", tmp_path / "outside"
     within.mkdir()
     (tmp_path / "source").rename(within / "source")

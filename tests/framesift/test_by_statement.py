@@ -1,6 +1,5 @@
 """Frames that a statement chooses, and other answers a client gives about itself."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,6 @@ from tests.api.servers import serving
 from tests.pipeline.homes import FRAMES
 
 _CARS = "select fkey from t_car where int(value) > 10000"
-
-
-@pytest.fixture
-def client(server: str) -> Iterator[framesift.Client]:
-    """A client of the server."""
-    with framesift.connect(server) as connected:
-        yield connected
 
 
 def _fkeys(frames: Any) -> list[str]:

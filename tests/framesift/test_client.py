@@ -4,7 +4,6 @@ import inspect
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,6 @@ import pytest
 import framesift
 from framesift import FramesiftServerError, InvalidQuestion
 from tests.pipeline.homes import FRAMES, REPOSITORY
-
-
-@pytest.fixture
-def client(server: str) -> Iterator[framesift.Client]:
-    """A client of the server."""
-    with framesift.connect(server) as connected:
-        yield connected
 
 
 def test_the_public_names_are_these() -> None:

@@ -5,7 +5,6 @@ import io
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import islice
 from pathlib import Path
@@ -18,13 +17,6 @@ import framesift
 from framesift import NotFound, SqlError, UnknownName
 from framesift.notebook import MOST_PICTURES, frames_html
 from tests.pipeline.homes import FRAMES
-
-
-@pytest.fixture(scope="module")
-def client(server: str) -> Iterator[framesift.Client]:
-    """A client of the server."""
-    with framesift.connect(server) as connected:
-        yield connected
 
 
 def test_frames_come_page_by_page(client: framesift.Client) -> None:

@@ -1,7 +1,6 @@
 """Answers as tables of Arrow and pandas."""
 
 import sys
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -17,13 +16,6 @@ VALUES = (
     "select count(*) as n, sum(size) as s, avg(size) as a, max(inserttime) as t, "
     "cast(1.10 as decimal(10, 2)) as d, cast(null as integer) as i from metaocean"
 )
-
-
-@pytest.fixture(scope="module")
-def client(server: str) -> Iterator[framesift.Client]:
-    """A client of the server."""
-    with framesift.connect(server) as connected:
-        yield connected
 
 
 def test_counts_are_integers_in_pandas(client: framesift.Client) -> None:

@@ -1,4 +1,4 @@
-"""A catalogued home, made once and copied per test."""
+"""Copies of the catalogued home, opened."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,15 +6,7 @@ from pathlib import Path
 import pytest
 
 from api.workspace import Workspace
-from tests.pipeline.homes import SAMPLE, copy_home, make_home, open_home
-
-
-@pytest.fixture(scope="session")
-def catalogued(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample frames catalogued; not to be changed."""
-    home = tmp_path_factory.mktemp("catalogued") / "home"
-    make_home(home, SAMPLE)
-    return home
+from tests.pipeline.homes import copy_home, open_home
 
 
 @pytest.fixture
