@@ -129,12 +129,12 @@ _NUMBERS = (
              ("MOD(-7, 2)", "-1"), least=2, most=2, reads="number"),
     Function("POWER(x, y)", exp.Pow, DOUBLE, "x to the power of y", ("POWER(2, 10)", "1024.0"),
              ("POW",), least=2, most=2, reads="number"),
-    Function("ROUND(x, digits)", exp.Round, SAME, "Rounded after so many digits, 0 unless given",
+    Function("ROUND(x, digits)", exp.Round, SAME, "Rounded to that many digits, 0 unless given",
              ("ROUND(2.456, 1)", "2.5"), most=2, reads="number"),
     Function("SIGN(x)", exp.Sign, INTEGER, "-1, 0 or 1", ("SIGN(-3)", "-1"), ("SIGNUM",),
              reads="number"),
     Function("SQRT(x)", exp.Sqrt, DOUBLE, "The square root", ("SQRT('16')", "4.0"), reads="number"),
-    Function("TRUNCATE(x, digits)", exp.Trunc, SAME, "Cut after so many digits, 0 unless given",
+    Function("TRUNCATE(x, digits)", exp.Trunc, SAME, "Cut to that many digits, 0 unless given",
              ("TRUNC(2.456, 1)", "2.4"), ("TRUNC",), most=2, reads="number"),
 )  # fmt: skip
 
