@@ -143,7 +143,7 @@ def test_logging_in_is_what_loads_argon2(tmp_path: Path) -> None:
 import sys, api.cli.main
 print({'argon2', 'cryptography'} & {*sys.modules})
 from pathlib import Path
-from catalog import users
+from catalog.accounts import users
 from catalog.records.store import RecordStore
 records = RecordStore(Path(sys.argv[1]))
 print(users.add(records, 'anna', ['admin'], 'a sentence is a good one').password)

@@ -265,7 +265,7 @@ def test_a_load_that_closing_cuts_short(
 _ENDS_WHILE_LOADING = """
 import sys, threading
 from pathlib import Path
-from catalog import wide_tables
+from catalog.memory import wide_tables
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 
