@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from framesift import statistics
 from framesift.accounts import Audit, Collections, Tokens, Users
 from framesift.datasets import Datasets
 from framesift.frames import Frame, frame_named, paged_frames
@@ -11,11 +10,11 @@ from framesift.jobs import Jobs
 from framesift.models import Models
 from framesift.pages import paged
 from framesift.policies import Policies
-from framesift.question import Names, PixelRange, ShareRange, names_of, question_of
+from framesift.question import Names, PixelRange, ShareRange, one_question, question_of
 from framesift.selection import Selection, Selections
 from framesift.sources import Sources
 from framesift.sql import SqlResult, Statements
-from framesift.statistics import asked_frames
+from framesift.statistics import Statistics, asked_frames
 from framesift.tags import Tags
 from framesift.transport import Transport
 
@@ -35,6 +34,7 @@ class Client:
         sources: Places that hold files.
         selections: Questions and their answers.
         statements: Statements in SQL.
+        statistics: What frames hold.
         tags: Named values on frames.
         tokens: Your tokens.
         users: Who may ask.
@@ -66,6 +66,7 @@ class Client:
             Models(transport),
         )
         self.selections, self.statements = Selections(transport), Statements(transport)
+        self.statistics = Statistics(transport)
         self.sources, self.tags = Sources(transport), Tags(transport)
         self.policies = Policies(transport)
         self.users, self.tokens = Users(transport), Tokens(transport)
@@ -183,7 +184,7 @@ class Client:
             FramesiftServerError: The server refuses, or does not answer.
             TypeError: Both a question and conditions, or a keyword that there is not.
         """
-        asked = asked_frames(question, conditions, dataset, split, at)
+        asked = asked_frames(one_question(question, conditions), dataset, split, at)
         return paged_frames(self._transport, asked, columns, page)
 
     def frame(self, fkey: str, *, at: int | None = None) -> Frame:
@@ -217,8 +218,10 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        asked = asked_frames(question, conditions, dataset, split, at)
-        report = statistics.class_report(self._transport, asked, None, quantiles)
+        asked = one_question(question, conditions)
+        report = self.statistics.classes(
+            question=asked, dataset=dataset, split=split, quantiles=quantiles, at=at
+        )
         classes: Sequence[Mapping[str, Any]] = report["classes"]
         return classes
 
@@ -237,8 +240,8 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        asked = asked_frames(question, conditions, dataset, split, at)
-        return statistics.class_report(self._transport, asked, by, False)
+        asked = one_question(question, conditions)
+        return self.statistics.classes(question=asked, dataset=dataset, split=split, by=by, at=at)
 
     def histogram(
         self,
@@ -272,15 +275,17 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        return statistics.histogram(
-            self._transport,
-            tags,
-            asked_frames(question, conditions, dataset, split, at),
+        return self.statistics.histogram(
+            *tags,
             bins=bins,
             top=top,
-            edges=edges or {},
-            log=names_of(log),
-            zero=names_of(zero),
+            edges=edges,
+            log=log,
+            zero=zero,
+            question=one_question(question, conditions),
+            dataset=dataset,
+            split=split,
+            at=at,
         )
 
     def correlation(
@@ -302,11 +307,7 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        return self._transport.json(
-            "GET",
-            "/v1/statistics/correlation",
-            asked={"validation": validation, "dataset": dataset, "split": split, "at": at},
-        )
+        return self.statistics.correlation(validation, dataset=dataset, split=split, at=at)
 
     def me(self) -> Mapping[str, Any]:
         """You: ``name``, ``roles``, ``level``, ``all_rows``; no name where nobody logs in.

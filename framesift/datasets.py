@@ -14,7 +14,7 @@ from framesift.optional import imported
 from framesift.pages import paged
 from framesift.question import question_of
 from framesift.record import Record
-from framesift.statistics import asked_frames, class_report, gaps
+from framesift.statistics import Statistics, asked_frames
 from framesift.tables import data_frame
 from framesift.transport import Transport
 
@@ -78,7 +78,7 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: There is no such split, or the server does not answer.
         """
-        asked = asked_frames(None, {}, self, split, None)
+        asked = asked_frames(None, self, split, None)
         return paged_frames(self._transport, asked, columns, page)
 
     def divide(self, split: str, **how: Any) -> "Dataset":
@@ -158,7 +158,9 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: There is no such split, or the server does not answer.
         """
-        return gaps(self._transport, self, split=split, at_least=at_least, scenes=scenes, at=at)
+        return Statistics(self._transport).gaps(
+            self, split=split, at_least=at_least, scenes=scenes, at=at
+        )
 
     def classes(self, split: str | None = None) -> Sequence[Mapping[str, Any]]:
         """Frames and pixel share of every class.
@@ -166,11 +168,9 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: There is no such split, or the server does not answer.
         """
-        asked = asked_frames(None, {}, self, split, None)
-        found: Sequence[Mapping[str, Any]] = class_report(self._transport, asked, None, False)[
-            "classes"
-        ]
-        return found
+        report = Statistics(self._transport).classes(dataset=self, split=split)
+        classes: Sequence[Mapping[str, Any]] = report["classes"]
+        return classes
 
     def export(
         self,

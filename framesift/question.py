@@ -81,6 +81,23 @@ def question_of(
     }
 
 
+def one_question(
+    question: Mapping[str, Any] | None, conditions: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """The question that is given as data or by conditions; None where neither is.
+
+    Args:
+        question: As a selection has it.
+        conditions: Keywords of `Client.select`, in its place.
+
+    Raises:
+        TypeError: Both are given, or a keyword that there is not.
+    """
+    if question is not None and conditions:
+        raise TypeError("question: it takes the place of conditions; leave one of them out")
+    return question_of(**conditions) if conditions else question
+
+
 def where_of_statement(sql: str) -> str:
     """The WHERE body that holds for the frames whose fkey a SELECT gives.
 

@@ -6,13 +6,12 @@ from typing import Any
 from urllib.parse import quote
 
 from framesift.jobs import reference
-from framesift.question import question_of
+from framesift.question import Asked, Names, data_of, names_of
 from framesift.transport import Transport
 
 
 def asked_frames(
-    question: Mapping[str, Any] | None,
-    conditions: Mapping[str, Any],
+    question: Asked | None,
     dataset: str | Mapping[str, Any] | None,
     split: str | None,
     at: int | None,
@@ -21,81 +20,149 @@ def asked_frames(
 
     Args:
         question: As a selection has it.
-        conditions: Keywords of `Client.select`, in place of a question.
         dataset: Only its frames.
         split: Only this split of it.
         at: The snapshot to ask.
-
-    Raises:
-        TypeError: Both a question and conditions, or a keyword that there is not.
     """
-    if question is not None and conditions:
-        raise TypeError("question: it takes the place of conditions; leave one of them out")
-    found: dict[str, object] = {}
-    if conditions:
-        question = question_of(**conditions)
-    if question is not None:
-        found["question"] = json.dumps({k: v for k, v in question.items() if v not in (None, [])})
-    if dataset is not None:
-        found["dataset"] = reference(dataset)
-    return found | {"split": split, "at": at}
+    data = {} if question is None else data_of(question)
+    conditions = {key: value for key, value in data.items() if value not in (None, [])}
+    return {
+        "question": json.dumps(conditions) if conditions else None,
+        "dataset": None if dataset is None else reference(dataset),
+        "split": split,
+        "at": at,
+    }
 
 
-def class_report(
-    transport: Transport, asked: Mapping[str, object], by: str | None, quantiles: bool
-) -> Mapping[str, Any]:
-    """Classes, and where asked for groups of frames with theirs."""
-    return transport.json(
-        "GET",
-        "/v1/classes",
-        asked={**asked, "by": by, "quantiles": "true" if quantiles else None},
-    )
+class Statistics:
+    """Statistics of the server's frames."""
 
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
 
-def histogram(
-    transport: Transport,
-    tags: Sequence[str],
-    asked: Mapping[str, object],
-    *,
-    bins: int | None,
-    top: int | None,
-    edges: Mapping[str, Sequence[float]],
-    log: Sequence[str],
-    zero: Sequence[str],
-) -> Mapping[str, Any]:
-    """Frames by the values of one tag, or of two."""
-    return transport.json(
-        "GET",
-        "/v1/statistics/histogram",
-        asked={
-            **asked,
+    def __repr__(self) -> str:
+        """The server; nothing is asked."""
+        return f"<Statistics of {self._transport.url}>"
+
+    def classes(
+        self,
+        *,
+        question: Asked | None = None,
+        dataset: str | Mapping[str, Any] | None = None,
+        split: str | None = None,
+        by: str | None = None,
+        quantiles: bool = False,
+        at: int | None = None,
+    ) -> Mapping[str, Any]:
+        """Frames and pixel share of every class, below "classes"; "groups" has those of each group.
+
+        Args:
+            question: As a selection has it, without order, limit and sample.
+            dataset: Only its frames: NAME, NAME@VERSION or a Dataset.
+            split: Only this split of it.
+            by: Also for each "camera" or "scene".
+            quantiles: Also quantiles, in the frames that contain the class.
+            at: The catalog snapshot to ask; the dataset's or the newest when None.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        frames = asked_frames(question, dataset, split, at)
+        more = {"by": by, "quantiles": "true" if quantiles else None}
+        return self._transport.json("GET", "/v1/classes", asked={**frames, **more})
+
+    def histogram(
+        self,
+        *tags: str,
+        bins: int | None = None,
+        top: int | None = None,
+        edges: Mapping[str, Sequence[float]] | None = None,
+        log: Names = (),
+        zero: Names = (),
+        question: Asked | None = None,
+        dataset: str | Mapping[str, Any] | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> Mapping[str, Any]:
+        """Frames by the values of one tag, or of two; other arguments as of `classes`.
+
+        Args:
+            *tags: A tag, class or column; or two.
+            bins: Bins of a number; 20, or 8 of two tags, when None.
+            top: Most frequent texts; 20, or 8 of two tags, when None.
+            edges: Edges of a tag's bins, rising.
+            log: Tags with bins of equal ratio.
+            zero: Tags with a bin for 0 alone.
+            question: As of `classes`.
+            dataset: As of `classes`.
+            split: As of `classes`.
+            at: As of `classes`.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        texts = [f"{tag}={','.join(map(str, values))}" for tag, values in (edges or {}).items()]
+        axes = {
             "tag": list(tags),
             "bins": bins,
             "top": top,
-            "edges": [f"{tag}={','.join(map(str, at))}" for tag, at in edges.items()] or None,
-            "log": list(log) or None,
-            "zero": list(zero) or None,
-        },
-    )
+            "edges": texts or None,
+            "log": names_of(log) or None,
+            "zero": names_of(zero) or None,
+        }
+        frames = asked_frames(question, dataset, split, at)
+        return self._transport.json("GET", "/v1/statistics/histogram", asked={**frames, **axes})
 
+    def correlation(
+        self,
+        validation: str,
+        *,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> Mapping[str, Any]:
+        """How the classes' shares of the pixels go with the IoU that a validation found.
 
-def gaps(
-    transport: Transport,
-    dataset: str | Mapping[str, Any],
-    *,
-    split: str | None,
-    at_least: int,
-    scenes: bool,
-    at: int | None,
-) -> Mapping[str, Any]:
-    """What a dataset lacks that the catalog has."""
-    return transport.json(
-        "GET",
-        f"/v1/datasets/{quote(reference(dataset), safe='@')}/gaps",
-        asked={
-            "split": split,
-            "at_least": at_least,
-            "scenes": "true" if scenes else None,
-            "at": at,
-        },
-    )
+        Args:
+            validation: A validation job, or a training job: its newest validation.
+            dataset: Whose shares; the training set's when None.
+            split: Of that dataset.
+            at: The catalog snapshot to ask; the dataset's when None.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        asked = {"validation": validation, "dataset": dataset, "split": split, "at": at}
+        return self._transport.json("GET", "/v1/statistics/correlation", asked=asked)
+
+    def gaps(
+        self,
+        dataset: str | Mapping[str, Any],
+        *,
+        split: str | None = None,
+        at_least: int = 1,
+        scenes: bool = False,
+        at: int | None = None,
+    ) -> Mapping[str, Any]:
+        """What a dataset lacks that the catalog has, each with the question that finds it.
+
+        Args:
+            dataset: NAME, NAME@VERSION or a Dataset.
+            split: Only of this split.
+            at_least: Frames wanted of each class and camera.
+            scenes: Compare scenes, too.
+            at: The catalog snapshot to compare with; the newest when None.
+
+        Raises:
+            FramesiftServerError: There is no such dataset or split, or the server does not answer.
+        """
+        return self._transport.json(
+            "GET",
+            f"/v1/datasets/{quote(reference(dataset), safe='@')}/gaps",
+            asked={
+                "split": split,
+                "at_least": at_least,
+                "scenes": "true" if scenes else None,
+                "at": at,
+            },
+        )

@@ -6,6 +6,7 @@ from api.cli import chosen
 from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
 from api.cli.shapes.selections import Selections
 from api.cli.shapes.statements import Statements
+from api.cli.shapes.statistics import Statistics
 from api.cli.shapes.tags import Tags
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ class Target(Protocol):
     @property
     def statements(self) -> Statements:
         """Statements in SQL."""
+
+    @property
+    def statistics(self) -> Statistics:
+        """Statistics of frames."""
 
     @property
     def tags(self) -> Tags:

@@ -1,8 +1,10 @@
 """Which frames statistics are asked of: the query parameters that their routes share."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.services.statistics import frames_of
+from api.services.dataset_statistics import frames_of
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from query.frames.selection import Question
@@ -46,10 +48,18 @@ class AskedFrames(BaseModel):
         description="Number of the catalog snapshot to ask; else the dataset's, or the newest.",
     )
 
-    @property
-    def is_of_all(self) -> bool:
-        """Whether it is of all labelled frames."""
-        return self._question() == Question() and self.dataset is None and self.split is None
+    def which(self) -> dict[str, Any]:
+        """The frames that are meant, as arguments of api.services.statistics.
+
+        Raises:
+            InvalidInput: A range or question that cannot be read.
+        """
+        return {
+            "question": self._question(),
+            "dataset": self.dataset,
+            "split": self.split,
+            "at": self.at,
+        }
 
     def frames(self, workspace: Workspace) -> Frames:
         """The frames that are meant.

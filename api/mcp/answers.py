@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from api.cli.axis_options import axes_of
 from api.http.rules import READ, Rule
 from api.services.answering import ask, described, reason_for_none
 from api.services.callers import Caller
-from api.services.statistics import dataset_gaps, frames_of
+from api.services.statistics import Statistics
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.lake.views import tag_columns
@@ -20,8 +19,6 @@ from query.question.condition import leaves
 from query.run.result_format import to_records
 from query.run.run_sql import run_sql
 from query.statistics.class_report import Grouping
-from query.statistics.class_statistics import class_report
-from query.statistics.histograms import histogram
 
 MOST_ROWS = 1_000
 MOST_FRAMES = 100
@@ -55,6 +52,11 @@ class Desk:
         """How long a question may take: an assistant does not wait longer [s]."""
         return min(self.workspace.settings.query_timeout_s, _TIMEOUT_S)
 
+    @property
+    def statistics(self) -> Statistics:
+        """Statistics of the frames that the caller may see."""
+        return Statistics(self.workspace, self.timeout_s)
+
     def need(self, rule: Rule) -> None:
         """Go on only where the caller may ask a route of that rule: the one that answers the same.
 
@@ -70,9 +72,7 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
     desk.need(READ)
     workspace = desk.workspace
     names = workspace.class_names()
-    report = class_report(
-        workspace.catalog, names, frames_of(workspace, Question()), timeout_s=desk.timeout_s
-    )
+    report = desk.statistics.report()
     with workspace.catalog.reading(report.snapshot) as cursor:
         columns = [column for column in tag_columns(cursor) if column.tag not in names]
         given = kinds(cursor)
@@ -187,13 +187,7 @@ def classes_of(
     """Frames and pixel share of every class that occurs."""
     desk.need(READ)
     _need_datasets(desk, dataset)
-    report = class_report(
-        desk.workspace.catalog,
-        desk.workspace.class_names(),
-        frames_of(desk.workspace, question, dataset, split),
-        by=by,
-        timeout_s=desk.timeout_s,
-    )
+    report = desk.statistics.report(question=question, dataset=dataset, split=split, by=by)
     body = report.model_dump(mode="json", exclude_none=True)
     for part in (body, *body.get("groups", ())):
         part["classes"] = [found for found in part["classes"] if found["frames"]]
@@ -208,12 +202,8 @@ def histogram_of(
     _need_datasets(desk, dataset)
     if not 1 <= len(tags) <= 2:
         raise InvalidInput(f"{len(tags)} tags: expected one, or two for a table of both")
-    found = histogram(
-        desk.workspace.catalog,
-        desk.workspace.class_names(),
-        axes_of(tags, bins, bins),
-        frames_of(desk.workspace, question, dataset),
-        timeout_s=desk.timeout_s,
+    found = desk.statistics.histogram(
+        *tags, bins=bins, top=bins, question=question, dataset=dataset
     )
     return found.model_dump(mode="json", exclude_none=True)
 
@@ -223,7 +213,7 @@ def gaps_of(
 ) -> dict[str, Any]:
     """What a dataset lacks that the catalog has."""
     desk.need(READ)
-    report = dataset_gaps(desk.workspace, dataset, split, at_least, scenes)
+    report = desk.statistics.gaps(dataset, split=split, at_least=at_least, scenes=scenes)
     return report.model_dump(mode="json", exclude_none=True)
 
 

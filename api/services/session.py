@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from api.services.collections import Collections
     from api.services.selections import Selections
     from api.services.statements import Statements
+    from api.services.statistics import Statistics
     from api.services.tags import Tags
     from api.services.tokens import Tokens
     from api.services.users import Users
@@ -31,6 +32,13 @@ class Session(Call):
         from api.services.statements import Statements
 
         return Statements(self.workspace)
+
+    @cached_property
+    def statistics(self) -> "Statistics":
+        """Statistics of frames."""
+        from api.services.statistics import Statistics
+
+        return Statistics(self.workspace)
 
     @cached_property
     def tags(self) -> "Tags":

@@ -1,162 +1,152 @@
-"""What the routes and the commands of statistics both do."""
+"""Statistics of frames: classes, histograms, a validation's scores beside them, a dataset's gaps.
 
-from collections import Counter
-from collections.abc import Mapping
+The shares of all classes are one statement; what the others need is imported where they begin.
+"""
 
-import pyarrow.compute as pc
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
-from api.services.validation_scores import trained_on, validation_scores
+from api.schemas.statistics import ClassesAnswer
 from api.workspace import Workspace
-from catalog.errors import InvalidInput
-from catalog.records.tables import Dataset
-from pipeline.manifest import Manifest
-from pipeline.manifest_store import read_manifest
+from catalog.frames.frames import class_shares
 from query.frames.selection import Question
-from query.statistics.class_statistics import class_report
-from query.statistics.correlations import Correlation, correlate
+from query.statistics.class_report import ClassReport, ClassStatistics, Grouping
+from query.statistics.correlations import Correlation
 from query.statistics.gap_report import GapReport
-from query.statistics.gaps import Content, find_gaps
-from query.statistics.population import Frames
+from query.statistics.histogram_report import Histogram
+
+_ALL = Question()
 
 
-def frames_of(
-    workspace: Workspace,
-    question: Question,
-    dataset: str | None = None,
-    split: str | None = None,
-    at: int | None = None,
-) -> Frames:
-    """The frames that options mean: a question's, a dataset's at its own snapshot, or both.
+class Statistics:
+    """Statistics of a home's frames."""
 
-    Args:
-        workspace: The home.
-        question: Its conditions and its snapshot.
-        dataset: Only the frames of this one, NAME or NAME@VERSION.
-        split: Only those of this split of it.
-        at: The snapshot to ask; the dataset's, or else the newest, when None.
+    def __init__(self, workspace: Workspace, timeout_s: float | None = None) -> None:
+        """Of the rows that the workspace's caller may see.
 
-    Raises:
-        InvalidInput: A split without a dataset, two snapshots, or a question for some of its frames
-            only.
-        NotFound: There is no such dataset.
-        UnknownName: It has no such split.
-    """
-    if question.order or question.limit is not None or question.sample is not None:
-        raise InvalidInput(
-            "statistics are of all frames that fulfil a question: leave out its order, limit and "
-            "sample, or save the selection as a dataset first"
+        Args:
+            workspace: The home.
+            timeout_s: How long classes and a histogram may take [s]; the settings' when None.
+        """
+        self._workspace = workspace
+        self._timeout_s = workspace.settings.query_timeout_s if timeout_s is None else timeout_s
+
+    def classes(
+        self,
+        *,
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        by: Grouping | None = None,
+        quantiles: bool = False,
+        at: int | None = None,
+    ) -> ClassesAnswer:
+        """Frames and pixel share of every class: as `report`; of all frames the classes alone."""
+        if (question, dataset, split, by, quantiles) == (_ALL, None, None, None, False):
+            shares = class_shares(self._workspace.catalog, self._workspace.class_names(), at)
+            return ClassesAnswer(
+                classes=tuple(ClassStatistics(**asdict(share)) for share in shares)
+            )
+        report = self.report(
+            question=question, dataset=dataset, split=split, by=by, quantiles=quantiles, at=at
         )
-    at = question.asked_of(at)
-    if dataset is None:
-        if split is not None:
-            raise InvalidInput(f"split {split}: of which dataset? give one, such as city@1")
-        return Frames(question, at=at)
-    found = workspace.records.dataset(dataset)
-    manifest = read_manifest(workspace.records, found).split(split)
-    return Frames(question, manifest.frames["fkey"], found.snapshot if at is None else at)
+        return ClassesAnswer(**report.model_dump())
 
+    def report(
+        self,
+        *,
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        by: Grouping | None = None,
+        quantiles: bool = False,
+        at: int | None = None,
+    ) -> ClassReport:
+        """The classes in some frames: query.statistics.class_statistics.class_report.
 
-def dataset_gaps(
-    workspace: Workspace,
-    dataset: str,
-    split: str | None = None,
-    at_least: int = 1,
-    scenes: bool = False,
-    at: int | None = None,
-) -> GapReport:
-    """What a dataset, or one of its splits, lacks that the catalog has: classes, cameras, scenes.
+        Args:
+            question: Whose frames; see api.services.dataset_statistics.frames_of.
+            dataset: Only the frames of this one.
+            split: Only those of this split of it.
+            by: Also for each camera or scene.
+            quantiles: Also quantiles, where the class is present.
+            at: The snapshot to ask; the dataset's, or else the newest, when None.
+        """
+        from api.services.dataset_statistics import frames_of
+        from query.statistics.class_statistics import class_report
 
-    Raises:
-        NotFound: There is no such dataset or snapshot.
-        UnknownName: It has no such split.
-    """
-    found = workspace.records.dataset(dataset)
-    whole = read_manifest(workspace.records, found)
-    part = whole.split(split)
-    names = workspace.class_names()
-    content = Content(
-        dataset=_title(found),
-        split=split,
-        frames=len(part),
-        fkeys=whole.frames["fkey"],
-        counts={
-            "class": _frames_with_class(part, names),
-            "camera": Counter(part.frames["camera"].to_pylist()),
-            "scene": Counter(part.frames["scene"].to_pylist()),
-        },
-    )
-    timeout_s = workspace.settings.query_timeout_s
-    return find_gaps(
-        workspace.catalog,
-        names,
-        content,
-        at_least=at_least,
-        kinds=("class", "camera", "scene") if scenes else ("class", "camera"),
-        at=at,
-        timeout_s=timeout_s,
-    )
-
-
-def _frames_with_class(manifest: Manifest, class_names: Mapping[str, str]) -> dict[str, int]:
-    """Frames with a pixel of each class, by tag."""
-    tags = {name: tag for tag, name in class_names.items()}
-    pixels = manifest.frames["class_pixels"]
-    return {
-        tags[name]: int(pc.sum(pc.greater(pc.list_element(pixels, index), 0)).as_py() or 0)
-        for index, name in enumerate(manifest.header.classes)
-        if name in tags
-    }
-
-
-def _title(dataset: Dataset) -> str:
-    return f"{dataset.name}@{dataset.version}"
-
-
-def share_and_iou(
-    workspace: Workspace,
-    validation: str,
-    dataset: str | None = None,
-    split: str | None = None,
-    at: int | None = None,
-    *,
-    files: bool = False,
-) -> Correlation:
-    """How the classes' shares go with the IoU that a validation found for each.
-
-    Args:
-        workspace: The home.
-        validation: A validation job, or a training job: its newest finished validation.
-        dataset: Whose shares; the model's training set when None, and the catalog where that is
-            not known.
-        split: Of that dataset; the training split, or all of it, when None.
-        at: The snapshot to ask the shares of; the dataset's, or else the newest, when None.
-        files: Whether ``validation`` may be the path of a report.json, or of a JSON object of
-            class -> IoU.
-
-    Raises:
-        NotFound: There is no such validation, dataset or snapshot.
-        InvalidInput: The validation has no report, or a split is given without a dataset.
-        BadFile: The report is damaged.
-    """
-    scored = validation_scores(workspace, validation, files)
-    names = workspace.class_names()
-    if dataset is None and split is None:
-        dataset, split = trained_on(workspace, scored.model_dir)
-    frames = frames_of(workspace, Question(), dataset, split, at)
-    report = class_report(
-        workspace.catalog, names, frames, timeout_s=workspace.settings.query_timeout_s
-    )
-    by_name = {name.lower(): tag for tag, name in names.items()}
-    iou = {by_name.get(key.lower(), key.lower()): value for key, value in scored.iou.items()}
-    if not iou.keys() & names.keys():
-        shown = ", ".join(list(scored.iou)[:5]) or "none"
-        raise InvalidInput(
-            f"validation {validation}: none of its classes is one of the catalog's: {shown}"
+        return class_report(
+            self._workspace.catalog,
+            self._workspace.class_names(),
+            frames_of(self._workspace, question, dataset, split, at),
+            by=by,
+            quantiles=quantiles,
+            timeout_s=self._timeout_s,
         )
-    return Correlation(
-        **correlate(report.classes, iou).model_dump(),
-        validation=scored.name,
-        dataset=_title(workspace.records.dataset(dataset)) if dataset else None,
-        split=split,
-        snapshot=report.snapshot,
-    )
+
+    def histogram(
+        self,
+        *tags: str,
+        bins: int | None = None,
+        top: int | None = None,
+        edges: Mapping[str, Sequence[float]] | None = None,
+        log: Sequence[str] = (),
+        zero: Sequence[str] = (),
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> Histogram:
+        """Frames by the values of one tag, or of two.
+
+        Args:
+            *tags: A tag, class or column; or two.
+            bins: See api.services.histogram_axes.axes_of; so are the next.
+            top: Texts with a bin of their own.
+            edges: Edges of a tag's bins, rising.
+            log: Tags with a logarithmic scale.
+            zero: Tags with a bin for 0.
+            question: See `report`; so are the last.
+            dataset: Only the frames of this one.
+            split: Only those of this split of it.
+            at: The snapshot to ask.
+        """
+        from api.services.dataset_statistics import frames_of
+        from api.services.histogram_axes import axes_of
+        from query.statistics.histograms import histogram
+
+        return histogram(
+            self._workspace.catalog,
+            self._workspace.class_names(),
+            axes_of(tags, bins, top, edges or {}, log, zero),
+            frames_of(self._workspace, question, dataset, split, at),
+            timeout_s=self._timeout_s,
+        )
+
+    def correlation(
+        self,
+        validation: str,
+        *,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+        files: bool = False,
+    ) -> Correlation:
+        """Classes' shares against the IoU of a validation, which may be a file where ``files``."""
+        from api.services.dataset_statistics import share_and_iou
+
+        return share_and_iou(self._workspace, validation, dataset, split, at, files=files)
+
+    def gaps(
+        self,
+        dataset: str,
+        *,
+        split: str | None = None,
+        at_least: int = 1,
+        scenes: bool = False,
+        at: int | None = None,
+    ) -> GapReport:
+        """What a dataset, or one of its splits, lacks that the catalog has."""
+        from api.services.dataset_statistics import dataset_gaps
+
+        return dataset_gaps(self._workspace, dataset, split, at_least, scenes, at)

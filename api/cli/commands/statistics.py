@@ -1,10 +1,10 @@
 """framesift classes, histogram, correlate, gaps."""
 
-from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from api.cli import chosen
 from api.cli.commands.common import AtOption
 from api.cli.commands.statistics_tables import (
     emit_classes,
@@ -18,10 +18,16 @@ from api.cli.question_options import (
     question_of,
     with_question,
 )
+from api.cli.read_answer import read_as
+from api.cli.target import home_session, target
 from api.cli.terminal import JsonFlag, emit_json
-from api.places.statistics import Asked, Axes, statistics
+from api.schemas.statistics import ClassesAnswer
+from api.services.histogram_axes import edges_of
 from query.frames.selection import Question
-from query.statistics.class_report import Grouping
+from query.statistics.class_report import ClassReport, Grouping
+from query.statistics.correlations import Correlation
+from query.statistics.gap_report import GapReport
+from query.statistics.histogram_report import Histogram
 
 DatasetOption = Annotated[
     str | None, typer.Option(help="Only the frames of this dataset, NAME or NAME@VERSION.")
@@ -42,15 +48,18 @@ def classes(
     as_json: JsonFlag = False,
 ) -> None:
     """Show for every class the frames that contain it, and its share of all pixels."""
-    place, question = statistics(), question_of(options)
+    question = question_of(options)
+    answer = target().statistics.classes(
+        question=question, dataset=dataset, split=split, by=by, quantiles=quantiles, at=at
+    )
     if question == Question() and (dataset, split, by, quantiles) == (None, None, None, False):
-        shares = place.shares(at)
+        shares = read_as(ClassesAnswer, answer).classes
         if as_json:
-            emit_json([asdict(share) for share in shares])
+            emit_json([share.model_dump(mode="json", exclude_none=True) for share in shares])
         else:
             emit_classes(shares)
         return
-    report = place.classes(Asked(question, dataset, split, at), by, quantiles)
+    report = read_as(ClassReport, answer)
     if as_json:
         emit_json(report.model_dump(mode="json", exclude_none=True))
     else:
@@ -86,15 +95,23 @@ def histogram_(
     as_json: JsonFlag = False,
 ) -> None:
     """Count the frames by the values of one tag, or of two."""
-    tags = [name] if name2 is None else [name, name2]
-    found = statistics().histogram(
-        Asked(question_of(options), dataset, split, at),
-        Axes(tags, bins, top, edges or (), log or (), zero or ()),
+    answer = target().statistics.histogram(
+        *([name] if name2 is None else [name, name2]),
+        bins=bins,
+        top=top,
+        edges=edges_of(edges or ()),
+        log=log or (),
+        zero=zero or (),
+        question=question_of(options),
+        dataset=dataset,
+        split=split,
+        at=at,
     )
+    histogram = read_as(Histogram, answer)
     if as_json:
-        emit_json(found.model_dump(mode="json", exclude_none=True))
+        emit_json(histogram.model_dump(mode="json", exclude_none=True))
     else:
-        emit_histogram(found)
+        emit_histogram(histogram)
 
 
 def correlate(
@@ -113,11 +130,19 @@ def correlate(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare the classes' shares of the pixels with the IoU that a model has for each."""
-    found = statistics().correlation(validation, Asked(dataset=dataset, split=split, at=at))
+    answer = _correlation(validation, {"dataset": dataset, "split": split, "at": at})
+    correlation = read_as(Correlation, answer)
     if as_json:
-        emit_json(found.model_dump(mode="json"))
+        emit_json(correlation.model_dump(mode="json"))
     else:
-        emit_correlation(found)
+        emit_correlation(correlation)
+
+
+def _correlation(validation: str, options: dict[str, Any]) -> object:
+    """Shares against IoU, which a file may hold where the command runs on a home."""
+    if chosen.server() is None:
+        return home_session().statistics.correlation(validation, **options, files=True)
+    return chosen.client().statistics.correlation(validation, **options)
 
 
 def gaps(
@@ -131,7 +156,10 @@ def gaps(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what a dataset lacks that the catalog has, and how to select it."""
-    report = statistics().gaps(Asked(dataset=dataset, split=split, at=at), at_least, scenes)
+    answer = target().statistics.gaps(dataset, split=split, at_least=at_least, scenes=scenes, at=at)
+    if isinstance(answer, dict):
+        answer.setdefault("split", None)  # a server leaves nulls out
+    report = read_as(GapReport, answer)
     if as_json:
         emit_json(report.model_dump(mode="json", exclude_none=True))
     else:

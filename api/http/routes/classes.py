@@ -1,22 +1,19 @@
 """/v1/classes: what the labels hold."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from api.http.asked_frames import AskedFrames
-from api.http.dependencies import CurrentWorkspace
+from api.http.dependencies import CurrentSession
 from api.http.negotiation import VARY, row_format, row_responses, rows_answer
 from api.http.routing import Router
 from api.http.rules import READ
+from api.schemas.statistics import ClassesAnswer
 from api.services.statistics_rows import class_rows
-from api.workspace import Workspace
-from catalog.frames.frames import class_shares
-from query.statistics.class_report import ClassGroup, ClassStatistics, Grouping
-from query.statistics.class_statistics import class_report
+from query.statistics.class_report import Grouping
 
 router = Router(prefix="/v1", tags=["classes"])
 
@@ -41,17 +38,6 @@ class ClassesQuery(AskedFrames):
     )
 
 
-class ClassesAnswer(BaseModel):
-    """Classes in class order. All but `classes` only where something else than all was asked."""
-
-    classes: tuple[ClassStatistics, ...]
-    snapshot: int | None = Field(default=None, description="The catalog snapshot.", examples=[12])
-    frames: int | None = Field(default=None, description="Frames they are of.", examples=[884])
-    pixels: int | None = Field(default=None, description="Their pixels.")
-    by: Grouping | None = Field(default=None, description="What the groups are.")
-    groups: tuple[ClassGroup, ...] | None = Field(default=None, description="By name.")
-
-
 @router.get(
     "/classes",
     rule=READ.but(work="statistics"),
@@ -63,29 +49,15 @@ async def get_classes(
     request: Request,
     response: Response,
     asked: Annotated[ClassesQuery, Query()],
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
 ) -> ClassesAnswer | Response:
     """Frames and pixel share (0 to 1) of every class."""
     format_ = row_format(request)
-    found = await run_in_threadpool(_classes, workspace, asked)
+    found = await run_in_threadpool(
+        lambda: session.statistics.classes(by=asked.by, quantiles=asked.quantiles, **asked.which())
+    )
     if format_ != "json":
         groups = {group.value or "": group for group in found.groups or ()}
         return rows_answer(format_, class_rows(found.classes, groups))
     response.headers.update(VARY)
     return found
-
-
-def _classes(workspace: Workspace, asked: ClassesQuery) -> ClassesAnswer:
-    names = workspace.class_names()
-    if asked.is_of_all and asked.by is None and not asked.quantiles:
-        shares = class_shares(workspace.catalog, names, asked.at)
-        return ClassesAnswer(classes=tuple(ClassStatistics(**asdict(share)) for share in shares))
-    report = class_report(
-        workspace.catalog,
-        names,
-        asked.frames(workspace),
-        by=asked.by,
-        quantiles=asked.quantiles,
-        timeout_s=workspace.settings.query_timeout_s,
-    )
-    return ClassesAnswer(**report.model_dump())

@@ -6,23 +6,20 @@ from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import Field
 
-from api.cli.axis_options import axes_of
 from api.http.asked_frames import AskedFrames
-from api.http.dependencies import At, CurrentWorkspace
+from api.http.dependencies import At, CurrentSession
 from api.http.negotiation import VARY, row_format, row_responses, rows_answer
 from api.http.routing import Router
 from api.http.rules import READ
-from api.services.statistics import dataset_gaps, share_and_iou
+from api.services.histogram_axes import edges_of
 from api.services.statistics_rows import (
     correlation_rows,
     gap_rows,
     histogram_rows,
 )
-from api.workspace import Workspace
 from query.statistics.correlations import Correlation
 from query.statistics.gap_report import GapReport
 from query.statistics.histogram_report import MOST_BINS, MOST_VALUES, Histogram
-from query.statistics.histograms import histogram
 
 router = Router(prefix="/v1", tags=["statistics"], examples={"name": "bikes"})
 
@@ -73,25 +70,25 @@ async def get_histogram(
     request: Request,
     response: Response,
     asked: Annotated[HistogramQuery, Query()],
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
 ) -> Histogram | Response:
     """Frames by the values of one tag, or of two at once. The counts add up to the frames."""
     format_ = row_format(request)
-    found = await run_in_threadpool(_histogram, workspace, asked)
+    found = await run_in_threadpool(
+        lambda: session.statistics.histogram(
+            *asked.tag,
+            bins=asked.bins,
+            top=asked.top,
+            edges=edges_of(asked.edges),
+            log=asked.log,
+            zero=asked.zero,
+            **asked.which(),
+        )
+    )
     if format_ != "json":
         return rows_answer(format_, histogram_rows(found))
     response.headers.update(VARY)
     return found
-
-
-def _histogram(workspace: Workspace, asked: HistogramQuery) -> Histogram:
-    return histogram(
-        workspace.catalog,
-        workspace.class_names(),
-        axes_of(asked.tag, asked.bins, asked.top, asked.edges, asked.log, asked.zero),
-        asked.frames(workspace),
-        timeout_s=workspace.settings.query_timeout_s,
-    )
 
 
 @router.get(
@@ -103,7 +100,7 @@ def _histogram(workspace: Workspace, asked: HistogramQuery) -> Histogram:
 async def get_correlation(
     request: Request,
     response: Response,
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
     validation: Annotated[
         str,
         Query(
@@ -124,7 +121,9 @@ async def get_correlation(
 ) -> Correlation | Response:
     """How the classes' shares of the pixels go with the IoU that a validation found for each."""
     format_ = row_format(request)
-    found = await run_in_threadpool(share_and_iou, workspace, validation, dataset, split, at)
+    found = await run_in_threadpool(
+        session.statistics.correlation, validation, dataset=dataset, split=split, at=at
+    )
     if format_ != "json":
         return rows_answer(format_, correlation_rows(found))
     response.headers.update(VARY)
@@ -142,7 +141,7 @@ async def get_gaps(
     request: Request,
     response: Response,
     name: str,
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
     split: Annotated[str | None, Query(description="Only this split.")] = None,
     at_least: Annotated[
         int, Query(ge=1, lt=2**63, description="Frames wanted of each class and camera.")
@@ -152,7 +151,9 @@ async def get_gaps(
 ) -> GapReport | Response:
     """What a dataset lacks that the catalog has, each with the question that finds it."""
     format_ = row_format(request)
-    found = await run_in_threadpool(dataset_gaps, workspace, name, split, at_least, scenes, at)
+    found = await run_in_threadpool(
+        session.statistics.gaps, name, split=split, at_least=at_least, scenes=scenes, at=at
+    )
     if format_ != "json":
         return rows_answer(format_, gap_rows(found))
     response.headers.update(VARY)

@@ -1,6 +1,6 @@
-"""A histogram's axes as routes and commands are told of them: options that name their tag."""
+"""A histogram's axes, as options that name their tag say them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from catalog.errors import InvalidInput, UnknownName
 from query.question.wrong_value import validation_message
@@ -10,11 +10,14 @@ _BINS = {1: 20, 2: 8}
 """Bins of a number, and texts with a bin of their own, by the number of tags."""
 
 
+_NO_EDGES: Mapping[str, Sequence[float]] = {}
+
+
 def axes_of(
     tags: Sequence[str],
     bins: int | None = None,
     top: int | None = None,
-    edges: Sequence[str] = (),
+    edges: Mapping[str, Sequence[float]] = _NO_EDGES,
     log: Sequence[str] = (),
     zero: Sequence[str] = (),
 ) -> list[AxisRequest]:
@@ -24,7 +27,7 @@ def axes_of(
         tags: The tags.
         bins: Bins of a number.
         top: Texts with a bin of their own.
-        edges: "TAG=EDGE,EDGE,..."; each names one of the tags.
+        edges: Edges of a tag's bins; each names one of the tags.
         log: Those of the tags that have a logarithmic scale.
         zero: Those of the tags that have a bin for 0.
 
@@ -32,8 +35,7 @@ def axes_of(
         InvalidInput: Edges that are no rising numbers, or edges and scale together.
         UnknownName: An option names another tag.
     """
-    by_tag = dict(_edges_of(text) for text in edges)
-    for named in (*by_tag, *log, *zero):
+    for named in (*edges, *log, *zero):
         if named not in tags:
             raise UnknownName("tag", named, tags, "It is given in an option.")
     default = _BINS[len(tags)]
@@ -45,7 +47,7 @@ def axes_of(
                     tag=tag,
                     bins=bins or default,
                     top=top or default,
-                    edges=by_tag.get(tag),
+                    edges=tuple(edges[tag]) if tag in edges else None,
                     log=tag in log,
                     zero=tag in zero,
                 )
@@ -53,6 +55,15 @@ def axes_of(
         except ValueError as error:
             raise InvalidInput(validation_message(error)) from error
     return axes
+
+
+def edges_of(texts: Iterable[str]) -> dict[str, tuple[float, ...]]:
+    """Edges of bins by tag, each given as "TAG=EDGE,EDGE,...".
+
+    Raises:
+        InvalidInput: One is not of this form.
+    """
+    return dict(map(_edges_of, texts))
 
 
 def _edges_of(text: str) -> tuple[str, tuple[float, ...]]:

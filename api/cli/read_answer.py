@@ -1,7 +1,6 @@
-"""Answers of a server, whose version may be another one, as this version's models."""
+"""Answers of a home, or of a server, whose version may be another one, as this version's models."""
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -10,17 +9,23 @@ from catalog.errors import InvalidInput
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-def read_as(model: type[_Model], body: Mapping[str, Any]) -> _Model:
+def read_as(model: type[_Model], body: object) -> _Model:
     """An answer as a model; what the model does not know is left out.
+
+    Args:
+        model: What it is read as.
+        body: A home's answer, a model with the same fields; or a server's document.
 
     Raises:
         InvalidInput: The answer lacks what the model has.
     """
-    from framesift.versions import Document, difference  # they import httpx
-
+    if isinstance(body, model):
+        return body
     try:
-        return model.model_validate(body)
+        return model.model_validate(body, from_attributes=True)
     except ValidationError as error:
+        from framesift.versions import Document, difference  # they import httpx
+
         place = ".".join(str(part) for part in error.errors()[0]["loc"])
         server = body.server if isinstance(body, Document) else ""
         raise InvalidInput(
