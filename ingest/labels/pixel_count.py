@@ -17,8 +17,8 @@ _REPORTED_COLOURS = 16
 _EACH_SAMPLE = np.arange(256, dtype=np.uint8)
 
 FEW_LABELS = 1000
-"""Labels that a process counts before it loads the faster way: that takes 0.3 s of CPU, and 5 s
-where it must be compiled first (docs/decisions/0034)."""
+"""Labels that a process counts before it loads the faster way: that takes 0.3 s of CPU, and 5
+to 8 s where it must be compiled first (docs/decisions/0034)."""
 
 _label_numbers = itertools.count()
 

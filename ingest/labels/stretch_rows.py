@@ -265,11 +265,11 @@ def _compiled(sources: int) -> Any:
             stream: uint8, a zlib stream of filtered rows, PADDING bytes behind.
             stream_bytes: Bytes of the stream, without padding.
             height: Rows.
-            width: Pixels per row.
+            width: Pixels per row, at most WIDEST.
             class_of: (2**24,) uint8 [class id] by colour.
             counts: (256,) int64 [pixels] by class id, added to.
             sums: (3,) uint64, set: Adler-32's sums, the digest of the runs of colours.
-            room: Of `_new_room`, for this width.
+            room: Of `_room`.
 
         Returns:
             Whether they were counted; if not, the stream is damaged, or not for this way.
@@ -317,6 +317,11 @@ count_rgb = _compiled(zlib.crc32(b"".join(file.read_bytes() for file in _FILES))
 _AHEAD = 1 << 18
 """Bytes inflated before their rows are counted: with HISTORY they fit a core's own cache."""
 
+_LIMIT = ORIGIN + HISTORY + _AHEAD
+
+WIDEST = _AHEAD // (2 * PIXEL) - 1
+"""Pixels of a row: two rows fit in what is inflated at once."""
+
 _local = threading.local()
 
 
@@ -339,27 +344,26 @@ def count(
         digest: (1,) uint64; set to the digest of the runs of colours.
 
     Returns:
-        Whether they were counted; if not, the stream is damaged, or not of stretches.
+        Whether they were counted; if not, the stream is damaged, or not of stretches, or its rows
+        are too wide.
     """
+    if width > WIDEST:
+        return False
     padded = np.frombuffer(stream + bytes(PADDING), np.uint8)
     sums = np.zeros(3, np.uint64)
-    found: bool = count_rgb(
-        padded, len(stream), height, width, class_of, counts, sums, _room(width)
-    )
+    found: bool = count_rgb(padded, len(stream), height, width, class_of, counts, sums, _room())
     digest[0] = sums[MARK]
     return found
 
 
-def _room(width: int) -> tuple[Any, ...]:
-    found: tuple[int, tuple[Any, ...]] | None = getattr(_local, "room", None)
-    if found is None or found[0] != width:
-        found = _local.room = (width, _new_room(width))
-    return found[1]
-
-
-def _new_room(width: int) -> tuple[Any, ...]:
-    limit = ORIGIN + HISTORY + max(_AHEAD, 2 * PIXEL * width)
-    size = limit + OVERHANG
-    # A match has three bytes or more.
-    stretches = (np.zeros(size // 3 + 2, np.int64), np.zeros(size // 3 + 2, np.int64))
-    return np.zeros(size, np.uint8), limit, new_tables(), stretches, np.zeros(STATE, np.int64)
+def _room() -> tuple[Any, ...]:
+    """This thread's: 2 MB, whatever the label."""
+    found: tuple[Any, ...] | None = getattr(_local, "room", None)
+    if found is None:
+        size = _LIMIT + OVERHANG
+        # A match has three bytes or more.
+        stretches = (np.zeros(size // 3 + 2, np.int64), np.zeros(size // 3 + 2, np.int64))
+        found = _local.room = (
+            np.zeros(size, np.uint8), _LIMIT, new_tables(), stretches, np.zeros(STATE, np.int64),
+        )  # fmt: skip
+    return found

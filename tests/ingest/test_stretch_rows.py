@@ -215,6 +215,18 @@ def test_labels_of_the_sample_frames_and_real_ones(monkeypatch: pytest.MonkeyPat
     assert ways.count(True) * 3 >= len(ways)
 
 
+@pytest.mark.parametrize("wider", [0, 1])
+def test_the_widest_rows(wider: int) -> None:
+    """Rows up to half the window are counted while inflating, and wider ones otherwise."""
+    picture = Picture([[(255, 0, 0)] * (stretch_rows.WIDEST + wider)] * 5, filters=(1,))
+    rle = zlib.compressobj(strategy=zlib.Z_RLE)
+    stream = rle.compress(raw_rows(picture)) + rle.flush()
+    found = _by_stretches(stream, picture)
+    assert (found is None) == bool(wider)
+    assert found is None or found[:2] == _slow(picture)
+    assert count_pixels(around(picture, stream), LISTED).counts.tolist() == _slow(picture)[0]
+
+
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_stream_of_any_picture(seed: int) -> None:
