@@ -29,14 +29,14 @@ class SqlRows:
         settings = workspace.settings
         self.max_rows, self.timeout_s = settings.query_max_rows, settings.query_timeout_s
         self.truncated: bool | None = None
-        self._catalog, self._statement, self._at = workspace.catalog, statement, at
+        self._workspace, self._statement, self._at = workspace, statement, at
 
     def stream(
         self, cancellation: "Cancellation | None" = None, began: float | None = None
     ) -> AbstractContextManager[SqlStream]:
         """The rows as they come: query.run.run_sql.stream_sql."""
         return stream_sql(
-            self._catalog,
+            self._workspace.catalog,  # opened by the thread that reads: it may fail
             self._statement,
             at=self._at,
             max_rows=self.max_rows,
