@@ -1,5 +1,6 @@
 """Backup and restore: a whole home again, made while others write; nothing damaged comes back."""
 
+import copy
 import json
 import random
 import shutil
@@ -32,9 +33,12 @@ def records_of(folder: Path) -> RecordStore:
     return RecordStore(folder / "records" / "records.sqlite")
 
 
-@pytest.fixture
-def history(store: CatalogStore, folder: Path) -> History:
+@pytest.fixture(scope="module")
+def made(empty_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
     """A catalog with some history, and records of every kind that has its own rules."""
+    folder = tmp_path_factory.mktemp("history") / "home"
+    shutil.copytree(empty_catalog, folder)
+    store = open_store(folder)
     written = History(store, random.Random(4))
     written.write(8)
     records = records_of(folder)
@@ -52,7 +56,23 @@ def history(store: CatalogStore, folder: Path) -> History:
     replace_problems(
         records, source.id, 1, [], [Problem("bad_file", f"k{n}", "r") for n in range(9)]
     )
-    return written
+    records.engine.dispose()
+    store.close()
+    return folder, written
+
+
+@pytest.fixture
+def folder(made: tuple[Path, History], tmp_path: Path) -> Path:
+    """A copy of them that a test may change."""
+    return Path(shutil.copytree(made[0], tmp_path / "home"))
+
+
+@pytest.fixture
+def history(made: tuple[Path, History], store: CatalogStore) -> History:
+    """What was written to the catalog in that folder."""
+    found = copy.copy(made[1])
+    found.store, found.states = store, dict(found.states)
+    return found
 
 
 def rows_of(records: RecordStore) -> dict[str, list[tuple[object, ...]]]:
