@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from api.server.machine import memory_mb
 from api.settings import Settings
 from catalog.errors import NotMade, StorageError
-from catalog.lru import Lru
+from catalog.memory.lru import Lru
 from catalog.records import glance as record_glance
 from catalog.records.home_places import HomePlaces
 from catalog.storage.location import CatalogLocation

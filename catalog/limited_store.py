@@ -35,7 +35,7 @@ from catalog.lake.connection import (
 )
 from catalog.lake.schema import FILES
 from catalog.lake.sql_guard import SelectOnly, nodes
-from catalog.lru import Lru
+from catalog.memory.lru import Lru
 from catalog.store import CatalogStore
 
 STORED = "stored"

@@ -16,7 +16,7 @@ from catalog.errors import (
     StorageError,
     UnreadableFile,
 )
-from catalog.lru import Lru
+from catalog.memory.lru import Lru
 from catalog.records.tables import Source
 from catalog.values import File
 from ingest.sources.local_folder import LocalFolder

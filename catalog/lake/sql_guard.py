@@ -19,8 +19,8 @@ import pyarrow as pa
 from catalog.errors import SqlError
 from catalog.lake import stream_buffer
 from catalog.lake.statement_shape import LONGEST, Shape, shape_of
-from catalog.lru import Lru
 from catalog.memory.class_matrix import ClassMatrix
+from catalog.memory.lru import Lru
 
 _TABLE_FUNCTIONS = re.compile(
     r"unnest|range|generate_series|repeat|json_each|json_tree"

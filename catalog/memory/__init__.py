@@ -1,1 +1,1 @@
-"""The newest snapshot held in memory."""
+"""What is held in memory: the newest snapshot, and what was used last."""

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import FramesiftError
-from catalog.interruptible import Interruptible
+from catalog.lake.interruptible import Interruptible
 from catalog.memory.refresh import MustLoad
 from catalog.memory.snapshot import HotSnapshot, TooLarge
 

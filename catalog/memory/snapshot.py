@@ -12,10 +12,10 @@ from copy import copy
 
 import duckdb
 
-from catalog.interruptible import Interruptible
 from catalog.lake import stream_buffer
 from catalog.lake import views as discover_views
 from catalog.lake.connection import DISCOVER, LAKE, SAFE, snapshot_of
+from catalog.lake.interruptible import Interruptible
 from catalog.lake.schema import CLASS_PIXELS, FILES, POSITION_TAGS
 from catalog.lake.sql_guard import SelectOnly
 from catalog.memory import wide_tables

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog.errors import FramesiftError, InvalidInput, StorageError
-from catalog.lru import Lru
+from catalog.memory.lru import Lru
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
 

@@ -26,7 +26,7 @@ from catalog.errors import BadFile, NotFound, StorageError
 from catalog.lake.schema import FILES
 from catalog.lake.sql_guard import SelectOnly
 from catalog.limited_store import LimitedStore
-from catalog.lru import Lru
+from catalog.memory.lru import Lru
 from catalog.records.tables import Dataset
 from catalog.storage.eviction import Bounds, entries_in, given_up
 from catalog.store import LAKE

@@ -9,7 +9,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from catalog.errors import SqlError, nearest_names
-from catalog.lru import Lru
+from catalog.memory.lru import Lru
 from query.db2.dialect import Db2
 from query.run.read_only import Schema
 

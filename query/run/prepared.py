@@ -8,7 +8,7 @@ import duckdb
 
 from catalog.lake.sql_guard import is_wide
 from catalog.lake.views import tag_columns
-from catalog.lru import Lru
+from catalog.memory.lru import Lru
 from catalog.store import DISCOVER, LAKE, CatalogStore, snapshot_of
 from query.db2.semantics import to_duckdb
 from query.run import read_only

@@ -12,7 +12,7 @@ import pytest
 
 from catalog.care.compaction import compact
 from catalog.frames.frames import register, remove
-from catalog.interruptible import Interruptible
+from catalog.lake.interruptible import Interruptible
 from catalog.memory import refresh as wide_refresh
 from catalog.memory import snapshot as hot_snapshot
 from catalog.memory.class_matrix import ClassMatrix

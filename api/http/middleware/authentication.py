@@ -23,7 +23,7 @@ from catalog.accounts.accounts import SCOPES
 from catalog.accounts.caller import asked_by
 from catalog.accounts.user_tables import User
 from catalog.errors import FramesiftError, NotAllowed, NotAuthenticated
-from catalog.lru import Lru
+from catalog.memory.lru import Lru
 from catalog.records.store import RecordStore
 
 _TRUSTED_S = 2.0
