@@ -2,7 +2,8 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
@@ -91,9 +92,7 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        body = {"split": split, **how}
-        answer = self._transport.json("POST", f"{self._path}/splits", body, creates=True)
-        return Dataset(answer, self._transport)
+        return self._all.divide(reference(self), split, **how)
 
     def extend(
         self,
@@ -113,10 +112,7 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        body = {"demands": list(demands), "split": split, **how}
-        path = f"{self._path}/extensions"
-        answer = self._transport.json("POST", path, body, creates=True, asked={"at": at})
-        return Dataset(answer, self._transport)
+        return self._all.extend(reference(self), *demands, split=split, at=at, **how)
 
     def rebuild(self) -> "Dataset":
         """Make its lost or damaged manifest again; the server proves it equal by its id.
@@ -124,7 +120,7 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: It cannot be made equal, or the server does not answer.
         """
-        return Dataset(self._transport.json("POST", f"{self._path}/rebuild"), self._transport)
+        return self._all.rebuild(reference(self))
 
     def diff(self, other: "str | Dataset", *, limit: int | None = None) -> Mapping[str, Any]:
         """What changed from this to the other: frames, splits, distributions.
@@ -136,8 +132,7 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: There is no such dataset, or the server does not answer.
         """
-        path = f"{self._path}/diff"
-        return self._transport.json("GET", path, asked={"other": reference(other), "limit": limit})
+        return self._all.diff(reference(self), other, limit=limit)
 
     def gaps(
         self,
@@ -192,20 +187,7 @@ class Dataset(Record):
             FramesiftServerError: There is no such split, or the server does not answer.
             OSError: It cannot be written.
         """
-        path = Path(path)
-        part = path.with_name(path.name + ".part")
-        try:
-            with self._exported(format, split, with_labels) as answer:
-                if format == "fiftyone":
-                    answer.read()
-                    _write_fiftyone(path, answer.json())
-                    return path
-                with part.open("wb") as file:
-                    file.writelines(answer.iter_bytes())
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-        return path
+        return self._all.export(reference(self), path, format, split=split, with_labels=with_labels)
 
     def exported(
         self,
@@ -219,8 +201,7 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: There is no such split, or the server does not answer.
         """
-        with self._exported(format, split, with_labels) as answer:
-            yield from answer.iter_bytes()
+        return self._all.exported(reference(self), format, split=split, with_labels=with_labels)
 
     def to_arrow(self, split: str | None = None) -> "pa.Table":
         """Its frames as a pyarrow.Table: files, sizes, pixels of each class.
@@ -233,8 +214,7 @@ class Dataset(Record):
             FramesiftServerError: There is no such split, or the server does not answer.
         """
         pq = imported("pyarrow.parquet")
-        with self._exported("parquet", split, False) as answer:
-            return pq.read_table(io.BytesIO(answer.read()))
+        return pq.read_table(io.BytesIO(b"".join(self.exported("parquet", split=split))))
 
     def to_pandas(self, split: str | None = None) -> "pd.DataFrame":
         """The same as a pandas.DataFrame; integers stay integers, where some are missing, too.
@@ -268,14 +248,8 @@ class Dataset(Record):
         return Jobs(self._transport).validate(model, self, **options)
 
     @property
-    def _path(self) -> str:
-        return f"/v1/datasets/{quote(reference(self), safe='@')}"
-
-    def _exported(self, format_: ExportFormat, split: str | None, with_labels: bool) -> Any:
-        asked = {"format": format_, "with_labels": "true" if with_labels else "false"}
-        if split is not None:
-            asked["split"] = split
-        return self._transport.streaming("GET", f"{self._path}/export", params=asked)
+    def _all(self) -> "Datasets":
+        return Datasets(self._transport)
 
     def _repr_html_(self) -> str:
         frames = self.frames(columns=("camera", "scene", "frame_number"), page=_DRAWN)
@@ -312,8 +286,7 @@ class Datasets:
         Raises:
             NotFound: There is none of that name.
         """
-        path = f"/v1/datasets/{quote(name, safe='@')}"
-        return Dataset(self._transport.json("GET", path), self._transport)
+        return Dataset(self._transport.json("GET", _path(name)), self._transport)
 
     def create(
         self,
@@ -369,8 +342,140 @@ class Datasets:
             body["split_by"] = split_by
         if min_gap_s is not None:
             body["min_gap_s"] = min_gap_s
-        answer = self._transport.json("POST", "/v1/datasets", body, creates=True, asked={"at": at})
+        return self._made("/v1/datasets", body, at)
+
+    def divide(self, name: str, split: str, **how: Any) -> Dataset:
+        """Divide a dataset's frames into other splits, as a new version of it.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            split: Shares, such as "train=0.8,validation=0.2".
+            **how: split_by, stratify_splits, min_gap_s, allow_leakage, seed: see docs/datasets.md.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        return self._made(f"{_path(name)}/splits", {"split": split, **how}, None)
+
+    def extend(
+        self,
+        name: str,
+        *demands: Mapping[str, Any],
+        split: str | None = None,
+        at: int | None = None,
+        **how: Any,
+    ) -> Dataset:
+        """Add as few frames as close a gap, as a new version; ["report"]["unmet"] stays open.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            *demands: What is missing; `demand` makes them.
+            split: Which split lacks them; the only one by default.
+            at: The catalog snapshot to choose from; the newest when None.
+            **how: min_gap_s, allow_leakage, seed: see docs/datasets.md.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        body = {"demands": [*demands], "split": split, **how}
+        return self._made(f"{_path(name)}/extensions", body, at)
+
+    def rebuild(self, name: str) -> Dataset:
+        """Make a lost or damaged manifest again; the server proves it equal by its id.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+
+        Raises:
+            FramesiftServerError: It cannot be made equal, or the server does not answer.
+        """
+        return Dataset(self._transport.json("POST", f"{_path(name)}/rebuild"), self._transport)
+
+    def diff(
+        self, name: str, other: str | Dataset, *, limit: int | None = None
+    ) -> Mapping[str, Any]:
+        """What changed from one to the other: frames, splits, distributions.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            other: NAME, NAME@VERSION or a Dataset.
+            limit: Frames listed of each kind; the server's choice when None.
+
+        Raises:
+            FramesiftServerError: There is no such dataset, or the server does not answer.
+        """
+        asked = {"other": reference(other), "limit": limit}
+        return self._transport.json("GET", f"{_path(name)}/diff", asked=asked)
+
+    def export(
+        self,
+        name: str,
+        path: str | Path,
+        format: ExportFormat = "csv",  # noqa: A002
+        *,
+        split: str | None = None,
+        with_labels: bool = False,
+    ) -> Path:
+        """Write a dataset for other programs, to a file; as "fiftyone", to a folder; the path.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            path: Where to.
+            format: "files" is a path or URI per line.
+            split: Only this split.
+            with_labels: With "files", the label's path after a tab.
+
+        Raises:
+            FramesiftServerError: There is no such dataset or split, or the server does not answer.
+            OSError: It cannot be written.
+        """
+        path = Path(path)
+        part = path.with_name(path.name + ".part")
+        chunks = self.exported(name, format, split=split, with_labels=with_labels)
+        try:
+            if format == "fiftyone":
+                _write_fiftyone(path, json.loads(b"".join(chunks)))
+                return path
+            with closing(chunks), part.open("wb") as file:
+                file.writelines(chunks)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+        return path
+
+    def exported(
+        self,
+        name: str,
+        format: ExportFormat = "csv",  # noqa: A002
+        *,
+        split: str | None = None,
+        with_labels: bool = False,
+    ) -> Generator[bytes]:
+        """What `export` writes, as it comes; "fiftyone" is one JSON document.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            format: "files" is a path or URI per line.
+            split: Only this split.
+            with_labels: With "files", the label's path after a tab.
+
+        Raises:
+            FramesiftServerError: There is no such dataset or split, or the server does not answer.
+        """
+        asked = {"format": format, "with_labels": "true" if with_labels else "false"}
+        if split is not None:
+            asked["split"] = split
+        path = f"{_path(name)}/export"
+        with self._transport.streaming("GET", path, params=asked) as answer:
+            yield from answer.iter_bytes()
+
+    def _made(self, path: str, body: Mapping[str, Any], at: int | None) -> Dataset:
+        answer = self._transport.json("POST", path, body, creates=True, asked={"at": at})
         return Dataset(answer, self._transport)
+
+
+def _path(name: str) -> str:
+    return f"/v1/datasets/{quote(name, safe='@')}"
 
 
 def demand(

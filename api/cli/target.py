@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from api.cli import chosen
 from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
+from api.cli.shapes.datasets import Datasets
 from api.cli.shapes.selections import Selections
 from api.cli.shapes.statements import Statements
 from api.cli.shapes.statistics import Statistics
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 class Target(Protocol):
     """A home's services, or a server's client."""
+
+    @property
+    def datasets(self) -> Datasets:
+        """Datasets."""
 
     @property
     def selections(self) -> Selections:

@@ -43,6 +43,11 @@ class PageAnswer(Schema):
     )
 
 
+def set_fields(body: BaseModel) -> dict[str, Any]:
+    """The values of the fields that were given, by name."""
+    return {name: getattr(body, name) for name in body.model_fields_set}
+
+
 def finite(value: Any) -> Any:
     """The same with null for what JSON has no number for, such as the loss of a bad training."""
     if isinstance(value, float) and not math.isfinite(value):

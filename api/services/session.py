@@ -8,6 +8,7 @@ from api.services.call import Call
 if TYPE_CHECKING:
     from api.services.audit import Audit
     from api.services.collections import Collections
+    from api.services.datasets import Datasets
     from api.services.selections import Selections
     from api.services.statements import Statements
     from api.services.statistics import Statistics
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 class Session(Call):
     """The services of a home, for one caller; each is imported when it is first used."""
+
+    @cached_property
+    def datasets(self) -> "Datasets":
+        """Datasets."""
+        from api.services.datasets import Datasets
+
+        return Datasets(self.workspace, self.caller.user)
 
     @cached_property
     def selections(self) -> "Selections":

@@ -69,6 +69,16 @@ def test_methods_build_sets(client: framesift.Client) -> None:
     assert covered.diff(grown)["frames_added"] == grown.frame_count - covered.frame_count
 
 
+def test_a_dataset_by_name(client: framesift.Client, city: Dataset, tmp_path: Path) -> None:
+    """What a Dataset can do, without asking for it first."""
+    assert client.datasets.rebuild("city@1").id == city.id
+    assert client.datasets.diff("city@1", city)["frames_added"] == 0
+    written = client.datasets.export("city@1", tmp_path / "city.csv", split="train")
+    assert written.read_bytes() == b"".join(city.exported(split="train"))
+    with pytest.raises(NotFound, match="no dataset named 'nope'"):
+        client.datasets.divide("nope", "train=0.5,validation=0.5")
+
+
 def test_a_dataset_is_divided_anew_and_asked(city: Dataset) -> None:
     """A new version with the same frames; gaps and classes are told."""
     other = city.divide("train=0.75,validation=0.25")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from api.cli.shapes.record import Record
 from api.cli.terminal import duration, emit_table, stdout
 from catalog.text.visible_text import visible
 
@@ -10,7 +11,7 @@ _MOST_ROWS = 40
 _MOST_FRAMES = 10
 
 
-def show_dataset(dataset: Mapping[str, Any]) -> None:
+def show_dataset(dataset: Record) -> None:
     """Print what it is, what was achieved of what was wanted, and what it lacks."""
     stdout.print(
         f"dataset {dataset['name']} version {dataset['version']}: {dataset['frames']:,} frames "
@@ -26,7 +27,7 @@ def show_dataset(dataset: Mapping[str, Any]) -> None:
     _show_report(dataset["report"])
 
 
-def splits_text(dataset: Mapping[str, Any]) -> str:
+def splits_text(dataset: Record) -> str:
     """The splits and their frames."""
     return ", ".join(f"{name} {count:,}" for name, count in dataset["splits"].items())
 

@@ -21,6 +21,8 @@ from api.cli.set_options import (
     demands_of,
     method_of,
 )
+from api.cli.shapes.record import Record
+from api.cli.target import target
 from api.cli.terminal import (
     JsonFlag,
     emit_json,
@@ -30,13 +32,15 @@ from api.cli.terminal import (
     size,
     stdout,
 )
-from api.places.datasets import Export, datasets
 from api.places.stagings import stagings
 from api.schemas.datasets import NewDataset, NewExtension, NewSplit
-from catalog.errors import InvalidInput
+from catalog.errors import InvalidInput, StorageError
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
 from query.question.wrong_value import validation_message
 from query.sets.stratifier import parse_stratifiers
+
+_MOST_FRAMES = 1_000_000
+"""Frames of each kind that are listed of a difference, as many as a server gives."""
 
 dataset_app = typer.Typer(no_args_is_help=True, help="Saved, versioned selections.")
 
@@ -75,7 +79,10 @@ def create(
         seed=question.seed,
         **_divided(division),
     )
-    made = datasets().create(wanted, at)
+    data = _data(wanted)
+    if method is not None:  # which one it is, is a default of its class
+        data["method"]["method"] = method.method
+    made = target().datasets.create(data.pop("name"), at=at, **data)
     _show(made, as_json)
     end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(made["report"]))
 
@@ -91,7 +98,8 @@ def split_(
 ) -> None:
     """Divide a dataset's frames anew, as a new version of it."""
     wanted = _checked(NewSplit, split=split, seed=seed, **_divided(division))
-    _show(datasets().divide(name, wanted), as_json)
+    data = _data(wanted)
+    _show(target().datasets.divide(name, data.pop("split"), **data), as_json)
 
 
 @dataset_app.command("extend")
@@ -123,7 +131,8 @@ def extend(
     if not demands:
         raise InvalidInput("dataset extend: say with --gap or --gap-where what is missing")
     wanted = _checked(NewExtension, demands=demands, split=grow, seed=seed, **asdict(apart))
-    made = datasets().extend(name, wanted, at)
+    data = _data(wanted)
+    made = target().datasets.extend(name, *data.pop("demands"), at=at, **data)
     _show(made, as_json)
     end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(made["report"]))
 
@@ -139,7 +148,7 @@ def rebuild(
     as_json: JsonFlag = False,
 ) -> None:
     """Make a lost or damaged manifest again, from question, snapshot and seed; its id proves it."""
-    found = datasets().rebuild(name)
+    found = target().datasets.rebuild(name)
     if as_json:
         emit_json(found)
     else:
@@ -156,7 +165,7 @@ def diff(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare two datasets: frames, splits, and distributions with their distances."""
-    found = datasets().difference(before, after)
+    found = target().datasets.diff(before, after, limit=_MOST_FRAMES)
     if as_json:
         emit_json(found)
     else:
@@ -177,26 +186,37 @@ def export(
     out: Annotated[Path | None, typer.Option(help="File or folder to write.")] = None,
 ) -> None:
     """Write a dataset for other programs."""
-    place, wanted = datasets(), Export(name, format_, split, with_labels)
+    datasets = target().datasets
     if out is not None:
-        place.write(wanted, out)
+        try:
+            datasets.export(name, out, format_, split=split, with_labels=with_labels)
+        except OSError as error:  # of a file that a server sends
+            reason = error.strerror or error
+            raise StorageError(f"{out}: cannot be written: {reason}", str(out)) from error
         return
     if format_ not in TEXTS:
         raise InvalidInput(f"format {format_} is no text: give a file or folder with --out")
-    for lines in place.text(wanted):
-        emit_text(lines)
+    rest = b""
+    for chunk in datasets.exported(name, format_, split=split, with_labels=with_labels):
+        whole, newline, rest = (rest + chunk).rpartition(b"\n")
+        emit_text((whole + newline).decode())
+    emit_text(rest.decode())
 
 
 @dataset_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List every version of every dataset."""
-    found = datasets().listed()
+    datasets = list(target().datasets.list())
     if as_json:
-        emit_json(found)
-    else:
-        keys = ("name", "version", "frames", "splits", "snapshot")
-        shown = [{**dataset, "splits": splits_text(dataset)} for dataset in found]
-        emit_table(keys, [[dataset[key] for key in keys] for dataset in shown])
+        emit_json(datasets)
+        return
+    emit_table(
+        ("name", "version", "frames", "splits", "snapshot"),
+        [
+            (one["name"], one["version"], one["frames"], splits_text(one), one["snapshot"])
+            for one in datasets
+        ],
+    )
 
 
 @dataset_app.command("show")
@@ -204,7 +224,7 @@ def show(
     name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")], as_json: JsonFlag = False
 ) -> None:
     """Show a dataset: its question, snapshot, splits and classes."""
-    _show(datasets().found(name), as_json)
+    _show(target().datasets.get(name), as_json)
 
 
 def stage(
@@ -239,12 +259,17 @@ def _checked(kind: type[_Wanted], **given: Any) -> _Wanted:
         raise InvalidInput(validation_message(error)) from error
 
 
+def _data(wanted: BaseModel) -> dict[str, Any]:
+    """What differs from the defaults: a server may be older than a field that has one."""
+    return wanted.model_dump(mode="json", exclude_defaults=True)
+
+
 def _divided(given: DivisionOptions) -> dict[str, Any]:
     stratifiers = parse_stratifiers(given.stratify_splits) if given.stratify_splits else ()
     return {**asdict(given), "stratify_splits": tuple(one.to_text() for one in stratifiers)}
 
 
-def _show(dataset: Mapping[str, Any], as_json: bool) -> None:
+def _show(dataset: Record, as_json: bool) -> None:
     if as_json:
         emit_json(dataset)
     else:

@@ -1,10 +1,8 @@
 """/v1/datasets: saved selections."""
 
 import json
-import tempfile
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -13,7 +11,7 @@ from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from api.http.dependencies import At, CurrentCaller, CurrentWorkspace
+from api.http.dependencies import At, CurrentSession
 from api.http.negotiation import (
     VARY,
     accepted,
@@ -25,6 +23,7 @@ from api.http.openapi.examples import EXAMPLE_FKEY, QUESTION
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
+from api.schemas.base import set_fields
 from api.schemas.datasets import (
     DatasetBody,
     DatasetsAnswer,
@@ -33,34 +32,9 @@ from api.schemas.datasets import (
     NewExtension,
     NewSplit,
 )
-from api.services.new_dataset import (
-    class_tags,
-    divide_dataset,
-    grow_dataset,
-    make_dataset,
-)
-from api.services.rebuild_dataset import rebuild_dataset
-from api.workspace import Workspace
-from catalog.records.tables import Dataset
-from pipeline.datasets.diff import (
-    DatasetDiff,
-    diff_datasets,
-    diff_to_json,
-    diff_to_rows,
-)
-from pipeline.datasets.export import (
-    export_text,
-    fiftyone_metadata,
-    fiftyone_samples,
-    write_export,
-)
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
-from pipeline.manifest import Manifest
-from pipeline.manifest_store import read_manifest
 
 router = Router(prefix="/v1", tags=["datasets"], examples={"name": "bikes"})
-
-_CHUNK_BYTES = 1 << 20
 
 DatasetName = Annotated[str, InPath(description="NAME, or NAME@VERSION.", examples=["bikes@1"])]
 
@@ -77,8 +51,7 @@ DatasetName = Annotated[str, InPath(description="NAME, or NAME@VERSION.", exampl
 )
 async def post_dataset(
     wanted: NewDataset,
-    workspace: CurrentWorkspace,
-    caller: CurrentCaller,
+    session: CurrentSession,
     response: Response,
     at: At = None,
 ) -> DatasetBody:
@@ -86,30 +59,29 @@ async def post_dataset(
 
     Who sees rows of collections only chooses from those; their names begin with the user's.
     """
-    made = await run_in_threadpool(make_dataset, workspace, wanted, at, caller.user)
-    return _made(workspace, made, response)
+    create = session.datasets.create
+    made = await run_in_threadpool(lambda: create(at=at, **set_fields(wanted)))
+    return _made(made, response)
 
 
 @router.get("/datasets", rule=READ)
 async def get_datasets(
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
     page: CurrentPage,
     name: Annotated[str | None, Query(description="Only versions of this dataset.")] = None,
 ) -> DatasetsAnswer:
     """Versions of datasets, by name and version."""
-    found = await run_in_threadpool(workspace.records.datasets, name)
+    datasets = await run_in_threadpool(session.datasets.list, name)
     shown, follows = page.page_of_all(
-        "datasets", found, lambda dataset: (dataset.name, dataset.version), str, int
+        "datasets", datasets, lambda dataset: (dataset.name, dataset.version), str, int
     )
-    return DatasetsAnswer(
-        datasets=[DatasetBody.of(dataset, workspace.place) for dataset in shown], next=follows
-    )
+    return DatasetsAnswer(datasets=shown, next=follows)
 
 
 @router.get("/datasets/{name}", rule=READ)
-async def get_dataset(name: DatasetName, workspace: CurrentWorkspace) -> DatasetBody:
+async def get_dataset(name: DatasetName, session: CurrentSession) -> DatasetBody:
     """A dataset's newest version, or "name@version"."""
-    return DatasetBody.of(await run_in_threadpool(workspace.records.dataset, name), workspace.place)
+    return await run_in_threadpool(session.datasets.get, name)
 
 
 @router.post(
@@ -121,13 +93,13 @@ async def get_dataset(name: DatasetName, workspace: CurrentWorkspace) -> Dataset
 async def post_splits(
     name: DatasetName,
     wanted: NewSplit,
-    workspace: CurrentWorkspace,
-    caller: CurrentCaller,
+    session: CurrentSession,
     response: Response,
 ) -> DatasetBody:
     """Divide a dataset's frames anew, as a new version of it."""
-    made = await run_in_threadpool(divide_dataset, workspace, name, wanted, caller.user)
-    return _made(workspace, made, response)
+    divide = session.datasets.divide
+    made = await run_in_threadpool(lambda: divide(name, **set_fields(wanted)))
+    return _made(made, response)
 
 
 @router.post(
@@ -142,25 +114,23 @@ async def post_splits(
 async def post_extension(
     name: DatasetName,
     wanted: NewExtension,
-    workspace: CurrentWorkspace,
-    caller: CurrentCaller,
+    session: CurrentSession,
     response: Response,
     at: At = None,
 ) -> DatasetBody:
     """Add as few frames as close a gap, as a new version; ``report.unmet`` is what stays open."""
-    made = await run_in_threadpool(grow_dataset, workspace, name, wanted, at, caller.user)
-    return _made(workspace, made, response)
+    how = set_fields(wanted)
+    extend = partial(session.datasets.extend, name, *how.pop("demands"), at=at)
+    return _made(await run_in_threadpool(extend, **how), response)
 
 
 @router.post("/datasets/{name}/rebuild", rule=WRITE)
-async def post_rebuild(name: DatasetName, workspace: CurrentWorkspace) -> DatasetBody:
+async def post_rebuild(name: DatasetName, session: CurrentSession) -> DatasetBody:
     """Make a dataset's lost or damaged manifest again from its question, snapshot and seed.
 
     What was made again has the same id and the same pixels of classes, or nothing is written (422).
     """
-    return DatasetBody.of(
-        await run_in_threadpool(rebuild_dataset, workspace, name), workspace.place
-    )
+    return await run_in_threadpool(session.datasets.rebuild, name)
 
 
 _DIFF = row_responses(
@@ -175,26 +145,21 @@ async def get_diff(
     request: Request,
     response: Response,
     name: DatasetName,
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
     other: Annotated[
         str, Query(description="The dataset it is compared with.", examples=["bikes@2"])
     ],
     limit: Annotated[
         int, Query(ge=0, le=1_000_000, description="Frames listed of each kind.")
     ] = 1_000,
-) -> Response | dict[str, Any]:
+) -> Response | Mapping[str, Any]:
     """What changed from this dataset to the other: frames, splits, distributions."""
     format_ = row_format(request)
-
-    def compare() -> DatasetDiff:
-        find = workspace.records.dataset
-        return diff_datasets(workspace.records, find(name), find(other))
-
-    found = await run_in_threadpool(compare)
     if format_ != "json":
-        return rows_answer(format_, await run_in_threadpool(diff_to_rows, found, limit))
+        rows = await run_in_threadpool(session.datasets.diff_rows, name, other, limit=limit)
+        return rows_answer(format_, rows)
     response.headers.update(VARY)
-    return await run_in_threadpool(diff_to_json, found, limit)
+    return await run_in_threadpool(session.datasets.diff, name, other, limit=limit)
 
 
 _LISTED = {
@@ -235,13 +200,14 @@ _ACCEPTED: dict[str, ExportFormat] = {
 }
 """Format by what Accept wants where none is asked for; csv where it wants nothing."""
 
+_MEDIA_TYPES = {**TEXTS, "parquet": "application/vnd.apache.parquet"}
+
 
 @router.get("/datasets/{name}/export", rule=READ, response_model=None, responses=_EXPORTED)
 async def get_export(
     request: Request,
-    response: Response,
     name: DatasetName,
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
     format: Annotated[  # noqa: A002
         ExportFormat | None,
         Query(description="What Accept wants by default: csv, jsonl, parquet or files."),
@@ -250,48 +216,18 @@ async def get_export(
     with_labels: Annotated[
         bool, Query(description="With files: the label's path after a tab.")
     ] = False,
-) -> Response | dict[str, Any]:
+) -> Response:
     """The dataset for other programs; fiftyone as one document with both of its files' content."""
     format_ = format or _ACCEPTED[accepted(request, list(_ACCEPTED))]
-    response.headers.update(VARY)
-    manifest, tags = await run_in_threadpool(_manifest, workspace, name, split)
+    chunks = await run_in_threadpool(
+        session.datasets.exported, name, format_, split=split, with_labels=with_labels
+    )
     if format_ == "fiftyone":
-        return {
-            "metadata": fiftyone_metadata(manifest, tags),
-            "samples": await run_in_threadpool(lambda: list(fiftyone_samples(manifest, tags))),
-        }
-    if format_ == "parquet":
-        rows = _parquet(manifest, tags)
-        return StreamingResponse(rows, media_type="application/vnd.apache.parquet", headers=VARY)
-    lines = export_text(manifest, tags, format_, with_labels=with_labels)
-    return StreamingResponse(lines, media_type=TEXTS[format_], headers=VARY)
+        return Response(b"".join(chunks), media_type="application/json", headers=VARY)
+    return StreamingResponse(chunks, media_type=_MEDIA_TYPES[format_], headers=VARY)
 
 
-def _made(workspace: Workspace, dataset: Dataset, response: Response) -> DatasetBody:
+def _made(dataset: DatasetBody, response: Response) -> DatasetBody:
     place = quote(f"{dataset.name}@{dataset.version}", safe="@~")
     response.headers["Location"] = f"/v1/datasets/{place}"
-    return DatasetBody.of(dataset, workspace.place)
-
-
-def _manifest(workspace: Workspace, name: str, split: str | None) -> tuple[Manifest, list[str]]:
-    dataset = workspace.records.dataset(name)
-    manifest = read_manifest(workspace.records, dataset).split(split)
-    tags = list(class_tags(workspace, manifest))
-    if workspace.is_limited:
-        roots = {source: _told(source, root) for source, root in manifest.header.roots.items()}
-        manifest = Manifest(replace(manifest.header, roots=roots), manifest.frames)
-    return manifest, tags
-
-
-def _told(source: str, root: str) -> str:
-    """A source's root as who sees some rows only is told it: its name for a folder."""
-    return root if "://" in root else source
-
-
-def _parquet(manifest: Manifest, tags: list[str]) -> Iterator[bytes]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "frames.parquet")
-        write_export(manifest, tags, "parquet", path)
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
-                yield chunk
+    return dataset
