@@ -188,12 +188,13 @@ class Tags:
         media_type = _MEDIA_TYPES.get(path.suffix.lower())
         if media_type is None:
             raise ValueError(f"{path}: expected a file .csv or .parquet")
+        given = {name: value for name, value in options.items() if value is not None}
         answer = self._transport.send(
             "POST",
             "/v1/tags/values",
             content=path.read_bytes(),
             headers={"Content-Type": media_type},
-            params={"family": family, **options},
+            params={"family": family, **given},
         )
         counts: Mapping[str, Any] = answer.json()
         return counts
