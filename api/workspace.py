@@ -136,6 +136,7 @@ class Workspace:
             spill_limit=self.settings.query_spill,
             hot_memory_mb=self._hot_memory_mb if self.serves else 0,
             share_budget=self.serves,
+            timeout_s=self.settings.query_timeout_s,
         )
         if not is_there and self.on_making is not None:
             self.on_making(f"made a new catalog: {location.metadata}")
@@ -164,7 +165,7 @@ class Workspace:
                 catalog = LimitedStore(self.catalog, rows_of(rules), limits)
                 folder = self.home / "seen"
                 read = partial(read_manifest, self.records)
-                rows = catalog, SeenDatasets(catalog, folder, self.settings.query_timeout_s, read)
+                rows = catalog, SeenDatasets(catalog, folder, read)
                 self._limited.put(rules, rows)
         limited = copy(self)
         limited.catalog, seen = rows

@@ -34,7 +34,6 @@ from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.labels.palette import Palette
 from query.frames.candidates import columns_of
-from query.frames.frames_relation import frames_relation
 from query.frames.selection import Question
 from query.run.run_sql import run_sql
 from query.sets.draw import Frames, draw_set
@@ -80,7 +79,7 @@ class Framesift:
     def drawn(self) -> Rows:
         """The same draw, of which only what the others fetch is fetched: name and camera."""
         with self.store.reading() as cursor:
-            relation = frames_relation(cursor)
+            relation = cursor.relation
             method = Sample(frames=SAMPLE, stratify=("camera",))
             chosen = draw_set(Frames(cursor, relation, Question(), self.titles), method, seed=7)
             rows = columns_of(cursor, relation, chosen.hashes, ["fkey", "camera"]).rows

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import duckdb
 from typing_extensions import override
@@ -24,6 +24,7 @@ from catalog.errors import (
     SqlError,
     StorageError,
 )
+from catalog.frames.layouts import JOINED
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
     DISCOVER,
@@ -34,8 +35,10 @@ from catalog.lake.connection import (
     translated,
 )
 from catalog.lake.schema import FILES
+from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.sql_guard import SelectOnly, nodes
 from catalog.memory.lru import Lru
+from catalog.memory.nothing import NothingInMemory
 from catalog.store import CatalogStore
 
 STORED = "stored"
@@ -91,14 +94,16 @@ class LimitedStore(CatalogStore):
             limits: DuckDB's settings of memory and threads.
         """
         self.location, self.lock_wait_s = whole.location, whole.lock_wait_s
-        self.hot = None
+        self.timeout_s = whole.timeout_s
+        self._facts = FactsOfSnapshots()
+        self.hot = NothingInMemory()
         self._whole, self.condition, self._limits = whole, condition, limits
         self._opened: Lru[int, Lake] = Lru(_SNAPSHOTS)
         self._opening = threading.Lock()
 
     @override
     @contextmanager
-    def reading(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def reading(self, at: int | None = None) -> Iterator[Snapshot]:
         """As CatalogStore's, with the rows that may be seen."""
         number = self._whole.snapshot() if at is None else at
         try:
@@ -107,7 +112,8 @@ class LimitedStore(CatalogStore):
                     cursor.execute(f"USE {LAKE}.{DISCOVER}")
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
                 with translated(self.location, STORE_FAILS), self._whole._compaction_noticed():
-                    yield cast(duckdb.DuckDBPyConnection, SelectLimited(cursor))
+                    limited = SelectLimited(cursor)
+                    yield Snapshot(limited, JOINED, self._facts.of, self.timeout_s, number)
         except (StorageError, CatalogDamaged):
             with self._opening:
                 self._opened.pop(number)
@@ -134,6 +140,7 @@ class LimitedStore(CatalogStore):
     @override
     def close(self) -> None:
         """Close the connections; the store can be used again and opens them anew."""
+        self._facts.forget()
         with self._opening:
             for lake in self._opened.clear():
                 lake.close()
@@ -222,13 +229,22 @@ class SelectLimited(SelectOnly):
             SqlError: It is another statement, or reaches for something else.
             duckdb.Error: It cannot be parsed or fails.
         """
+        self._refuse_others(query)
+        self._cursor.execute(query, parameters)
+        return self
+
+    @override
+    def explain(self, query: str) -> str:
+        """Refused: a plan tells of rows that may not be seen."""
+        raise SqlError(-551, "42501", "A plan is for those who may see every row.")
+
+    @override
+    def _refuse_others(self, query: str) -> None:
         # Never by what was accepted before: that was for those who may see everything.
         self._check(query)
         row = self._cursor.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
         for node in nodes(json.loads(row[0] if row else "{}")):
             _check_node(node)
-        self._cursor.execute(query, parameters)
-        return self
 
 
 def _check_node(node: dict[str, Any]) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
+from catalog.frames.layouts import JOINED, WIDE
 from catalog.lake import column_statistics
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
@@ -42,9 +43,11 @@ from catalog.lake.schema import (
     FRAME_TAGS_COLUMNS,
     INTERNAL_FILES_COLUMNS,
 )
+from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.snapshot_engines import SnapshotEngines
 from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.upgrade import OLDEST, make_tables_of_scans, upgrade
+from catalog.memory.nothing import NothingInMemory
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
 from catalog.storage.new_data_files import NewDataFiles
 from catalog.storage.to_disk import to_disk
@@ -53,6 +56,8 @@ if TYPE_CHECKING:
     from catalog.memory.keeper import HotSnapshots
 
 __all__ = ["DISCOVER", "LAKE", "METADATA", "CatalogLocation", "CatalogStore", "snapshot_of"]
+
+TIMEOUT_S = 600.0
 
 _DATA_FILE_GONE = re.compile(r"([\w.-]+\.parquet)\b.*(No such file|404)")
 
@@ -73,6 +78,7 @@ class CatalogStore:
         threads: int | None = None,
         hot_memory_mb: int = 0,
         share_budget: bool = False,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         """Open the catalog.
 
@@ -86,6 +92,7 @@ class CatalogStore:
                 questions [MB]; 0 holds none.
             share_budget: Hold all engines of older snapshots together to the limits, for a process
                 that answers many callers.
+            timeout_s: How long a statement of a question may take [s].
 
         Raises:
             InvalidInput: A limit is none that DuckDB knows.
@@ -94,7 +101,8 @@ class CatalogStore:
             CatalogDamaged: What lies there is no catalog, or one of a later version.
         """
         self.location = location
-        self.lock_wait_s = lock_wait_s
+        self.lock_wait_s, self.timeout_s = lock_wait_s, timeout_s
+        self._facts = FactsOfSnapshots()
         self._limits = {"memory_limit": memory_limit, "max_temp_directory_size": spill_limit}
         if threads is not None:
             self._limits["threads"] = str(threads)
@@ -103,14 +111,16 @@ class CatalogStore:
         self._writer: Lake | None = None
         self._newest_cursor: duckdb.DuckDBPyConnection | None = None
         self._newest_lock = threading.Lock()
-        self.hot = self._kept_in_memory(hot_memory_mb) if hot_memory_mb else None
+        self.hot = self._kept_in_memory(hot_memory_mb)
         self._reader_lock = threading.RLock()
         location.make_folders()
         if not is_made(location):
             self._make_tables()
         self._check_format()
 
-    def _kept_in_memory(self, budget_mb: int) -> "HotSnapshots":
+    def _kept_in_memory(self, budget_mb: int) -> "HotSnapshots | NothingInMemory":
+        if not budget_mb:
+            return NothingInMemory()
         from catalog.memory.keeper import HotSnapshots  # commands hold nothing, and go without it
 
         metadata = self.location.metadata
@@ -118,10 +128,8 @@ class CatalogStore:
         return HotSnapshots(newest, self.inspecting, budget_mb, self._limits)
 
     @contextmanager
-    def reading(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A locked-down cursor inside one read transaction: everything it sees is one snapshot.
-
-        It executes SELECT and nothing else; see catalog.lake.sql_guard.
+    def reading(self, at: int | None = None) -> Iterator[Snapshot]:
+        """A snapshot, inside one read transaction.
 
         Args:
             at: Number of the snapshot, with the tags and views of its time; the newest when None.
@@ -132,8 +140,7 @@ class CatalogStore:
             CatalogBusy: They were compacted away under this reader.
             CatalogDamaged: They do not fit together.
         """
-        hot = None if self.hot is None else self.hot.at(at)
-        # The casts: DuckDB's own class cannot be derived from.
+        hot = self.hot.at(at)
         if hot is not None:
             from catalog.memory.snapshot import Moved
 
@@ -143,10 +150,16 @@ class CatalogStore:
                 except Moved:
                     held = None
                 if held is not None:
-                    yield cast(duckdb.DuckDBPyConnection, held)
+                    yield Snapshot(held, WIDE, lambda _: hot.facts, self.timeout_s, hot.number)
                     return
+        with self.reading_files(at) as snapshot:
+            yield snapshot
+
+    @contextmanager
+    def reading_files(self, at: int | None = None) -> Iterator[Snapshot]:
+        """`reading`, from the catalog's own files also where memory holds the snapshot."""
         with self.inspecting(at) as cursor:
-            yield cast(duckdb.DuckDBPyConnection, SelectOnly(cursor))
+            yield Snapshot(SelectOnly(cursor), JOINED, self._facts.of, self.timeout_s, at)
 
     @contextmanager
     def inspecting(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -339,8 +352,8 @@ class CatalogStore:
 
     def snapshot(self) -> int:
         """Number of the newest committed snapshot."""
-        with self.reading() as cursor:
-            return snapshot_of(cursor)
+        with self.reading() as snapshot:
+            return snapshot.number
 
     def _newest(self) -> int:
         """As `snapshot`, in 1 ms instead of 6: by a cursor that is kept."""
@@ -360,8 +373,8 @@ class CatalogStore:
 
     def close(self) -> None:
         """Close the files; the store can be used again and opens them anew."""
-        if self.hot is not None:
-            self.hot.close()
+        self._facts.forget()
+        self.hot.close()
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()

@@ -10,8 +10,8 @@ from api.http.routing import Router
 from api.http.rules import READ, Api
 from api.http.sql_response import CONTENT_TYPES, SqlResponse
 from api.workspace import Workspace
+from catalog.lake.statement_watch import Cancellation
 from query.run.result_format import Format
-from query.run.statement_watch import Cancellation
 
 router = Router(
     api=Api.DISCOVER,

@@ -20,12 +20,11 @@ from api.http.dependencies import CurrentWorkspace
 from api.http.openapi.discover import BECOMES_A_TASK, json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
+from catalog.lake.statement_watch import Cancellation
 from catalog.records.tables import now
 from query.discover.search import to_sql
-from query.run.prepared import discover_schema
 from query.run.result_text import plain
 from query.run.run_sql import stream_on
-from query.run.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
 
@@ -175,14 +174,12 @@ class _Run:
     def _write(self, report: Report, file: Any) -> None:
         text = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
         lines = csv.writer(text, lineterminator="\n")
-        with self._store.reading() as cursor:
-            made = to_sql(report.search, discover_schema(cursor))
+        with self._store.reading() as snapshot:
+            made = to_sql(report.search, snapshot.schema)
             with stream_on(
-                self._store,
-                cursor,
+                snapshot,
                 made.rows,
                 max_rows=self._settings.query_max_rows,
-                timeout_s=self._settings.query_timeout_s,
                 cancellation=self._cancellation,
             ) as stream:
                 # A summary has count and sum, and no more.

@@ -16,11 +16,11 @@ from api.http.openapi.discover import BECOMES_A_TASK, json_answer
 from api.http.rules import READ
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
+from catalog.lake.snapshot import Snapshot
+from catalog.lake.statement_watch import Cancellation
 from query.discover.records import escaped_records
 from query.discover.search import FACETS, Search, to_sql
-from query.run.prepared import discover_schema
 from query.run.run_sql import SqlStream, stream_on
-from query.run.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
 
@@ -103,18 +103,18 @@ class _Writer:
     def write(self, search: Search, output: Output) -> None:
         """Write the reply, on one line, rows first."""
         began = time.perf_counter()
-        with self._store.reading() as cursor:
-            made = to_sql(search, discover_schema(cursor))
-            with self._stream(cursor, made.rows) as stream:
+        with self._store.reading() as snapshot:
+            made = to_sql(search, snapshot.schema)
+            with self._stream(snapshot, made.rows) as stream:
                 count = _write_rows(stream, output)
                 all_rows = not stream.truncated and count != search.limit
             facets: dict[str, str] = {}
             found = count
             if made.facets is not None:
-                with self._stream(cursor, made.facets) as stream:
+                with self._stream(snapshot, made.facets) as stream:
                     facets, found = _facets(pa.Table.from_batches(stream.batches, stream.schema))
             elif not all_rows:
-                with self._stream(cursor, made.counting) as stream:
+                with self._stream(snapshot, made.counting) as stream:
                     found = int(next(stream.batches).column(0)[0].as_py())
         rest = {
             "facet_tree": facets,
@@ -125,13 +125,11 @@ class _Writer:
         }
         output.write(f'", {json.dumps(rest)[1:]}'.encode())
 
-    def _stream(self, cursor: Any, statement: str) -> Any:
+    def _stream(self, snapshot: Snapshot, statement: str) -> Any:
         return stream_on(
-            self._store,
-            cursor,
+            snapshot,
             statement,
             max_rows=self._settings.query_max_rows,
-            timeout_s=self._settings.query_timeout_s,
             cancellation=self._cancellation,
         )
 

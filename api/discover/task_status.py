@@ -20,9 +20,9 @@ from api.http.rules import READ
 from api.http.sql_response import CONTENT_TYPES
 from api.server.metrics import observe_query
 from api.workspace import Workspace
+from catalog.lake.statement_watch import Cancellation
 from query.run.result_format import Format, encoded
 from query.run.run_sql import stream_sql
-from query.run.statement_watch import Cancellation
 
 router = discover_router("db2whrest")
 
@@ -116,7 +116,6 @@ def _write(
         workspace.catalog,
         statement,
         max_rows=workspace.settings.query_max_rows,
-        timeout_s=workspace.settings.query_timeout_s,
         cancellation=cancellation,
     ) as stream:
         for chunk in encoded(format_, stream.schema, stream.batches):

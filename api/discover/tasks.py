@@ -24,7 +24,7 @@ from api.http.errors import headers_of, status_of
 from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.server.metrics import REFUSED
 from catalog.errors import FramesiftError, ServerBusy
-from query.run.statement_watch import Cancellation
+from catalog.lake.statement_watch import Cancellation
 
 _LOG = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ def frame_of(workspace: Workspace, fkey: str, at: int | None = None) -> FoundFra
     Raises:
         NotFound: There is none of that name.
     """
-    return find_frame(workspace.catalog, fkey, at, workspace.settings.query_timeout_s)
+    return find_frame(workspace.catalog, fkey, at)
 
 
 def image_file(workspace: Workspace, fkey: str) -> SourceFile:

@@ -22,8 +22,8 @@ from api.server.metrics import REFUSED, observe_query
 from api.services.statements import Statements
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, ServerBusy
+from catalog.lake.statement_watch import Cancellation
 from query.run.result_format import MEDIA_TYPES, Format, encoded
-from query.run.statement_watch import Cancellation
 
 _LOG = logging.getLogger(__name__)
 

@@ -19,7 +19,6 @@ def ask(workspace: Workspace, question: Question, at: int | None = None) -> Sele
         workspace.catalog,
         question,
         workspace.class_names(),
-        workspace.settings.query_timeout_s,
         at,
     )
 
@@ -37,5 +36,4 @@ def reason_for_none(workspace: Workspace, selection: Selection) -> str:
     if len(selection):
         return ""
     names = workspace.class_names()
-    timeout_s = workspace.settings.query_timeout_s
-    return why_empty(workspace.catalog, selection.question, names, timeout_s)
+    return why_empty(workspace.catalog, selection.question, names)

@@ -53,7 +53,7 @@ class Collections:
 
         self._check_admin()
         workspace = self._session.workspace
-        try_rule(rule, lambda: workspace.catalog, workspace.settings.query_timeout_s)
+        try_rule(rule, lambda: workspace.catalog)
         body = CollectionBody.of(row_collections.add(self._session.records, name, rule), ())
         self._session.note("collection add", f"{name}: {rule}")
         return body

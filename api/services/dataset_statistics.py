@@ -85,7 +85,6 @@ def dataset_gaps(
             "scene": Counter(part.frames["scene"].to_pylist()),
         },
     )
-    timeout_s = workspace.settings.query_timeout_s
     return find_gaps(
         workspace.catalog,
         names,
@@ -93,7 +92,6 @@ def dataset_gaps(
         at_least=at_least,
         kinds=("class", "camera", "scene") if scenes else ("class", "camera"),
         at=at,
-        timeout_s=timeout_s,
     )
 
 
@@ -143,9 +141,7 @@ def share_and_iou(
     if dataset is None and split is None:
         dataset, split = trained_on(workspace, scored.model_dir)
     frames = frames_of(workspace, Question(), dataset, split, at)
-    report = class_report(
-        workspace.catalog, names, frames, timeout_s=workspace.settings.query_timeout_s
-    )
+    report = class_report(workspace.catalog, names, frames)
     by_name = {name.lower(): tag for tag, name in names.items()}
     iou = {by_name.get(key.lower(), key.lower()): value for key, value in scored.iou.items()}
     if not iou.keys() & names.keys():

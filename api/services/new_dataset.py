@@ -35,7 +35,6 @@ def make_dataset(
         workspace.catalog,
         asked,
         workspace.class_names(),
-        workspace.settings.query_timeout_s,
         at,
     )
     built: dict[str, Any] = {}
@@ -73,9 +72,8 @@ def _columns(division: Division) -> list[str]:
 
 def _keep_away(workspace: Workspace, wanted: NewDataset) -> tuple[KeepAway | None, list[Dataset]]:
     others = [workspace.records.dataset(name) for name in wanted.disjoint_from]
-    timeout_s = workspace.settings.query_timeout_s
     parts = [
-        keep_away_from(workspace.catalog, workspace.records, found, wanted.min_gap_s, timeout_s)
+        keep_away_from(workspace.catalog, workspace.records, found, wanted.min_gap_s)
         for found in others
     ]
     return union(parts, wanted.min_gap_s), others
@@ -97,7 +95,6 @@ def _with_targets(
         method.by,
         workspace.class_names(),
         found.snapshot,
-        workspace.settings.query_timeout_s,
     )
     made = method.model_copy(update={"targets": targets, "like": None, "by": ()})
     return made, {"like": f"{found.name}@{found.version}", "like_id": found.content_id}
@@ -112,9 +109,9 @@ def save_selection(
     """Save an answer that has been had already."""
     catalog = workspace.catalog
     division = _division(wanted)
-    with catalog.reading(selection.snapshot) as cursor:
-        selection = with_columns(cursor, selection, _columns(division))
-        selection = with_versions(cursor, selection, workspace.settings.query_timeout_s)
+    with catalog.reading(selection.snapshot) as snapshot:
+        selection = with_columns(snapshot, selection, _columns(division))
+        selection = with_versions(snapshot, selection)
     origin = origin or Origin(seed=wanted.seed)
     with naming(catalog, selection.snapshot, wanted.name):
         made = create_dataset(workspace.records, wanted.name, selection, division, origin)
@@ -148,12 +145,7 @@ def _as_seen(workspace: Workspace, made: Dataset) -> Dataset:
 
 def stores_of(workspace: Workspace) -> Stores:
     """What datasets of a home are made with."""
-    return Stores(
-        workspace.catalog,
-        workspace.records,
-        workspace.class_names(),
-        workspace.settings.query_timeout_s,
-    )
+    return Stores(workspace.catalog, workspace.records, workspace.class_names())
 
 
 def class_tags(workspace: Workspace, manifest: Manifest) -> Sequence[str]:

@@ -60,7 +60,7 @@ def _content(workspace: Workspace, dataset: Dataset) -> Content:
 def _chosen(workspace: Workspace, dataset: Dataset) -> Content:
     """Frames that a question chose."""
     stored = dataset.question
-    catalog, timeout_s = workspace.catalog, workspace.settings.query_timeout_s
+    catalog = workspace.catalog
     division = _division(stored)
     asked = Asked(
         Question.of_dataset(stored),
@@ -69,11 +69,11 @@ def _chosen(workspace: Workspace, dataset: Dataset) -> Content:
         _keep_away(workspace, stored),
     )
     names = recorded_class_names(workspace.records)
-    selection, _ = select_set(catalog, asked, names, timeout_s, dataset.snapshot)
+    selection, _ = select_set(catalog, asked, names, dataset.snapshot)
     columns = [*division.columns(), DRIVE] if division.shares else []
-    with catalog.reading(dataset.snapshot) as cursor:
-        selection = with_columns(cursor, selection, columns)
-        selection = with_versions(cursor, selection, timeout_s)
+    with catalog.reading(dataset.snapshot) as snapshot:
+        selection = with_columns(snapshot, selection, columns)
+        selection = with_versions(snapshot, selection)
     return content_of(workspace.records, dataset.name, selection, division, {})[0]
 
 
@@ -89,12 +89,8 @@ def _method(stored: Mapping[str, Any]) -> Method | None:
 def _keep_away(workspace: Workspace, stored: Mapping[str, Any]) -> KeepAway | None:
     gap_s = float(stored.get("disjoint_gap_s", 0))
     others = [_with_manifest(workspace, one) for one in stored.get("disjoint_from", [])]
-    timeout_s = workspace.settings.query_timeout_s
     return union(
-        [
-            keep_away_from(workspace.catalog, workspace.records, other, gap_s, timeout_s)
-            for other in others
-        ],
+        [keep_away_from(workspace.catalog, workspace.records, other, gap_s) for other in others],
         gap_s,
     )
 

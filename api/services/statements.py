@@ -12,7 +12,7 @@ from query.run.explain import explain
 from query.run.run_sql import SqlStream, stream_sql
 
 if TYPE_CHECKING:
-    from query.run.statement_watch import Cancellation
+    from catalog.lake.statement_watch import Cancellation
 
 
 class SqlRows:
@@ -70,5 +70,4 @@ class Statements:
 
     def explain(self, statement: str, *, at: int | None = None) -> ExplanationAnswer:
         """How a SELECT would be answered; it is not run."""
-        timeout_s = self._workspace.settings.query_timeout_s
-        return ExplanationAnswer.of(explain(self._workspace.catalog, statement, at, timeout_s))
+        return ExplanationAnswer.of(explain(self._workspace.catalog, statement, at))

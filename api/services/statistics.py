@@ -9,6 +9,7 @@ from dataclasses import asdict
 from api.schemas.statistics import ClassesAnswer
 from api.workspace import Workspace
 from catalog.frames.frames import class_shares
+from catalog.lake.statement_watch import within
 from query.frames.selection import Question
 from query.statistics.class_report import ClassReport, ClassStatistics, Grouping
 from query.statistics.correlations import Correlation
@@ -28,8 +29,7 @@ class Statistics:
             workspace: The home.
             timeout_s: How long classes and a histogram may take [s]; the settings' when None.
         """
-        self._workspace = workspace
-        self._timeout_s = workspace.settings.query_timeout_s if timeout_s is None else timeout_s
+        self._workspace, self._timeout_s = workspace, timeout_s
 
     def classes(
         self,
@@ -75,14 +75,14 @@ class Statistics:
         from api.services.dataset_statistics import frames_of
         from query.statistics.class_statistics import class_report
 
-        return class_report(
-            self._workspace.catalog,
-            self._workspace.class_names(),
-            frames_of(self._workspace, question, dataset, split, at),
-            by=by,
-            quantiles=quantiles,
-            timeout_s=self._timeout_s,
-        )
+        with within(self._timeout_s):
+            return class_report(
+                self._workspace.catalog,
+                self._workspace.class_names(),
+                frames_of(self._workspace, question, dataset, split, at),
+                by=by,
+                quantiles=quantiles,
+            )
 
     def histogram(
         self,
@@ -115,13 +115,13 @@ class Statistics:
         from api.services.histogram_axes import axes_of
         from query.statistics.histograms import histogram
 
-        return histogram(
-            self._workspace.catalog,
-            self._workspace.class_names(),
-            axes_of(tags, bins, top, edges or {}, log, zero),
-            frames_of(self._workspace, question, dataset, split, at),
-            timeout_s=self._timeout_s,
-        )
+        with within(self._timeout_s):
+            return histogram(
+                self._workspace.catalog,
+                self._workspace.class_names(),
+                axes_of(tags, bins, top, edges or {}, log, zero),
+                frames_of(self._workspace, question, dataset, split, at),
+            )
 
     def correlation(
         self,

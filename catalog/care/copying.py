@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
 from catalog.errors import AlreadyExists, CatalogDamaged, InvalidInput, StorageError
 from catalog.lake.connection import LAKE, METADATA, Lake, snapshot_of
+from catalog.lake.cursor import Cursor
 from catalog.lake.metadata import DataFile, data_files, tables
 from catalog.records.belongings import Belongings, Kept
 from catalog.records.home_places import HomePlaces, local_file, names_in, put_file
@@ -269,9 +269,7 @@ def _lake_tables(connection: Any) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def _copy_metadata(
-    cursor: duckdb.DuckDBPyConnection, target: CatalogLocation, database: Postgres
-) -> None:
+def _copy_metadata(cursor: Cursor, target: CatalogLocation, database: Postgres) -> None:
     """DuckLake's tables as they are, in one transaction, into those that DuckLake made there."""
     Lake(target, {}, read_only=False).close()
     with database.connected() as connection, connection.transaction():
@@ -300,7 +298,7 @@ def _copy_metadata(
 
 
 def _compared(
-    cursor: duckdb.DuckDBPyConnection,
+    cursor: Cursor,
     copy: CatalogStore,
     target: CatalogLocation,
     files: Sequence[DataFile],
@@ -328,7 +326,7 @@ def _compared(
     return rows
 
 
-def _digest(cursor: duckdb.DuckDBPyConnection, table: str) -> tuple[int, str]:
+def _digest(cursor: Cursor, table: str) -> tuple[int, str]:
     """Number of rows and a digest of their values, in whatever order."""
     row = cursor.execute(
         f"SELECT count(*), coalesce(sum(hash(t)::HUGEINT), 0)::VARCHAR || ' ' || "

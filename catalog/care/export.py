@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from catalog.care.backup_files import cleared, disk
 from catalog.errors import AlreadyExists, not_installed
 from catalog.lake.connection import LAKE, snapshot_of
+from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.lake.views import tag_columns
 from catalog.storage.atomic_write import atomic_path
@@ -119,7 +119,7 @@ def export_iceberg(store: CatalogStore, folder: Path, at: int | None = None) -> 
 class _Wide:
     """The wide table of one snapshot, inside a read transaction."""
 
-    cursor: duckdb.DuckDBPyConnection
+    cursor: Cursor
     snapshot: int
     columns: tuple[str, ...]
     tables: tuple[str, ...]

@@ -8,8 +8,7 @@ rows of one part and table lie in temporary tables: `a` those before, `b` those 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import duckdb
-
+from catalog.lake.cursor import Cursor
 from catalog.lake.schema import CLASS_PIXELS, FILES
 from catalog.lake.views import tag_columns
 from catalog.store import LAKE, CatalogStore
@@ -169,9 +168,7 @@ def _families(store: CatalogStore, before: int, after: int) -> list[_Family]:
     ]
 
 
-def _parts(
-    cursor: duckdb.DuckDBPyConnection, families: list[_Family], before: int, after: int
-) -> list[_Part]:
+def _parts(cursor: Cursor, families: list[_Family], before: int, after: int) -> list[_Part]:
     """Parts of at most about PART_ROWS rows, of the families that have any that differ."""
     written = {}
     for family in (_FILES, *families):
@@ -212,7 +209,7 @@ def _rows(family: _Family, before: int, after: int) -> tuple[str, str]:
     return (gone, came) if before <= after else (came, gone)
 
 
-def _load(cursor: duckdb.DuckDBPyConnection, part: _Part, family: _Family) -> None:
+def _load(cursor: Cursor, part: _Part, family: _Family) -> None:
     for name, rows in zip("ab", _rows(family, part.before, part.after), strict=True):
         cursor.execute(
             f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM ({rows}) WHERE {part.condition}"
@@ -225,7 +222,7 @@ _OF_BOTH = (
 )
 
 
-def _note_passing(cursor: duckdb.DuckDBPyConnection) -> None:
+def _note_passing(cursor: Cursor) -> None:
     """From the loaded rows of `files`: those that one side only has."""
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE passing AS SELECT coalesce(a.fkey, b.fkey) AS fkey "
@@ -233,7 +230,7 @@ def _note_passing(cursor: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _count_files(cursor: duckdb.DuckDBPyConnection, found: SnapshotDiff) -> None:
+def _count_files(cursor: Cursor, found: SnapshotDiff) -> None:
     changed = " OR ".join(f'a."{name}" IS DISTINCT FROM b."{name}"' for name in _CONTENT)
     added, removed, differ = _row(
         cursor,
@@ -246,7 +243,7 @@ def _count_files(cursor: duckdb.DuckDBPyConnection, found: SnapshotDiff) -> None
     found.files_changed += differ
 
 
-def _count_tags(cursor: duckdb.DuckDBPyConnection, family: _Family, found: SnapshotDiff) -> None:
+def _count_tags(cursor: Cursor, family: _Family, found: SnapshotDiff) -> None:
     pairs = family.pairs()
     measures = ", ".join(
         f"count(*) FILTER ({old} IS NULL AND {new} IS NOT NULL), "
@@ -273,7 +270,7 @@ def _count_tags(cursor: duckdb.DuckDBPyConnection, family: _Family, found: Snaps
         found.frames_removed += removed
 
 
-def _changes_of(cursor: duckdb.DuckDBPyConnection, family: _Family) -> Iterator[TagChange]:
+def _changes_of(cursor: Cursor, family: _Family) -> Iterator[TagChange]:
     pairs = family.pairs()
     columns = ", ".join(f"{old}, {new}" for old, new in pairs.values())
     cursor.execute(
@@ -292,6 +289,6 @@ def _differ(pairs: Mapping[str, tuple[str, str]]) -> str:
     return " OR ".join(f"{old} IS DISTINCT FROM {new}" for old, new in pairs.values())
 
 
-def _row(cursor: duckdb.DuckDBPyConnection, statement: str) -> tuple[int, ...]:
+def _row(cursor: Cursor, statement: str) -> tuple[int, ...]:
     row = cursor.execute(statement).fetchone()
     return tuple(map(int, row or ()))

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.lake.connection import LAKE
+from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FILE_DIGESTS, FILES, FRAME_TAGS
 
 _DIGITS = 16
@@ -43,7 +44,7 @@ class Alike:
     image: str | None
 
 
-def alike(cursor: duckdb.DuckDBPyConnection) -> list[Alike]:
+def alike(cursor: Cursor) -> list[Alike]:
     """Frames whose labels show the same and whose images are of the same size, those together.
 
     Args:
@@ -82,7 +83,7 @@ def mark(connection: duckdb.DuckDBPyConnection, images: Mapping[str, str]) -> in
     return int(changes.num_rows)
 
 
-def are_marked(cursor: duckdb.DuckDBPyConnection) -> bool:
+def are_marked(cursor: Cursor) -> bool:
     """Whether every mark is right by what is known; see `mark`."""
     return not cursor.execute(f"{_changes()} LIMIT 1").fetchall()
 

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.lake.connection import LAKE
+from catalog.lake.cursor import Cursor
 from catalog.lake.quoting import literal
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -104,7 +105,7 @@ def merge(
         connection.unregister("merged_frames")
 
 
-def not_merged(cursor: duckdb.DuckDBPyConnection, cluster: str, datasource: str) -> list[Identity]:
+def not_merged(cursor: Cursor, cluster: str, datasource: str) -> list[Identity]:
     """Frames of a source that are counted more than once, as releases before 0.2 left them.
 
     Args:

@@ -1,16 +1,15 @@
 """Files and frames: insert and fetch."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
+from catalog.lake.cursor import Cursor
 from catalog.lake.quoting import quoted
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -23,13 +22,11 @@ from catalog.lake.schema import (
     FRAME_TREES,
     INTERNAL_FILES_COLUMNS,
     OF_SCANS,
-    POSITION_TAGS,
     UNKNOWN_PIXELS,
 )
-from catalog.lake.sql_guard import class_matrix, kept
+from catalog.lake.snapshot import Snapshot
 from catalog.lake.views import tag_columns
-from catalog.memory.class_matrix import ClassMeasures
-from catalog.store import LAKE, CatalogStore, snapshot_of
+from catalog.store import LAKE, CatalogStore
 from catalog.tags import kept_tags
 from catalog.tags.extractions import extracted_families
 from catalog.tags.families import family_of, put_rows
@@ -129,7 +126,7 @@ def register(
         connection.unregister("new_tags")
 
 
-def count_files(cursor: duckdb.DuckDBPyConnection, source: SourceNames) -> int:
+def count_files(cursor: Cursor, source: SourceNames) -> int:
     """How many files of a source the cursor's snapshot has."""
     row = cursor.execute(
         f"SELECT count(*) FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ?",
@@ -138,9 +135,7 @@ def count_files(cursor: duckdb.DuckDBPyConnection, source: SourceNames) -> int:
     return int(row[0]) if row else 0
 
 
-def known_files(
-    cursor: duckdb.DuckDBPyConnection, source: SourceNames, below: str = ""
-) -> Iterator[KnownFile]:
+def known_files(cursor: Cursor, source: SourceNames, below: str = "") -> Iterator[KnownFile]:
     """A source's files as the cursor's snapshot has them, in byte order of the keys.
 
     Streamed: the cursor must not be used for anything else meanwhile.
@@ -220,9 +215,7 @@ def remove_source_files(connection: duckdb.DuckDBPyConnection, source: SourceNam
     return int(row[0]) if row else 0
 
 
-def source_contents(
-    cursor: duckdb.DuckDBPyConnection, source: SourceNames
-) -> tuple[int, int, dict[str, int]]:
+def source_contents(cursor: Cursor, source: SourceNames) -> tuple[int, int, dict[str, int]]:
     """What the cursor's snapshot has of a source.
 
     Returns:
@@ -246,7 +239,7 @@ def source_contents(
     return count(FILES), int(row[0]) if row else 0, given
 
 
-def peoples_tags(cursor: duckdb.DuckDBPyConnection) -> list[TagColumn]:
+def peoples_tags(cursor: Cursor) -> list[TagColumn]:
     """The tags that no scan and no extractor gives again."""
     read = extracted_families(cursor)
     return [
@@ -287,13 +280,13 @@ def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 def info(store: CatalogStore) -> CatalogInfo:
     """Snapshot number, and how many files, labelled frames and tags the catalog holds."""
-    with store.reading() as cursor:
-        counts = cursor.execute(
+    with store.reading() as snapshot:
+        counts = snapshot.execute(
             f"SELECT (SELECT count(*) FROM {LAKE}.main.{FILES}), "
             f"(SELECT count(label_file) FROM {LAKE}.main.{FRAME_TAGS})"
         ).fetchone()
         files, frames = counts or (0, 0)
-        return CatalogInfo(snapshot_of(cursor), files, frames, len(tag_columns(cursor)))
+        return CatalogInfo(snapshot.number, files, frames, len(snapshot.tags))
 
 
 def class_shares(
@@ -309,57 +302,61 @@ def class_shares(
     Raises:
         NotFound: There is no snapshot ``at``.
     """
-    with store.reading(at) as cursor:
-        present = kept(cursor, "class tags", _class_tags)
-        class_names = {tag: name for tag, name in class_names.items() if tag in present}
-        measures = _measures(cursor, present, list(class_names))
-    shares = []
-    for place, (tag, name) in enumerate(class_names.items()):
-        frames, pixels, pixels_of_frames = (
-            int(measures.frames[place]),
-            int(measures.pixels[place]),
-            int(measures.pixels_of_frames[place]),
+    with store.reading(at) as snapshot:
+        measures = snapshot.once("class measures", lambda: _measures(snapshot))
+    return [
+        ClassShare(
+            tag,
+            name,
+            of.frames,
+            of.pixels,
+            _part(of.pixels, measures.pixels),
+            _part(of.pixels, of.pixels_of_frames),
         )
-        shares.append(
-            ClassShare(
-                tag,
-                name,
-                frames,
-                pixels,
-                pixels / measures.total if measures.total else 0.0,
-                pixels / pixels_of_frames if pixels_of_frames else 0.0,
-            )
-        )
-    return shares
+        for tag, name in class_names.items()
+        if (of := measures.classes.get(tag)) is not None
+    ]
 
 
-def _class_tags(cursor: duckdb.DuckDBPyConnection) -> list[str]:
-    return [column.tag for column in tag_columns(cursor) if column.table == CLASS_PIXELS]
+@dataclass(frozen=True)
+class _OfClass:
+    """Frames with a pixel of a class, its pixels, and all pixels of those frames."""
+
+    frames: int
+    pixels: int
+    pixels_of_frames: int
 
 
-def _measures(
-    cursor: duckdb.DuckDBPyConnection, present: Sequence[str], tags: Sequence[str]
-) -> ClassMeasures:
-    """The sums of some class tags over all frames."""
-    matrix = class_matrix(cursor)
-    if matrix is not None:
-        return matrix.measures(os.cpu_count() or 1).of([matrix.tags.index(tag) for tag in tags])
+@dataclass(frozen=True)
+class _Measures:
+    """All pixels of a snapshot, and what is of each class tag."""
+
+    pixels: int
+    classes: dict[str, _OfClass]
+
+
+def _measures(snapshot: Snapshot) -> _Measures:
     # A label's pixels are its classes' and those of no class: asking tags_frame for its size
     # would join by fkey. With FILTER in place of the products: 9 times the time, either way.
-    counted = [f'coalesce("{tag}", 0)' for tag in present if tag not in POSITION_TAGS]
+    tags = snapshot.classes
+    counted = [f'coalesce("{tag}", 0)' for tag in tags]
     sums = "".join(
         f', coalesce(sum(("{tag}" > 0)::INTEGER), 0), coalesce(sum("{tag}"), 0), '
         f'coalesce(sum(pixels * ("{tag}" > 0)::INTEGER), 0)'
         for tag in tags
     )
-    row = cursor.execute(
+    row = snapshot.execute(
         f"SELECT coalesce(sum(pixels), 0){sums} "
         f"FROM (SELECT *, 0::BIGINT + {' + '.join(counted)} AS pixels "
         f"FROM {LAKE}.main.{CLASS_PIXELS})"
     ).fetchone()
-    total, *values = row or (0, *[0] * (3 * len(tags)))
-    frames, pixels, of_frames = np.array(values, np.int64).reshape(-1, 3).T
-    return ClassMeasures(frames, pixels, of_frames, int(total))
+    pixels, *values = map(int, row or [0] * (1 + 3 * len(tags)))
+    of_classes = zip(tags, zip(*[iter(values)] * 3, strict=True), strict=True)
+    return _Measures(pixels, {tag: _OfClass(*of) for tag, of in of_classes})
+
+
+def _part(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
 
 
 def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:

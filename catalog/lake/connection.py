@@ -23,6 +23,7 @@ from catalog.errors import (
 )
 from catalog.lake import stream_buffer
 from catalog.lake.address_space import check_address_space
+from catalog.lake.cursor import Cursor
 from catalog.lake.extensions import Extensions
 from catalog.lake.quoting import quoted
 from catalog.storage.disk_trouble import disk_trouble
@@ -258,16 +259,13 @@ def is_made(location: CatalogLocation) -> bool:
         return found.fetchone() is not None
 
 
-def snapshot_of(cursor: duckdb.DuckDBPyConnection) -> int:
+def snapshot_of(cursor: Cursor) -> int:
     """Number of the snapshot that the cursor's transaction reads."""
-    held = getattr(cursor, "held", None)  # SelectOnly's
-    if isinstance(held, int):
-        return held
     row = cursor.execute(f"SELECT id FROM {LAKE}.main.current_snapshot()").fetchone()
     return int(row[0]) if row else 0
 
 
-def newest_snapshot(cursor: duckdb.DuckDBPyConnection) -> int:
+def newest_snapshot(cursor: Cursor) -> int:
     """Number of the newest snapshot; asked outside a transaction, where it is the newest by now.
 
     Never through Python's own sqlite3: two SQLite libraries in one process do not see each other's

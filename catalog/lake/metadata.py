@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import duckdb
 
 from catalog.lake.connection import LAKE, METADATA, snapshot_of
+from catalog.lake.cursor import Cursor
 from catalog.lake.quoting import literal
 
 _ROW_CHANGES = ("tables_inserted_into", "tables_deleted_from")
@@ -39,7 +40,7 @@ class Commit:
     tables: tuple[str, ...]
 
 
-def commits(cursor: duckdb.DuckDBPyConnection, limit: int | None = None) -> list[Commit]:
+def commits(cursor: Cursor, limit: int | None = None) -> list[Commit]:
     """The snapshots that there are, newest first, without number 0, which has no tables."""
     rows = cursor.execute(
         "SELECT snapshot_id, snapshot_time AT TIME ZONE 'UTC', coalesce(author, ''), "
@@ -56,7 +57,7 @@ def commits(cursor: duckdb.DuckDBPyConnection, limit: int | None = None) -> list
     ]
 
 
-def written_since(cursor: duckdb.DuckDBPyConnection, number: int) -> tuple[str, ...] | None:
+def written_since(cursor: Cursor, number: int) -> tuple[str, ...] | None:
     """Tables whose rows the commits after a snapshot wrote, and nothing else than rows.
 
     Args:
@@ -93,7 +94,7 @@ def changed_fkeys(table: str, after: int, until: int) -> str:
     )
 
 
-def _table_names(cursor: duckdb.DuckDBPyConnection) -> dict[str, str]:
+def _table_names(cursor: Cursor) -> dict[str, str]:
     """Names of tables by their numbers, as texts; also of those that are gone."""
     return dict(
         cursor.execute(
@@ -125,7 +126,7 @@ class DataFile:
     newest: bool
 
 
-def data_files(cursor: duckdb.DuckDBPyConnection) -> list[DataFile]:
+def data_files(cursor: Cursor) -> list[DataFile]:
     """Every Parquet file that any snapshot needs, by table and path."""
     rows = cursor.execute(
         "SELECT table_name, place, file_size_bytes, bool_or(end_snapshot IS NULL) "
@@ -134,9 +135,7 @@ def data_files(cursor: duckdb.DuckDBPyConnection) -> list[DataFile]:
     return [DataFile(*row) for row in rows]
 
 
-def snapshots_that_need(
-    cursor: duckdb.DuckDBPyConnection, paths: Collection[str]
-) -> dict[str, set[int]]:
+def snapshots_that_need(cursor: Cursor, paths: Collection[str]) -> dict[str, set[int]]:
     """Numbers of the snapshots that need each of some files, by its path below the data folder."""
     rows = cursor.execute(
         f"SELECT place, list(DISTINCT snapshot_id) FROM ({_FILES}) AS f "
@@ -168,7 +167,7 @@ _FILES = f"""
 """
 
 
-def row_counts(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
+def row_counts(cursor: Cursor) -> dict[str, int]:
     """How many rows each table of the newest snapshot has by what DuckLake wrote down."""
     rows = cursor.execute(
         "SELECT table_name, sum(coalesce(record_count, 0) - coalesce(delete_count, 0))::BIGINT "
@@ -182,7 +181,7 @@ def row_counts(cursor: duckdb.DuckDBPyConnection) -> dict[str, int]:
     return {str(table): int(count) for table, count in rows}
 
 
-def files_on_disk(cursor: duckdb.DuckDBPyConnection, data: str) -> dict[str, int]:
+def files_on_disk(cursor: Cursor, data: str) -> dict[str, int]:
     """Size of every Parquet file below the data folder or prefix, by its path below it [bytes]."""
     root = f"{data.rstrip('/')}/"
     rows = cursor.execute(
@@ -196,7 +195,7 @@ def _escaped(path: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
-def tables(cursor: duckdb.DuckDBPyConnection) -> list[str]:
+def tables(cursor: Cursor) -> list[str]:
     """The tables of the cursor's snapshot, by name."""
     rows = cursor.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'main' "

@@ -14,6 +14,8 @@ FRAME_TAGS = "tags_frame"
 FRAME_TREES = "frame_trees"
 FILE_DIGESTS = "file_digests"
 UNKNOWN_PIXELS = "unknown_pixels"
+LABELLED = "labelled"
+"""The tag that says whether a frame has a label: 0 or 1."""
 
 POSITION_TAGS = ("front", "side", "rear", "center", "left_", "right_")
 """Position tags, 1 where the camera has the position and 0 elsewhere.

@@ -9,17 +9,14 @@ past the checks of the query layer is stopped here.
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from catalog.errors import SqlError
 from catalog.lake import stream_buffer
 from catalog.lake.statement_shape import LONGEST, Shape, shape_of
-from catalog.memory.class_matrix import ClassMatrix
 from catalog.memory.lru import Lru
 
 _TABLE_FUNCTIONS = re.compile(
@@ -40,32 +37,22 @@ _REFUSED_FUNCTION = re.compile(
 """Refused wherever they stand: they open or change files, run a text as a statement, or show what
 the environment says, such as a proxy's password."""
 
-Found = TypeVar("Found")
-
 _METADATA = "__ducklake_metadata"
 """Begins the name by which the metadata's database is attached, where other tables may lie, too."""
 
 
 class SelectOnly:
-    """Executes SELECT on a cursor; its other methods are the cursor's own.
+    """Executes SELECT on a cursor; its other methods are the cursor's own."""
 
-    Attributes:
-        held: Number of the snapshot in memory that it reads; None where it reads the catalog.
-        classes: That snapshot's class pixels as an array, where there is one.
-        kept: What was found out of that snapshot, which never changes.
-    """
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, *, plans: bool = False) -> None:
+        """Wrap a cursor of a locked-down connection.
 
-    def __init__(
-        self,
-        cursor: duckdb.DuckDBPyConnection,
-        held: int | None = None,
-        classes: ClassMatrix | None = None,
-    ) -> None:
-        """Wrap a cursor of a locked-down connection."""
-        self._cursor = cursor
+        Args:
+            cursor: The cursor.
+            plans: Keep plans of long statements: what is read never changes, and serves again.
+        """
+        self._cursor, self._keeps_plans = cursor, plans
         stream_buffer.shrink(cursor)
-        self.held, self.classes = held, classes
-        self.kept: dict[str, Any] = {}
         self._plans: Lru[str, str] = Lru(_MOST_PLANS)
 
     def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
@@ -75,13 +62,27 @@ class SelectOnly:
             SqlError: It is another statement, or reaches for something else than the catalog.
             duckdb.Error: It cannot be parsed or fails.
         """
+        self._refuse_others(query)
+        planned = self._keeps_plans and parameters is None and len(query) > _LONG
+        self._cursor.execute(self._plan(query) if planned else query, parameters)
+        return self
+
+    def explain(self, query: str) -> str:
+        """How one SELECT would be answered, as DuckDB's JSON.
+
+        Raises:
+            SqlError: As of `execute`.
+            duckdb.Error: As of `execute`.
+        """
+        self._refuse_others(query)
+        row = self._cursor.execute(f"EXPLAIN (FORMAT JSON) {query}").fetchone()
+        return str(row[1]) if row else "[]"
+
+    def _refuse_others(self, query: str) -> None:
         shape = shape_of(query)
         if not _was_accepted(shape):
             self._check(query)
             _accept(shape)
-        planned = self.held is not None and parameters is None and len(query) > _LONG
-        self._cursor.execute(self._plan(query) if planned else query, parameters)
-        return self
 
     def _plan(self, query: str) -> str:
         """A statement that runs the query, by a plan that is made at its second sight."""
@@ -96,15 +97,6 @@ class SelectOnly:
     def close(self) -> None:
         """Close the cursor."""
         self._cursor.close()
-
-    @contextmanager
-    def beside(self, name: str, rows: pa.Table) -> Iterator[None]:
-        """Let statements of the block read ``rows`` as a table of that name, beside the catalog."""
-        self._cursor.register(name, rows)
-        try:
-            yield
-        finally:
-            self._cursor.unregister(name)
 
     def _check(self, query: str) -> None:
         statements = self._cursor.extract_statements(query)
@@ -136,32 +128,6 @@ def _accept(shape: Shape) -> None:
         _ACCEPTED.put(shape.parts, True)
 
 
-def is_wide(cursor: duckdb.DuckDBPyConnection | SelectOnly) -> bool:
-    """Whether what a cursor of CatalogStore reads is laid out as in catalog.memory.wide_tables."""
-    return isinstance(cursor, SelectOnly) and cursor.held is not None
-
-
-def kept(
-    cursor: duckdb.DuckDBPyConnection, name: str, find: Callable[[duckdb.DuckDBPyConnection], Found]
-) -> Found:
-    """What ``find`` finds out of the cursor's snapshot, once where that is held in memory.
-
-    Names of tables and columns take 4 ms to ask for, which is more than most questions take.
-
-    Args:
-        cursor: Of CatalogStore.reading.
-        name: What it is kept as.
-        find: Asks the cursor.
-    """
-    reads: object = cursor
-    if not isinstance(reads, SelectOnly) or reads.held is None:
-        return find(cursor)
-    if name not in reads.kept:
-        reads.kept[name] = find(cursor)
-    found: Found = reads.kept[name]
-    return found
-
-
 _LONG = 2_000
 """Statements of more characters are planned when they come again: the redbook's share of a class,
 which becomes 3,000, then takes 0.6 ms in place of 2.3. Short ones gain nothing: EXECUTE takes 1 ms
@@ -169,11 +135,6 @@ by itself."""
 
 _MOST_PLANS = 32
 _numbers = itertools.count()
-
-
-def class_matrix(cursor: duckdb.DuckDBPyConnection | SelectOnly) -> ClassMatrix | None:
-    """The class pixels of what a cursor of CatalogStore reads, where they are held as an array."""
-    return cursor.classes if isinstance(cursor, SelectOnly) else None
 
 
 def nodes(tree: Any) -> Iterator[dict[str, Any]]:
@@ -212,7 +173,9 @@ _OWN_METHODS = (
     "fetchmany",
     "fetchone",
     "interrupt",
+    "register",
     "rowcount",
     "to_arrow_reader",
     "to_arrow_table",
+    "unregister",
 )

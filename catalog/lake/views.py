@@ -12,11 +12,13 @@ from collections.abc import Sequence
 
 import duckdb
 
+from catalog.lake.connection import DISCOVER, LAKE
+from catalog.lake.cursor import Cursor
 from catalog.lake.schema import CLASS_PIXELS, FILES, FILES_COLUMNS, VIEW_COLUMNS
 from catalog.values import TagColumn
 
 
-def tag_columns(cursor: duckdb.DuckDBPyConnection) -> list[TagColumn]:
+def tag_columns(cursor: Cursor) -> list[TagColumn]:
     """Every tag of every family, families in order of creation, as the cursor's snapshot has it."""
     rows = cursor.execute(
         """
@@ -29,6 +31,19 @@ def tag_columns(cursor: duckdb.DuckDBPyConnection) -> list[TagColumn]:
         [CLASS_PIXELS, CLASS_PIXELS],
     ).fetchall()
     return [TagColumn(tag, table, kind) for tag, table, kind in rows]
+
+
+def view_columns(cursor: Cursor) -> dict[str, dict[str, str]]:
+    """Columns and types of every view that a statement may name; all names in lower case."""
+    rows = cursor.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+        "WHERE database_name = ? AND schema_name = ? ORDER BY table_oid, column_index",
+        [LAKE, DISCOVER],
+    ).fetchall()
+    schema: dict[str, dict[str, str]] = {}
+    for table, column, kind in rows:
+        schema.setdefault(table.lower(), {})[column.lower()] = kind
+    return schema
 
 
 def create(

@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from enum import Enum
 
 import duckdb
 import pyarrow as pa
@@ -49,10 +50,24 @@ _ENGINE_FAILS = (duckdb.Error, pa.ArrowException, OSError)
 Inspecting = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
 
 
+class State(Enum):
+    """What is in memory, and what is being done about it."""
+
+    EMPTY = "nothing"
+    LOADING = "nothing yet: the newest snapshot is being loaded"
+    READY = "a snapshot"
+    REFRESHING = "a snapshot, which is being brought up to what was committed"
+    REFUSED = "nothing, for the newest does not fit"
+
+
+_WORKING = (State.LOADING, State.REFRESHING)
+
+
 class HotSnapshots:
     """Keeps the newest snapshot in memory, as far as it fits.
 
     Attributes:
+        state: What is in memory; a question of a snapshot that is not there begins to load it.
         tried: Whether a load has ended, well or not: answers are as fast as they will be.
     """
 
@@ -74,13 +89,13 @@ class HotSnapshots:
         self._newest, self._inspecting = newest, inspecting
         self._budget_mb, self._limits = budget_mb, limits
         self._held: HotSnapshot | None = None
-        self._state = threading.Condition()
-        self._working = self._refreshing = False
+        self._changed = threading.Condition()
+        self.state = State.EMPTY
         self._not_before = 0.0
         self._must_load = False  # what is held cannot be refreshed to what was committed
         self._loading = Interruptible()
         self._thread: threading.Thread | None = None
-        self._refused = -1
+        self._refused = -1  # number of the snapshot that does not fit
         self.tried = False
         _KEEPERS.add(self)
 
@@ -100,18 +115,19 @@ class HotSnapshots:
         waits = held is not None and held.files >= _LARGE
         del held  # who waits must not keep it
         until = time.monotonic() + _PATIENCE_S
-        with self._state:
+        with self._changed:
             while not loading.ended:
                 if behind and self._held is not None and self._held.number >= newest:
                     return self._held
                 self._begin(newest)
-                if not (waits and self._refreshing and self._state.wait(until - time.monotonic())):
+                refreshes = self.state is State.REFRESHING
+                if not (waits and refreshes and self._changed.wait(until - time.monotonic())):
                     break
         return None
 
     def _begin(self, newest: int) -> None:
         """Begin to bring the newest snapshot into memory, if nothing speaks against it."""
-        if self._working or newest == self._refused:
+        if self.state in _WORKING or newest == self._refused:
             return
         if self._rests and (self._held is None or self._must_load):
             return
@@ -123,7 +139,7 @@ class HotSnapshots:
         except RuntimeError as error:  # no more threads: the next question tries again
             _LOG.warning("snapshot %s was not loaded into memory: %s", newest, error)
         else:
-            self._working, self._refreshing = True, self._held is not None
+            self.state = State.LOADING if self._held is None else State.REFRESHING
             self._thread = thread
 
     @property
@@ -151,11 +167,13 @@ class HotSnapshots:
         Python ends a thread that is inside DuckDB when the process ends, and with it the process by
         std::terminate.
         """
-        with self._state:
+        with self._changed:
             loading, self._loading = self._loading, Interruptible()
             thread, self._held = self._thread, None
             loading.interrupt()
-            self._state.notify_all()
+            if self.state not in _WORKING:
+                self.state = State.EMPTY
+            self._changed.notify_all()
         until = time.monotonic() + _END_S
         while thread is not None and thread.is_alive() and time.monotonic() < until:
             loading.interrupt()
@@ -166,7 +184,7 @@ class HotSnapshots:
             with self._inspecting() as cursor, loading.using(cursor):
                 self._must_load = not self._refresh(cursor, loading)
                 if self._must_load and not self._rests:
-                    self._tell(working=True)
+                    self._become(State.LOADING)
                     self._load_all(cursor, loading)
                     self._must_load = False
         except TooLarge:
@@ -183,13 +201,15 @@ class HotSnapshots:
             if loading.ended:
                 self._held = None
             self.tried = True
-            self._tell(working=False)
+            fits = self._refused != wanted
+            at_rest = State.EMPTY if self._held is None else State.READY
+            self._become(at_rest if fits else State.REFUSED)
 
-    def _tell(self, *, working: bool) -> None:
+    def _become(self, state: State) -> None:
         """Let those who wait for a refresh look again."""
-        with self._state:
-            self._working, self._refreshing = working, False
-            self._state.notify_all()
+        with self._changed:
+            self.state = state
+            self._changed.notify_all()
 
     def _refresh(self, cursor: duckdb.DuckDBPyConnection, loading: Interruptible) -> bool:
         """Bring what is held up to the cursor's snapshot; whether that could be done."""

@@ -5,18 +5,13 @@ wide tables and put in as they are now, in one transaction. Who reads the earlie
 goes on reading it.
 """
 
-from dataclasses import dataclass
-
 import duckdb
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.lake.connection import LAKE
 from catalog.lake.metadata import changed_fkeys, written_since
 from catalog.lake.schema import FILE_DIGESTS, FILES
-from catalog.memory.class_matrix import class_pixels
 from catalog.memory.wide_names import EVERY_FILE, TAGGED_FILES
 from catalog.memory.wide_tables import MOST_VALUES, Layout, enum_type
 
@@ -30,21 +25,6 @@ class MustLoad(Exception):
     """The later snapshot has to be loaded as a whole; the text says why."""
 
 
-@dataclass(frozen=True)
-class Exchanged:
-    """What a refresh exchanged.
-
-    Attributes:
-        files: Files taken out or put in.
-        gone: Class pixels of the frames taken out, int32, shape (classes, frames).
-        come: Those of the frames put in.
-    """
-
-    files: int
-    gone: npt.NDArray[np.int32]
-    come: npt.NDArray[np.int32]
-
-
 def refresh(
     source: duckdb.DuckDBPyConnection,
     target: duckdb.DuckDBPyConnection,
@@ -52,8 +32,7 @@ def refresh(
     before: int,
     until: int,
     most: int,
-    classes: tuple[str, ...],
-) -> Exchanged:
+) -> int:
     """Exchange what commits wrote; where it fails, the transaction on ``target`` is to be undone.
 
     Args:
@@ -63,7 +42,9 @@ def refresh(
         before: The snapshot that ``target`` has.
         until: The later one.
         most: Files that may be exchanged.
-        classes: Class tags of which the pixels exchanged are wanted.
+
+    Returns:
+        How many files were taken out or put in.
 
     Raises:
         MustLoad: Other things than rows changed, or too many rows.
@@ -81,7 +62,6 @@ def refresh(
         rows = source.execute(f'SELECT * FROM {LAKE}.main."{table}"').to_arrow_table()
         target.execute(f'DELETE FROM {LAKE}.main."{table}"')
         _put(target, table, rows)
-    gone = class_pixels(target, classes, _IS_CHANGED)
     for table, rows in layout.divided(
         source.execute(layout.every_row(_IS_CHANGED)).to_arrow_table()
     ).items():
@@ -89,9 +69,8 @@ def refresh(
             _extend_enums(target, rows)
         target.execute(f"DELETE FROM {LAKE}.main.{table} WHERE {_IS_CHANGED}")
         _put(target, table, rows)
-    come = class_pixels(target, classes, _IS_CHANGED)
     _compare(source, target, layout)
-    return Exchanged(changed, gone, come)
+    return changed
 
 
 def _changed(

@@ -16,10 +16,10 @@ from catalog.lake import stream_buffer
 from catalog.lake import views as discover_views
 from catalog.lake.connection import DISCOVER, LAKE, SAFE, snapshot_of
 from catalog.lake.interruptible import Interruptible
-from catalog.lake.schema import CLASS_PIXELS, FILES, POSITION_TAGS
+from catalog.lake.schema import FILES
+from catalog.lake.snapshot import Facts
 from catalog.lake.sql_guard import SelectOnly
 from catalog.memory import wide_tables
-from catalog.memory.class_matrix import ClassMatrix, class_pixels
 from catalog.memory.refresh import MustLoad, refresh
 from catalog.memory.wide_tables import Layout
 from catalog.storage.spill_folder import new_spill_folder
@@ -51,7 +51,7 @@ class HotSnapshot:
     Attributes:
         number: Its number.
         table_bytes: Memory that its tables take.
-        classes: Its class pixels as an array; None where that does not fit into the budget.
+        facts: What is known of it.
         files: Files that it had when it was loaded.
     """
 
@@ -74,10 +74,9 @@ class HotSnapshot:
             TooLarge: They take more.
             duckdb.Error: It failed, or was ended.
         """
-        self.number = snapshot_of(source)
+        self.number, self.facts = snapshot_of(source), Facts()
         self._idle: deque[SelectOnly] = deque()
         self._most_idle = _MOST_IDLE
-        self.classes: ClassMatrix | None = None
         # Without a folder to spill into, what is too large fails instead of going to disk.
         threads = {name: value for name, value in limits.items() if name == "threads"}
         while_loading = {"memory_limit": f"{budget_mb}MB", "temp_directory": "", **threads}
@@ -96,7 +95,6 @@ class HotSnapshot:
         _LOG.info("snapshot %s is held in memory: %s MB", self.number, self.table_bytes // 10**6)
         self._lock_down(limits)
         with closing(self._cursor()) as cursor, loading.using(cursor):
-            self.classes = self._class_matrix(cursor, self._budget - self.table_bytes)
             self.files = _row_count(cursor)
         self._may_change = max(_FEW, self.files // _MOST_CHANGED)
 
@@ -107,17 +105,6 @@ class HotSnapshot:
         _number(connection, self.number)
         discover_views.create(connection, anew=True)
         return layout
-
-    def _class_matrix(self, cursor: duckdb.DuckDBPyConnection, budget: int) -> ClassMatrix | None:
-        tags = [
-            column.tag
-            for column in self._layout.tags
-            if column.table == CLASS_PIXELS and column.tag not in POSITION_TAGS
-        ]
-        row = cursor.execute(f"SELECT count(*) FROM {LAKE}.main.{CLASS_PIXELS}").fetchone()
-        if row is None or ClassMatrix.bytes_for(len(tags), row[0]) > budget:
-            return None
-        return ClassMatrix(tags, class_pixels(cursor, tags))
 
     def _held_bytes(self) -> int:
         row = self._connection.execute(
@@ -153,19 +140,16 @@ class HotSnapshot:
             duckdb.Error: It failed, or was ended; the tables are as they were.
         """
         later = copy(self)
-        later.number, later._idle = snapshot_of(source), deque()
-        classes = self.classes.tags if self.classes is not None else ()
+        later.number, later._idle, later.facts = snapshot_of(source), deque(), Facts()
         with closing(self._connection.cursor()) as cursor, loading.using(cursor):
             cursor.execute(f"USE {LAKE}.main")
             cursor.execute("BEGIN TRANSACTION")  # undone with its cursor where something fails
             _number(cursor, later.number)
             exchanged = refresh(
-                source, cursor, self._layout, self.number, later.number, self._may_change, classes
+                source, cursor, self._layout, self.number, later.number, self._may_change
             )
             cursor.execute("COMMIT")
-        later._may_change -= exchanged.files
-        if self.classes is not None:
-            later.classes = self.classes.exchanged(exchanged.gone, exchanged.come)
+        later._may_change -= exchanged
         later.table_bytes = self._held_bytes()
         if later.table_bytes > self._budget:
             raise MustLoad(f"the tables have grown to {later.table_bytes // 10**6} MB")
@@ -190,7 +174,7 @@ class HotSnapshot:
         try:
             cursor = self._idle.pop()
         except IndexError:
-            cursor = SelectOnly(self._cursor(), self.number, self.classes)
+            cursor = SelectOnly(self._cursor(), plans=True)
         try:
             yield cursor
         except BaseException:

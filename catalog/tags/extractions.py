@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
+from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FILES, FRAME_TAGS
 from catalog.store import LAKE, CatalogStore
 from catalog.tags.families import (
@@ -277,7 +278,7 @@ def problems(store: CatalogStore, extraction: Extraction) -> list[Problem]:
     return [Problem("bad_file", str(file), str(reason)) for file, reason in rows]
 
 
-def is_extracted(cursor: duckdb.DuckDBPyConnection, family: str) -> bool:
+def is_extracted(cursor: Cursor, family: str) -> bool:
     """Whether an extractor has written a family, as the cursor's snapshot has it."""
     if not _has_table(cursor):
         return False
@@ -287,7 +288,7 @@ def is_extracted(cursor: duckdb.DuckDBPyConnection, family: str) -> bool:
     return bool(row and row[0])
 
 
-def extracted_families(cursor: duckdb.DuckDBPyConnection) -> set[str]:
+def extracted_families(cursor: Cursor) -> set[str]:
     """The tag families that extractors have written, as the cursor's snapshot has them."""
     if not _has_table(cursor):
         return set()
@@ -316,7 +317,7 @@ def _shown(extraction: Extraction, frame: CataloguedFrame) -> str:
     return frame.file if own else frame.file_source + frame.file
 
 
-def _has_table(cursor: duckdb.DuckDBPyConnection) -> bool:
+def _has_table(cursor: Cursor) -> bool:
     return bool(
         cursor.execute(
             "SELECT 1 FROM duckdb_tables() WHERE database_name = ? AND table_name = ?",

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake import views as discover_views
+from catalog.lake.cursor import Cursor
 from catalog.lake.schema import (
     CLASS_PIXELS_COLUMNS,
     FILES,
@@ -115,7 +116,7 @@ def families(store: CatalogStore) -> list[Family]:
         return found
 
 
-def family_columns(cursor: duckdb.DuckDBPyConnection, family: str) -> dict[str, str]:
+def family_columns(cursor: Cursor, family: str) -> dict[str, str]:
     """Type of each tag of a family as the cursor's snapshot has it; empty where there is none."""
     table = table_of(family)
     tags = discover_views.tag_columns(cursor)
@@ -176,9 +177,7 @@ def define(
     return list(missing)
 
 
-def missing_columns(
-    cursor: duckdb.DuckDBPyConnection, family: str, columns: Mapping[str, str]
-) -> dict[str, str]:
+def missing_columns(cursor: Cursor, family: str, columns: Mapping[str, str]) -> dict[str, str]:
     """Those of the columns that the family would have to be given; all of them checked.
 
     Raises:

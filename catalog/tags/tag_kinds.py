@@ -13,13 +13,14 @@ from collections.abc import Collection, Mapping
 import duckdb
 
 from catalog.errors import InvalidInput
+from catalog.lake.cursor import Cursor
 from catalog.store import LAKE
 from catalog.tags.tag_rules import DEFAULT, LONGEST, TagKind
 
 TABLE = "tag_kinds"
 
 
-def kinds(cursor: duckdb.DuckDBPyConnection) -> dict[str, TagKind]:
+def kinds(cursor: Cursor) -> dict[str, TagKind]:
     """The kinds of the tags that have been given one, as the cursor's snapshot has them."""
     if not _has_table(cursor):
         return {}
@@ -86,7 +87,7 @@ def check_values(
             )
 
 
-def _has_table(cursor: duckdb.DuckDBPyConnection) -> bool:
+def _has_table(cursor: Cursor) -> bool:
     row = cursor.execute(
         # duckdb_tables() does not know the views that a limited catalog has in place of tables.
         "SELECT count(*) FROM duckdb_columns() WHERE database_name = ? AND table_name = ?",

@@ -6,6 +6,7 @@ import duckdb
 
 from catalog.errors import AlreadyExists, InUse, InvalidInput, NotFound, nearest_names
 from catalog.lake import views as discover_views
+from catalog.lake.cursor import Cursor
 from catalog.lake.schema import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
@@ -101,7 +102,7 @@ def drop_tag(store: CatalogStore, tag: str) -> int:
         return int(row[0]) if row else 0
 
 
-def _refuse_given(cursor: duckdb.DuckDBPyConnection, held: TagColumn) -> None:
+def _refuse_given(cursor: Cursor, held: TagColumn) -> None:
     """Refuse to remove a tag that a scan or an extractor would not give again.
 
     Both read only what is new or has changed since they read it.
@@ -120,7 +121,7 @@ def _refuse_given(cursor: duckdb.DuckDBPyConnection, held: TagColumn) -> None:
         )
 
 
-def _held(cursor: duckdb.DuckDBPyConnection, tag: str) -> TagColumn:
+def _held(cursor: Cursor, tag: str) -> TagColumn:
     known = _columns(cursor)
     if tag not in known:
         nearest = nearest_names(tag, known)
@@ -129,7 +130,7 @@ def _held(cursor: duckdb.DuckDBPyConnection, tag: str) -> TagColumn:
     return known[tag]
 
 
-def _columns(cursor: duckdb.DuckDBPyConnection) -> dict[str, TagColumn]:
+def _columns(cursor: Cursor) -> dict[str, TagColumn]:
     return {column.tag: column for column in discover_views.tag_columns(cursor)}
 
 
@@ -165,7 +166,7 @@ def add_class_tags(store: CatalogStore, tags: Sequence[str]) -> list[str]:
     return missing
 
 
-def _missing(cursor: duckdb.DuckDBPyConnection, tags: Sequence[str]) -> list[str]:
+def _missing(cursor: Cursor, tags: Sequence[str]) -> list[str]:
     present = _columns(cursor)
     for tag in tags:
         held = present.get(tag)

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput, UnknownName
+from catalog.lake.snapshot import Snapshot
+from catalog.memory.wide_names import FKEY_HASH
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
-from catalog.store import CatalogStore, snapshot_of
+from catalog.store import CatalogStore
 from pipeline.datasets.datasets import (
     Content,
     Origin,
@@ -29,11 +31,6 @@ from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE, Candidates, columns_of, once
 from query.frames.file_versions import with_versions
-from query.frames.frames_relation import (
-    FKEY_HASH,
-    FramesRelation,
-    frames_relation,
-)
 from query.frames.sampling import Hashes, hashes_of
 from query.frames.select_frames import frames_of
 from query.frames.selection import Question, Selection
@@ -50,13 +47,11 @@ class Stores:
         catalog: The catalog.
         records: The records.
         class_names: Class name of each class tag.
-        timeout_s: When to give up one statement.
     """
 
     catalog: CatalogStore
     records: RecordStore
     class_names: Mapping[str, str]
-    timeout_s: float = 600.0
 
 
 def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: str = "") -> Dataset:
@@ -119,7 +114,7 @@ def _described(
     rows: pa.Table,
     tags: Sequence[str],
     hashes: Hashes,
-    snapshot: int,
+    at: int,
     columns: Sequence[str],
 ) -> pa.Table:
     """A manifest's rows as a division looks at them; other columns come from the catalog."""
@@ -131,12 +126,12 @@ def _described(
         **{tag: pa.array(matrix[:, place]) for place, tag in enumerate(tags)},
     }
     found = pa.table(known)
-    with stores.catalog.reading(snapshot) as cursor:
-        relation = frames_relation(cursor, every=True)
-        guarded = guard_columns(cursor, relation)
+    with stores.catalog.reading(at) as snapshot:
+        relation = snapshot.every_frame
+        guarded = guard_columns(snapshot, relation)
         more = [name for name in dict.fromkeys([*columns, *guarded]) if name not in known]
         if more:
-            fetched = columns_of(cursor, relation, hashes, more, stores.timeout_s)
+            fetched = columns_of(snapshot, relation, hashes, more)
             aligned = _aligned(fetched, hashes)
             for name in more:
                 found = found.append_column(name, aligned[name])
@@ -205,10 +200,8 @@ def grown_content(
     split = _grown(dataset, manifest, gap.split)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     of_split = np.asarray(pc.equal(manifest.frames["split"], split))
-    with stores.catalog.reading(at) as cursor:
-        snapshot = snapshot_of(cursor)
-        relation = frames_relation(cursor)
-        candidates, covers = _candidates(stores, cursor, relation, gap.demands)
+    with stores.catalog.reading(at) as snapshot:
+        candidates, covers = _candidates(stores, snapshot, gap.demands)
         hashes = np.asarray(candidates[FKEY_HASH])
         here = np.isin(hashes, old[of_split])
         had = np.array([int((holds & here).sum()) for holds in covers.members()], np.int64)
@@ -216,9 +209,7 @@ def grown_content(
         left_out = 0
         others = manifest.frames.filter(pa.array(~of_split))
         if not gap.allow_leakage and others.num_rows:
-            away = keep_away_from_rows(
-                stores.catalog, others, dataset.snapshot, gap.min_gap_s, stores.timeout_s
-            )
+            away = keep_away_from_rows(stores.catalog, others, dataset.snapshot, gap.min_gap_s)
             near = near_rows(candidates, away)
             left_out = int((near & free).sum())
             free &= ~near
@@ -231,11 +222,10 @@ def grown_content(
         )
         report = _report(covers.names, covers.wanted, had, found, left_out)
         _refuse_nothing(dataset, report)
-        rows, classes = frames_of(
-            cursor, hashes[free][found.positions], stores.class_names, stores.timeout_s
-        )
-        chosen = Selection(Question(snapshot=snapshot), snapshot, rows, classes)
-        added = with_versions(cursor, chosen, stores.timeout_s)
+        number, wanted = snapshot.number, hashes[free][found.positions]
+        rows, classes = frames_of(snapshot, wanted, stores.class_names)
+        chosen = Selection(Question(snapshot=number), number, rows, classes)
+        added = with_versions(snapshot, chosen)
     content = _grown_content(stores, dataset, manifest, added, split, gap)
     splits = np.asarray(content.rows["split"].dictionary_encode().combine_chunks().indices)
     times = content.rows.append_column("frame_number", frame_numbers(content.rows))
@@ -246,10 +236,11 @@ def grown_content(
 
 
 def _candidates(
-    stores: Stores, cursor: Any, relation: FramesRelation, demands: Sequence[Demand]
+    stores: Stores, snapshot: Snapshot, demands: Sequence[Demand]
 ) -> tuple[pa.Table, Any]:
-    frames = Frames(cursor, relation, Question(), stores.class_names, timeout_s=stores.timeout_s)
-    columns = [*demand_columns(demands), *guard_columns(cursor, relation)]
+    relation = snapshot.relation
+    frames = Frames(snapshot, relation, Question(), stores.class_names)
+    columns = [*demand_columns(demands), *guard_columns(snapshot, relation)]
     rows = frames.fetch_all(columns, [demand.question for demand in demands])
     return rows, covers_of(rows, demands, frames.classes)
 

@@ -11,7 +11,6 @@ from catalog.records.tables import Dataset
 from catalog.store import CatalogStore
 from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE, columns_of, mark_column
-from query.frames.frames_relation import frames_relation
 from query.frames.sampling import Hashes, hashes_of
 from query.sets.apart import DRIVE, KeepAway, frame_times
 
@@ -19,32 +18,25 @@ _NUMBER = r"_(?P<number>[0-9]{1,9})\.[^./]*$"
 
 
 def keep_away_from(
-    store: CatalogStore,
-    records: RecordStore,
-    dataset: Dataset,
-    min_gap_s: float,
-    timeout_s: float = 600.0,
+    store: CatalogStore, records: RecordStore, dataset: Dataset, min_gap_s: float
 ) -> KeepAway:
     """Frames, scenes, drives and times of a dataset.
 
     Raises:
         BadFile: Its manifest is damaged.
     """
-    return keep_away_from_rows(
-        store, read_manifest(records, dataset).frames, dataset.snapshot, min_gap_s, timeout_s
-    )
+    rows = read_manifest(records, dataset).frames
+    return keep_away_from_rows(store, rows, dataset.snapshot, min_gap_s)
 
 
-def keep_away_from_rows(
-    store: CatalogStore, rows: pa.Table, snapshot: int, min_gap_s: float, timeout_s: float = 600.0
-) -> KeepAway:
+def keep_away_from_rows(store: CatalogStore, rows: pa.Table, at: int, min_gap_s: float) -> KeepAway:
     """Frames, scenes, drives and times of a manifest's rows."""
     hashes = hashes_of(rows["fkey"].to_pylist())
     drives: frozenset[str] = frozenset()
-    with store.reading(snapshot) as cursor:
-        relation = frames_relation(cursor, every=True)
+    with store.reading(at) as snapshot:
+        relation = snapshot.every_frame
         if DRIVE in relation.tags and len(hashes):
-            found = columns_of(cursor, relation, hashes, [DRIVE], timeout_s).rows[DRIVE]
+            found = columns_of(snapshot, relation, hashes, [DRIVE]).rows[DRIVE]
             values = pc.unique(found.cast(pa.string())).to_pylist()
             drives = frozenset(value for value in values if value is not None)
     return KeepAway(
@@ -53,17 +45,16 @@ def keep_away_from_rows(
         drives,
         frame_times(rows["scene"], frame_numbers(rows)) if len(rows) else np.empty(0),
         min_gap_s,
-        marks_of(store, hashes, timeout_s),
+        marks_of(store, hashes),
     )
 
 
-def marks_of(store: CatalogStore, hashes: Hashes, timeout_s: float) -> frozenset[str]:
+def marks_of(store: CatalogStore, hashes: Hashes) -> frozenset[str]:
     """The marks of frames that are there more than once, by now: a copy may have come later."""
-    with store.reading() as cursor:
-        if not len(hashes) or not mark_column(cursor):
+    with store.reading() as snapshot:
+        if not len(hashes) or not mark_column(snapshot):
             return frozenset()
-        relation = frames_relation(cursor, every=True)
-        found = columns_of(cursor, relation, hashes, [DUPLICATE], timeout_s).rows[DUPLICATE]
+        found = columns_of(snapshot, snapshot.every_frame, hashes, [DUPLICATE]).rows[DUPLICATE]
     return frozenset(pc.unique(found.cast(pa.string()).drop_null()).to_pylist())
 
 

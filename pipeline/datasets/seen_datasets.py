@@ -17,14 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import BadFile, NotFound, StorageError
 from catalog.lake.schema import FILES
-from catalog.lake.sql_guard import SelectOnly
 from catalog.limited_store import LimitedStore
 from catalog.memory.lru import Lru
 from catalog.records.tables import Dataset
@@ -76,7 +74,6 @@ class SeenDatasets:
         self,
         catalog: LimitedStore,
         folder: Path,
-        timeout_s: float,
         read: Callable[[Dataset], Manifest],
     ) -> None:
         """Look at nothing yet.
@@ -84,11 +81,10 @@ class SeenDatasets:
         Args:
             catalog: The rows that are seen.
             folder: Where manifests of what is seen lie; whatever is in it can be made anew.
-            timeout_s: When to give up one statement.
             read: Gives a dataset's manifest.
         """
         self._read = read
-        self._catalog, self._folder, self._timeout_s = catalog, folder, timeout_s
+        self._catalog, self._folder = catalog, folder
         self._known: Lru[str, Seen | None] = Lru(_KNOWN)
         self._looking = threading.Lock()
 
@@ -156,10 +152,10 @@ class SeenDatasets:
             f"SELECT fkey FROM {LAKE}.main.{FILES} WHERE fkey IN (SELECT fkey FROM {_WANTED})"
         )
         with (
-            self._catalog.reading(at) as cursor,
-            cast(SelectOnly, cursor).beside(_WANTED, pa.table({"fkey": wanted})),
+            self._catalog.reading(at) as snapshot,
+            snapshot.with_table(_WANTED, pa.table({"fkey": wanted})),
         ):
-            return execute(cursor, statement, self._timeout_s)["fkey"]
+            return execute(snapshot, statement)["fkey"]
 
     def _forget_old(self) -> None:
         """Make room for one more; where one is wanted again, it is made again."""

@@ -6,6 +6,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import UnknownName
+from catalog.lake.snapshot import Snapshot
 from catalog.policies import regexes as policy_regexes
 from catalog.policies.regexes import check_pattern
 from catalog.policies.tables import Policy
@@ -16,15 +17,12 @@ from pipeline.policies.matching import matching
 from pipeline.policies.report import Report
 from pipeline.policies.tags import check_settable, check_value, make_missing, set_tags, usable
 from query.discover.search import VIEW
-from query.run.prepared import discover_schema
 
 LONGEST = 256
 """Characters of a value that is taken from a field; the rest is cut."""
 
 
-def check(
-    cursor: duckdb.DuckDBPyConnection, records: RecordStore, action: SetTags | TakeFromField
-) -> None:
+def check(snapshot: Snapshot, records: RecordStore, action: SetTags | TakeFromField) -> None:
     """The action can be done, as the catalog is now.
 
     Raises:
@@ -33,13 +31,13 @@ def check(
         NotFound: There is no registered pattern of that name.
     """
     if isinstance(action, SetTags):
-        check_settable(cursor, action.values)
+        check_settable(snapshot, action.values)
         for tag, value in action.values.items():
-            check_value(cursor, tag, value)
+            check_value(snapshot, tag, value)
         return
     rule = action.rule
-    check_settable(cursor, [rule.tag.lower()])
-    columns = discover_schema(cursor)[VIEW]
+    check_settable(snapshot, [rule.tag.lower()])
+    columns = snapshot.schema[VIEW]
     if rule.field.lower() not in columns:
         raise UnknownName("existingField", rule.field[:80], columns)
     if rule.action == "regex":
@@ -67,8 +65,8 @@ def run(
     """
     report.heed()
     reason = f"policy {policy.name}"
-    with store.reading() as cursor:
-        check(cursor, records, action)
+    with store.reading() as snapshot:
+        check(snapshot, records, action)
     if isinstance(action, SetTags):
         make_missing(store, action.values)
         found = matching(seen, policy, ["fkey"])

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
 from catalog.errors import SqlError
+from catalog.lake.snapshot import Snapshot
 from catalog.policies.tables import Policy
 from catalog.store import CatalogStore
 from query.db2.dialect import Db2
 from query.discover.search import VIEW
 from query.run import read_only
-from query.run.prepared import discover_schema, prepare
+from query.run.prepared import prepare
 from query.run.run_sql import run_sql
 
 _UNKNOWN_COLUMN = -206
@@ -20,7 +20,7 @@ _TIMEOUT_S = 24 * 3_600.0
 _MAX_ROWS = 2**62
 
 
-def check_condition(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, condition: str) -> None:
+def check_condition(snapshot: Snapshot, condition: str) -> None:
     """The text can be a policy's condition.
 
     A column that is unknown is let through: it may be a tag that is added before the policy runs.
@@ -30,9 +30,9 @@ def check_condition(store: CatalogStore, cursor: duckdb.DuckDBPyConnection, cond
     """
     if not condition.strip():
         return
-    read_only.parse_condition(condition, discover_schema(cursor))
+    read_only.parse_condition(condition, snapshot.schema)
     try:
-        prepare(store, cursor, _statement(("fkey",), [condition]))
+        prepare(snapshot, _statement(("fkey",), [condition]))
     except SqlError as error:
         if error.sqlcode != _UNKNOWN_COLUMN:
             raise
@@ -52,8 +52,8 @@ def matching(seen: CatalogStore, policy: Policy, columns: Sequence[str]) -> pa.T
     """
     conditions = [policy.condition] if policy.condition.strip() else []
     if conditions:
-        with seen.reading() as cursor:  # one condition and no more, whatever was recorded
-            read_only.parse_condition(policy.condition, discover_schema(cursor))
+        with seen.reading() as snapshot:  # one condition and no more, whatever was recorded
+            read_only.parse_condition(policy.condition, snapshot.schema)
     statement = _statement(columns, conditions)
     return run_sql(seen, statement, max_rows=_MAX_ROWS, timeout_s=_TIMEOUT_S).rows
 

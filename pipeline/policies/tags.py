@@ -7,6 +7,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import AlreadyExists, InvalidInput
+from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FRAME_TAGS
 from catalog.lake.views import tag_columns
 from catalog.store import CatalogStore
@@ -19,7 +20,7 @@ from pipeline.policies.report import Report
 _FAMILY = "tags_"
 
 
-def settable(cursor: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, str]]:
+def settable(cursor: Cursor) -> dict[str, tuple[str, str]]:
     """Family and type of each tag that a policy may set: not those that scans count."""
     return {
         column.tag: (column.table.removeprefix(_FAMILY), column.type)
@@ -28,7 +29,7 @@ def settable(cursor: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, str]]:
     }
 
 
-def check_settable(cursor: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
+def check_settable(cursor: Cursor, names: Iterable[str]) -> None:
     """Policies may set these tags, or make them.
 
     Raises:
@@ -45,7 +46,7 @@ def check_settable(cursor: duckdb.DuckDBPyConnection, names: Iterable[str]) -> N
             check_tag_name(name)
 
 
-def check_value(cursor: duckdb.DuckDBPyConnection, tag: str, value: str) -> None:
+def check_value(cursor: Cursor, tag: str, value: str) -> None:
     """A tag may have a value.
 
     Raises:

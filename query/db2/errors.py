@@ -1,6 +1,8 @@
 """What DuckDB says of the data or the statement, as Db2 says it."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import duckdb
 
@@ -41,23 +43,20 @@ _QUOTED = re.compile(r"""string ['"](.*)['"] (?:to |can't be cast|to be)""", re.
 _TIME = re.compile(r"(?:timestamp|date|time)\b.*field (?:format|value)", re.IGNORECASE)
 
 
-_BY_NAME: dict[str, type[duckdb.Error]] = {
-    "Binder": duckdb.BinderException,
-    "Conversion": duckdb.ConversionException,
-    "INTERRUPT": duckdb.InterruptException,
-    "IO": duckdb.IOException,
-    "Out of Memory": duckdb.OutOfMemoryException,
-    "Out of Range": duckdb.OutOfRangeException,
-}
-"""How DuckDB begins the text of an error -> its class."""
+@contextmanager
+def in_db2s_words() -> Iterator[None]:
+    """Raise Db2's errors for the engine's.
 
-
-def raised_by_engine(error: Exception) -> duckdb.Error:
-    """DuckDB's error; while Arrow reads the rows only its text comes through."""
-    if isinstance(error, duckdb.Error):
-        return error
-    name = str(error).partition(" Error:")[0]
-    return _BY_NAME.get(name, duckdb.Error)(str(error))
+    Raises:
+        SqlError: The statement failed.
+        duckdb.IOException: A file of the store cannot be read; the store knows what that means.
+    """
+    try:
+        yield
+    except duckdb.IOException:
+        raise
+    except duckdb.Error as error:
+        raise translated(error) from error
 
 
 def translated(error: duckdb.Error) -> SqlError:

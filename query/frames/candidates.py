@@ -1,24 +1,24 @@
 """The frames that answer a question's conditions, a few columns of each: what samples draw from."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import cast
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from catalog.errors import UnknownName
-from catalog.lake.schema import FILES, FRAME_TAGS
-from catalog.lake.sql_guard import SelectOnly, kept
-from catalog.memory.wide_names import FKEY_HASH, HASH_OF_FKEY
+from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.schema import FILES
+from catalog.lake.snapshot import Snapshot
+from catalog.memory.wide_names import FKEY_HASH
 from catalog.store import LAKE
-from query.frames.frames_relation import FramesRelation
+from query.db2.errors import in_db2s_words
 from query.frames.sampling import Hashes
 from query.frames.selection import Question
 from query.question.conditions import question_where
-from query.run.run_sql import execute, execute_encoded
+from query.run.run_sql import execute_encoded
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,21 @@ class Candidates:
 
 
 def candidates(
-    cursor: duckdb.DuckDBPyConnection,
+    snapshot: Snapshot,
     relation: FramesRelation,
     question: Question,
     class_names: Mapping[str, str],
     columns: Sequence[str] = (),
-    timeout_s: float = 600.0,
     holding: Sequence[Question] = (),
 ) -> Candidates:
     """The frames that fulfil a question's conditions; its order, limit and sample are left out.
 
     Args:
-        cursor: Of CatalogStore.reading.
-        relation: The cursor's frames.
+        snapshot: What is asked.
+        relation: Its frames.
         question: What is wanted.
         class_names: Class name of each class tag; a range may name either.
         columns: Columns of the relation to fetch besides fkey_hash; texts come as dictionaries.
-        timeout_s: When to give up.
         holding: Questions of which is told, in columns named by `holds`, whether a frame fulfils
             their conditions.
 
@@ -65,17 +63,16 @@ def candidates(
     wanted = _named(relation, columns)
     values: list[object] = []
     for number, of_set in enumerate(holding):
-        condition, bound = question_where(of_set, relation, cursor, class_names)
+        condition, bound = question_where(of_set, relation, snapshot, class_names)
         # A condition on a value that is missing is neither true nor false.
         wanted.append(f"coalesce(({condition}), false) AS {holds(number)}")
         values += bound
-    condition, bound = question_where(question, relation, cursor, class_names)
+    condition, bound = question_where(question, relation, snapshot, class_names)
     return Candidates(
         execute_encoded(
-            cursor,
+            snapshot,
             f"WITH frames AS ({relation.sql_for(condition, *wanted)}) "
             f"SELECT {', '.join(wanted)} FROM frames WHERE {condition}",
-            timeout_s,
             [*values, *bound],
         )
     )
@@ -85,14 +82,11 @@ DUPLICATE = "duplicate"
 """The column with the same mark on frames that are the same: see catalog.frames.duplicates."""
 
 
-def mark_column(cursor: duckdb.DuckDBPyConnection) -> list[str]:
+def mark_column(snapshot: Snapshot) -> list[str]:
     """DUPLICATE, where a frame of the snapshot has a mark: reading it takes a join of the files."""
-    return [DUPLICATE] if kept(cursor, "duplicates", _has_marks) else []
-
-
-def _has_marks(cursor: duckdb.DuckDBPyConnection) -> bool:
     statement = f"SELECT 1 FROM {LAKE}.main.{FILES} WHERE {DUPLICATE} IS NOT NULL LIMIT 1"
-    return bool(cursor.execute(statement).fetchall())
+    has_marks = snapshot.once("duplicates", lambda: bool(snapshot.execute(statement).fetchall()))
+    return [DUPLICATE] if has_marks else []
 
 
 def once(rows: pa.Table) -> pa.Table:
@@ -122,11 +116,7 @@ def holds(number: int) -> str:
 
 
 def columns_of(
-    cursor: duckdb.DuckDBPyConnection,
-    relation: FramesRelation,
-    hashes: Hashes,
-    columns: Sequence[str],
-    timeout_s: float = 600.0,
+    snapshot: Snapshot, relation: FramesRelation, hashes: Hashes, columns: Sequence[str]
 ) -> Candidates:
     """Columns of the frames with those fkey_hash, as `candidates` gives them, in no order.
 
@@ -134,11 +124,9 @@ def columns_of(
         UnknownName: There is no such column.
     """
     wanted = ", ".join(_named(relation, columns))
-    with only(cursor, relation, hashes, timeout_s) as few:
+    with only(snapshot, relation, hashes) as few:
         return Candidates(
-            execute_encoded(
-                cursor, f"WITH frames AS ({few.sql}) SELECT {wanted} FROM frames", timeout_s
-            )
+            execute_encoded(snapshot, f"WITH frames AS ({few.sql}) SELECT {wanted} FROM frames")
         )
 
 
@@ -150,30 +138,18 @@ def _named(relation: FramesRelation, columns: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def only(
-    cursor: duckdb.DuckDBPyConnection, relation: FramesRelation, hashes: Hashes, timeout_s: float
-) -> Iterator[FramesRelation]:
+def only(snapshot: Snapshot, relation: FramesRelation, hashes: Hashes) -> Iterator[FramesRelation]:
     """The relation with the frames of those fkey_hash alone, for the block.
 
     Args:
-        cursor: Of CatalogStore.reading.
-        relation: The cursor's frames.
+        snapshot: What is asked.
+        relation: Its frames.
         hashes: fkey_hash of each frame wanted.
-        timeout_s: When to give up.
+
+    Raises:
+        SqlError: They cannot be found in time.
     """
-    rows = pa.table({FKEY_HASH: pa.array(np.asarray(hashes, np.uint64))})
-    with cast(SelectOnly, cursor).beside(_CHOSEN, rows):
-        if relation.with_label_size:
-            yield relation.only(_CHOSEN)
-            return
-        statement = (
-            f"SELECT f.fkey FROM {LAKE}.main.{FRAME_TAGS} AS f "
-            f"WHERE {HASH_OF_FKEY} IN (SELECT {FKEY_HASH} FROM {_CHOSEN})"
-        )
-        fkeys = execute(cursor, statement, timeout_s)
-    with cast(SelectOnly, cursor).beside(_CHOSEN_FKEYS, fkeys):
-        yield relation.only(_CHOSEN_FKEYS)
-
-
-_CHOSEN = "chosen_frames"
-_CHOSEN_FKEYS = "chosen_fkeys"
+    with ExitStack() as stack:
+        with in_db2s_words():
+            few = stack.enter_context(relation.only(snapshot, hashes))
+        yield few

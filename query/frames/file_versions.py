@@ -1,14 +1,12 @@
 """The versions of a selection's files at its snapshot, for whoever will read the files later."""
 
 from dataclasses import replace
-from typing import cast
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.lake.schema import FILES
-from catalog.lake.sql_guard import SelectOnly
+from catalog.lake.snapshot import Snapshot
 from catalog.store import LAKE
 from query.frames.selection import Selection
 from query.run.run_sql import execute
@@ -22,15 +20,12 @@ _VERSION = (
 _WANTED = "files_of_frames"
 
 
-def with_versions(
-    cursor: duckdb.DuckDBPyConnection, selection: Selection, timeout_s: float = 600.0
-) -> Selection:
+def with_versions(snapshot: Snapshot, selection: Selection) -> Selection:
     """The selection with image_version and label_version, null where there is no label.
 
     Args:
-        cursor: Of CatalogStore.reading at the selection's snapshot.
+        snapshot: The selection's.
         selection: The frames.
-        timeout_s: When to give up.
     """
     frames = selection.frames
     if IMAGE_VERSION in frames.column_names:
@@ -39,21 +34,18 @@ def with_versions(
         frames["cluster"], frames["datasource"], frames["label_file"], ":"
     )
     for name, fkeys in ((IMAGE_VERSION, frames["fkey"]), (LABEL_VERSION, labels)):
-        frames = frames.append_column(name, _versions(cursor, fkeys, timeout_s))
+        frames = frames.append_column(name, _versions(snapshot, fkeys))
     return replace(selection, frames=frames)
 
 
-def _versions(
-    cursor: duckdb.DuckDBPyConnection, fkeys: pa.ChunkedArray, timeout_s: float
-) -> pa.ChunkedArray:
+def _versions(snapshot: Snapshot, fkeys: pa.ChunkedArray) -> pa.ChunkedArray:
     wanted = pa.table({"place": pa.array(range(len(fkeys))), "fkey": fkeys})
-    with cast(SelectOnly, cursor).beside(_WANTED, wanted):
+    with snapshot.with_table(_WANTED, wanted):
         # Inner: DuckDB then lays the few files into the join's table, and not all of the catalog's.
         found = execute(
-            cursor,
+            snapshot,
             f"SELECT place, {_VERSION} AS version FROM {_WANTED} "
             f"JOIN {LAKE}.main.{FILES} USING (fkey)",
-            timeout_s,
         )
     versions = dict(zip(found["place"].to_pylist(), found["version"].to_pylist(), strict=True))
     return pa.chunked_array([pa.array(map(versions.get, range(len(fkeys))), pa.string())])

@@ -11,11 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.errors import InvalidInput, UnknownName
-from catalog.lake.schema import FILES
 from catalog.memory.wide_names import FKEY_HASH, LABEL_SIZE
-from catalog.store import LAKE, CatalogStore
+from catalog.store import CatalogStore
 from query.run.result_format import to_records
-from query.run.run_sql import TIMEOUT_S
 from query.statistics.population import POPULATION, Frames, population
 
 DEFAULT_COLUMNS = ("fkey", "scene", "camera", "frame_number", "image_width", "image_height")
@@ -95,7 +93,6 @@ def page_of(
     columns: Sequence[str],
     limit: int,
     after: Place | None = None,
-    timeout_s: float = TIMEOUT_S,
 ) -> Page:
     """One page of the frames, by fkey.
 
@@ -106,7 +103,6 @@ def page_of(
         columns: What of each frame, besides fkey, which is always there.
         limit: At most so many.
         after: Where the page begins; at the first frame when None.
-        timeout_s: When to give up.
 
     Raises:
         InvalidInput: The question is ordered, limited or a sample.
@@ -122,27 +118,18 @@ def page_of(
         )
     if after is not None:
         frames = replace(frames, at=after.snapshot)
-    with population(store, frames, class_names, timeout_s) as found:
+    with population(store, frames, class_names) as found:
         known = [name for name in found.relation.columns if name not in _INTERNAL]
         for name in columns:
             if name not in known:
                 raise UnknownName("column", name, known)
         listed = ", ".join(f'"{name}"' for name in dict.fromkeys(["fkey", *columns]))
-        has_label = _HAS_LABEL if not found.relation.with_label_size else f"{LABEL_SIZE} > -1"
-        if found.relation.every:
-            has_label = f"(label_file IS NULL OR {has_label})"
         later, place = ("fkey > ? AND ", (after.after,)) if after is not None else ("", ())
         rows = found.table(
-            f"SELECT {listed} FROM {POPULATION} WHERE {later}{has_label} "
+            f"SELECT {listed} FROM {POPULATION} WHERE {later}{found.relation.has_label} "
             f"ORDER BY fkey LIMIT {limit + 1}",
             place,
         )
         given = rows.slice(0, limit)
         last = given["fkey"][-1].as_py() if rows.num_rows > limit else None
         return Page(found.snapshot, given, last)
-
-
-_HAS_LABEL = (
-    f"cluster || ':' || datasource || ':' || label_file IN (SELECT fkey FROM {LAKE}.main.{FILES})"
-)
-"""The label is in the catalog too, as in every selection."""

@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
-
 from catalog.errors import NotFound
 from catalog.lake.schema import FILES, FILES_COLUMNS
-from catalog.store import LAKE, CatalogStore, snapshot_of
+from catalog.lake.snapshot import Snapshot
+from catalog.store import LAKE, CatalogStore
 from catalog.values import make_fkey
-from query.frames.frames_relation import frames_relation
 from query.run.result_text import plain
-from query.run.run_sql import TIMEOUT_S, execute
+from query.run.run_sql import execute
 
 
 @dataclass(frozen=True)
@@ -39,28 +37,24 @@ class FoundFrame:
         return str(self.file["fkey"])
 
 
-def find_frame(
-    store: CatalogStore, fkey: str, at: int | None = None, timeout_s: float = TIMEOUT_S
-) -> FoundFrame:
+def find_frame(store: CatalogStore, fkey: str, at: int | None = None) -> FoundFrame:
     """The frame of that fkey.
 
     Args:
         store: The catalog, or as much of it as the caller may see.
         fkey: Its name.
         at: The snapshot to ask; the newest when None.
-        timeout_s: When to give up.
 
     Raises:
         NotFound: There is no such frame, or no such snapshot.
     """
-    with store.reading(at) as cursor:
-        relation = frames_relation(cursor, every=True)
+    with store.reading(at) as snapshot:
+        relation = snapshot.every_frame
         names = [*FILES_COLUMNS, *relation.tags, "image_file"]
         listed = ", ".join(f'"{name}"' for name in names)
         rows = execute(
-            cursor,
+            snapshot,
             f"WITH frames AS ({relation.sql}) SELECT {listed} FROM frames WHERE fkey = ?",
-            timeout_s,
             [fkey],
         ).to_pylist()
         if not rows:
@@ -69,15 +63,15 @@ def find_frame(
         image, label = row["image_file"], row["label_file"]
         label_fkey = make_fkey(row["cluster"], row["datasource"], label or "")
         return FoundFrame(
-            snapshot_of(cursor),
+            snapshot.number,
             {name: row[name] for name in FILES_COLUMNS},
             {name: row[name] for name in relation.tags},
             None if image == label else image,
-            label if label and _is_there(cursor, label_fkey, timeout_s) else None,
+            label if label and _is_there(snapshot, label_fkey) else None,
         )
 
 
-def _is_there(cursor: duckdb.DuckDBPyConnection, fkey: str, timeout_s: float) -> bool:
-    """Whether a file is in the catalog that the cursor reads: a label is a row of its own."""
+def _is_there(snapshot: Snapshot, fkey: str) -> bool:
+    """Whether a file is in a snapshot: a label is a row of its own."""
     statement = f"SELECT 1 AS one FROM {LAKE}.main.{FILES} WHERE fkey = ?"
-    return bool(execute(cursor, statement, timeout_s, [fkey]).num_rows)
+    return bool(execute(snapshot, statement, [fkey]).num_rows)

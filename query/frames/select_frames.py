@@ -3,26 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import cast
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
+from catalog.frames.frames_relation import FramesRelation
 from catalog.lake.schema import FILES
-from catalog.lake.sql_guard import SelectOnly
-from catalog.memory.wide_names import LABEL_SIZE
-from catalog.store import LAKE, CatalogStore, snapshot_of
+from catalog.lake.snapshot import Snapshot
+from catalog.memory.wide_names import FKEY_HASH, LABEL_SIZE
+from catalog.store import LAKE, CatalogStore
 from query.frames.candidates import candidates, mark_column, once, only
-from query.frames.frames_relation import (
-    FKEY_HASH,
-    FramesRelation,
-    frames_relation,
-    relation_for,
-)
 from query.frames.sampling import Hashes, first, places
 from query.frames.selection import Question, Selection
-from query.question.conditions import question_where, vocabulary_of
+from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.question_sql import OrderItem, order_items
 from query.run.run_sql import execute
 
@@ -37,7 +30,6 @@ def select_frames(
     store: CatalogStore,
     question: Question,
     class_names: Mapping[str, str],
-    timeout_s: float = 600.0,
     at: int | None = None,
 ) -> Selection:
     """The frames that answer a question, in its order, then by fkey.
@@ -46,7 +38,6 @@ def select_frames(
         store: The catalog.
         question: What is wanted.
         class_names: Class name of each class tag; a range may name either.
-        timeout_s: When to give up.
         at: The snapshot to ask where the question names none; the newest when None.
 
     Raises:
@@ -55,58 +46,50 @@ def select_frames(
         InvalidInput: A value or operator does not fit its tag, or ``at`` not the question.
         SqlError: The WHERE body is wrong.
     """
-    with store.reading(question.asked_of(at)) as cursor:
-        relation = relation_for(cursor, question)
+    with store.reading(question.asked_of(at)) as snapshot:
+        relation = relation_for(snapshot, question)
         classes = tuple(tag for tag in class_names if tag in relation.tags)
-        with _wanted(cursor, relation, question, class_names, timeout_s) as wanted:
+        with _wanted(snapshot, relation, question, class_names) as wanted:
             asked_of, condition, values = wanted
             items = order_items(question, vocabulary_of(relation, class_names))
             order = [_order(item) for item in items]
-            fetch = _Fetch(cursor, asked_of, classes, timeout_s)
+            fetch = _Fetch(snapshot, asked_of, classes)
             frames = fetch.frames(condition, values, order, question.limit)
-        snapshot = snapshot_of(cursor)
-        asked = question.model_copy(update={"snapshot": snapshot})
-        return Selection(asked, snapshot, frames, classes)
+        asked = question.model_copy(update={"snapshot": snapshot.number})
+        return Selection(asked, snapshot.number, frames, classes)
 
 
 def frames_of(
-    cursor: duckdb.DuckDBPyConnection,
-    hashes: Hashes,
-    class_names: Mapping[str, str],
-    timeout_s: float = 600.0,
+    snapshot: Snapshot, hashes: Hashes, class_names: Mapping[str, str]
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """The frames of those fkey_hash, by fkey, in Selection's columns; and the class tags.
 
     Args:
-        cursor: Of CatalogStore.reading.
+        snapshot: What is asked.
         hashes: fkey_hash of each frame wanted.
         class_names: Class name of each class tag.
-        timeout_s: When to give up.
     """
-    relation = frames_relation(cursor, every=True)
+    relation = snapshot.every_frame
     classes = tuple(tag for tag in class_names if tag in relation.tags)
-    with only(cursor, relation, hashes, timeout_s) as few:
-        return _Fetch(cursor, few, classes, timeout_s).frames("true", []), classes
+    with only(snapshot, relation, hashes) as few:
+        return _Fetch(snapshot, few, classes).frames("true", []), classes
 
 
 @contextmanager
 def _wanted(
-    cursor: duckdb.DuckDBPyConnection,
+    snapshot: Snapshot,
     relation: FramesRelation,
     question: Question,
     class_names: Mapping[str, str],
-    timeout_s: float,
 ) -> Iterator[tuple[FramesRelation, str, list[object]]]:
     """Frames, the condition of what is wanted of them, and its values; sampled where asked for."""
     if question.sample is None:
-        yield relation, *question_where(question, relation, cursor, class_names)
+        yield relation, *question_where(question, relation, snapshot, class_names)
         return
-    found = candidates(
-        cursor, relation, question, class_names, mark_column(cursor), timeout_s=timeout_s
-    )
+    found = candidates(snapshot, relation, question, class_names, mark_column(snapshot))
     hashes = np.asarray(once(found.rows)[FKEY_HASH])
     drawn = hashes[first(places(hashes, question.seed), question.sample)]
-    with only(cursor, relation, np.asarray(drawn), timeout_s) as few:
+    with only(snapshot, relation, np.asarray(drawn)) as few:
         yield few, "true", []
 
 
@@ -115,16 +98,14 @@ class _Fetch:
     """Rows in Selection's columns.
 
     Attributes:
-        cursor: Of CatalogStore.reading.
+        snapshot: What is asked.
         relation: Its frames.
         classes: The class tags.
-        timeout_s: When to give up.
     """
 
-    cursor: duckdb.DuckDBPyConnection
+    snapshot: Snapshot
     relation: FramesRelation
     classes: tuple[str, ...]
-    timeout_s: float
 
     def frames(
         self,
@@ -134,25 +115,19 @@ class _Fetch:
         limit: int | None = None,
     ) -> pa.Table:
         """The frames for which the condition holds."""
-        if self.relation.with_label_size:
-            sized = f"{LABEL_SIZE} IS NOT NULL"
-            if self.relation.every:
-                sized = f"(label_file IS NULL OR {sized})"
-            condition = f"({condition}) AND {sized}"
-        columns = [
-            name for name in (*_COLUMNS, *self.classes)
-            if name != LABEL_SIZE or self.relation.with_label_size
-        ]  # fmt: skip
+        sized = LABEL_SIZE in self.relation.columns
+        if sized:
+            condition = f"({condition}) AND {self.relation.has_label}"
+        columns = [name for name in (*_COLUMNS, *self.classes) if name != LABEL_SIZE or sized]
         by, shown = ", ".join([*order, "fkey"]), ", ".join(map(_quoted, columns))
         found = execute(
-            self.cursor,
+            self.snapshot,
             f"WITH frames AS ({self.relation.sql_for(condition, by, shown)}) SELECT {shown} "
             f"FROM frames WHERE {condition} ORDER BY {by}"
             + (f" LIMIT {limit}" if limit is not None else ""),
-            self.timeout_s,
             values,
         )
-        return found if self.relation.with_label_size else self._sized(found)
+        return found if sized else self._sized(found)
 
     def _sized(self, found: pa.Table) -> pa.Table:
         """The frames with the sizes of their labels, which are rows of their own."""
@@ -162,13 +137,12 @@ class _Fetch:
         named = named.add_column(0, "place", pa.array(range(len(found))))
         with self._labels(named) as (labels, values):
             sizes = execute(
-                self.cursor,
+                self.snapshot,
                 f"WITH labels(place, cluster, datasource, label_file) AS ({labels}), "
                 "named AS (SELECT place, cluster || ':' || datasource || ':' || label_file AS fkey "
                 "FROM labels WHERE label_file IS NOT NULL) "
                 f"SELECT place, size FROM named JOIN {LAKE}.main.{FILES} USING (fkey) UNION ALL "
                 "SELECT place, NULL FROM labels WHERE label_file IS NULL ORDER BY place",
-                self.timeout_s,
                 values,
             )
         if len(sizes) < len(found):
@@ -185,7 +159,7 @@ class _Fetch:
                 [column.to_pylist() for column in named.columns],
             )
             return
-        with cast(SelectOnly, self.cursor).beside(_LABELS, named):
+        with self.snapshot.with_table(_LABELS, named):
             yield f"FROM {_LABELS}", []
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from catalog.errors import InvalidInput
+from catalog.lake.schema import LABELLED
 from catalog.text.bounded import Few, Many, Name, Sql, Text
 from query.question.condition import (
     CameraIn,
@@ -25,9 +26,6 @@ from query.question.label_range import LabelRange
 if TYPE_CHECKING:  # a command that has no such answer does without it
     import pyarrow as pa
 
-
-LABELLED = "labelled"
-"""The tag that says whether a frame has a label: 0 or 1."""
 
 _MOST_ORDERS = 100
 

@@ -72,25 +72,24 @@ def check_rule(text: str) -> None:
         )
 
 
-def try_rule(text: str, catalog: Callable[[], CatalogStore], timeout_s: float) -> None:
+def try_rule(text: str, catalog: Callable[[], CatalogStore]) -> None:
     """`check_rule`, and the rule fails for no row that there is; for who sees them all.
 
     Args:
         text: The rule.
         catalog: Opens the catalog with its rows; not asked where the rule can fail for none.
-        timeout_s: When to give up.
 
     Raises:
         InvalidInput: It cannot be a rule, or fails for a row; the message names one.
-        SqlError: It takes longer than ``timeout_s``.
+        SqlError: It takes longer than a statement may.
     """
     check_rule(text)
     if _in_duckdb(text, _never_failing) == _in_duckdb(text, _may_fail):
         return  # none of its parts can
     failing = _in_duckdb(text, _failing)
     statement = f'SELECT "{ROW}".fkey FROM {LAKE}.main.{FILES} AS "{ROW}" WHERE {failing} LIMIT 1'
-    with catalog().reading() as cursor:
-        found = execute(cursor, statement, timeout_s).column(0).to_pylist()
+    with catalog().reading() as snapshot:
+        found = execute(snapshot, statement).column(0).to_pylist()
     if found:
         raise InvalidInput(
             f"rule '{_short(text)}': it fails for a file, {found[0]}; expected one that holds or "

@@ -1,25 +1,20 @@
 """A question's conditions as SQL over the frames."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-
-import duckdb
 
 from catalog.errors import UnknownName
-from catalog.lake.schema import FRAME_TAGS
-from catalog.lake.sql_guard import is_wide, kept
-from catalog.store import LAKE
+from catalog.frames.frames_relation import FramesRelation
+from catalog.frames.layouts import all_names
+from catalog.lake.snapshot import Snapshot
+from catalog.lake.statement_watch import current
 from query.db2.semantics import condition_to_duckdb
-from query.frames.frames_relation import FramesRelation
 from query.frames.selection import Question
 from query.question.condition import CameraIn, Group, Leaf, SceneIn, leaves
 from query.question.condition_sql import conjuncts
 from query.question.vocabulary import Vocabulary
 from query.run import read_only
 from query.run.preparation import preparing
-from query.run.prepared import discover_schema
-from query.run.statement_watch import current
 from query.run.templates import Templates
 
 _NAMES = dict.fromkeys(("scene", "camera"), "UUID")
@@ -32,18 +27,23 @@ _SHAPES = 256
 _PREPARE_S = 60.0
 
 
+def relation_for(snapshot: Snapshot, question: Question) -> FramesRelation:
+    """What a question's conditions are about: labelled frames, or all where it says so itself."""
+    return snapshot.every_frame if question.decides_on_labels else snapshot.relation
+
+
 def question_where(
     question: Question,
     relation: FramesRelation,
-    cursor: duckdb.DuckDBPyConnection,
+    snapshot: Snapshot,
     class_names: Mapping[str, str],
 ) -> tuple[str, list[object]]:
     """The condition that holds for the frames a question wants, and the values bound in it.
 
     Args:
         question: What is wanted; its order, limit and sample are left out.
-        relation: The cursor's frames, which the condition calls ``frames``.
-        cursor: Of CatalogStore.reading.
+        relation: The snapshot's frames, which the condition calls ``frames``.
+        snapshot: What is asked.
         class_names: Class name of each class tag; a range may name either.
 
     Raises:
@@ -52,13 +52,13 @@ def question_where(
         SqlError: The WHERE body is wrong.
     """
     wanted = question.conditions()
-    _check_names(wanted, cursor)
+    _check_names(wanted, snapshot)
     conditions = []
     bodies = conjuncts(wanted, vocabulary_of(relation, class_names))
     if bodies:
-        conditions.append(_frames(cursor, relation).engine(" and ".join(bodies)))
+        conditions.append(_frames(snapshot, relation).engine(" and ".join(bodies)))
     if question.where is not None:
-        conditions.append(_everything(cursor, relation).engine(question.where))
+        conditions.append(_everything(snapshot, relation).engine(question.where))
     return " AND ".join(f"({condition})" for condition in conditions) or "true", []
 
 
@@ -80,19 +80,15 @@ class _Named:
             return condition_to_duckdb(query, self.schema)
 
 
-def _frames(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> _Named:
-    """What conditions name; for a snapshot in memory always the same object, see db2.names."""
-    return kept(
-        cursor, "frames alone", lambda _: _Named({"frames": {**relation.columns, **_NAMES}})
-    )
+def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
+    """What conditions name; of a snapshot always the same object, see db2.names."""
+    return snapshot.once("frames alone", lambda: _Named({"frames": {**relation.columns, **_NAMES}}))
 
 
-def _everything(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> _Named:
+def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
     """What a user's WHERE body may name: a sub-select asks the views."""
-    return kept(
-        cursor,
-        "frames and views",
-        lambda asked: _Named({**discover_schema(asked), "frames": relation.columns}),
+    return snapshot.once(
+        "frames and views", lambda: _Named({**snapshot.schema, "frames": relation.columns})
     )
 
 
@@ -105,30 +101,12 @@ def vocabulary_of(relation: FramesRelation, class_names: Mapping[str, str]) -> V
     )
 
 
-def _check_names(wanted: Iterable[Leaf | Group], cursor: duckdb.DuckDBPyConnection) -> None:
+def _check_names(wanted: Iterable[Leaf | Group], snapshot: Snapshot) -> None:
     """Every camera and scene is one that the catalog has."""
     for leaf in leaves(wanted):
         if not isinstance(leaf, CameraIn | SceneIn):
             continue
-        present = _present(cursor, leaf.kind, leaf.names)
+        present = snapshot.layout.present(snapshot, leaf.kind, leaf.names)
         for name in leaf.names:
             if name not in present:
-                raise UnknownName(leaf.kind, name, sorted(_all_names(cursor, leaf.kind)))
-
-
-def _present(cursor: duckdb.DuckDBPyConnection, kind: str, names: Sequence[str]) -> Collection[str]:
-    """Those of the names that frames have, and maybe others."""
-    if is_wide(cursor):
-        return kept(cursor, f"every {kind}", partial(_all_names, kind=kind))
-    marks = ", ".join("?" * len(names))
-    found = cursor.execute(f"{_distinct(kind)} WHERE {kind} IN ({marks})", [*names]).fetchall()
-    return {row[0] for row in found}
-
-
-def _all_names(cursor: duckdb.DuckDBPyConnection, kind: str) -> set[str]:
-    found = cursor.execute(f"{_distinct(kind)} WHERE {kind} IS NOT NULL").fetchall()
-    return {row[0] for row in found}
-
-
-def _distinct(kind: str) -> str:
-    return f"SELECT DISTINCT {kind} FROM {LAKE}.main.{FRAME_TAGS}"
+                raise UnknownName(leaf.kind, name, sorted(all_names(snapshot, leaf.kind)))

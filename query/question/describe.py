@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import duckdb
-
 from catalog.errors import SqlError
-from catalog.store import CatalogStore, snapshot_of
-from query.frames.frames_relation import frames_relation
+from catalog.lake.snapshot import Snapshot
+from catalog.store import CatalogStore
 from query.frames.selection import Question
 from query.question.conditions import question_where, vocabulary_of
 from query.question.question_sql import QuestionSql, to_sql
@@ -55,25 +53,22 @@ def describe(
         InvalidInput: A value or operator does not fit its tag, or ``at`` not the question.
         SqlError: The WHERE body is wrong.
     """
-    with store.reading(question.asked_of(at)) as cursor:
-        relation = frames_relation(cursor)
+    with store.reading(question.asked_of(at)) as snapshot:
+        relation = snapshot.relation
         if not answered:
-            question_where(question, relation, cursor, class_names)
-        snapshot = snapshot_of(cursor)
+            question_where(question, relation, snapshot, class_names)
         vocabulary = vocabulary_of(relation, class_names)
-        made = _as_it_runs(question, to_sql(question, vocabulary), store, cursor)
-        asked = question.model_copy(update={"snapshot": snapshot})
-        return Description(asked, snapshot, made, sentence(asked, vocabulary))
+        made = _as_it_runs(question, to_sql(question, vocabulary), snapshot)
+        asked = question.model_copy(update={"snapshot": snapshot.number})
+        return Description(asked, snapshot.number, made, sentence(asked, vocabulary))
 
 
-def _as_it_runs(
-    question: Question, made: QuestionSql, store: CatalogStore, cursor: duckdb.DuckDBPyConnection
-) -> QuestionSql:
+def _as_it_runs(question: Question, made: QuestionSql, snapshot: Snapshot) -> QuestionSql:
     """The SQL, with a note where a WHERE body or an order names what only selections have."""
     if question.where is None and not question.order:
         return made
     try:
-        prepare(store, cursor, made.text)
+        prepare(snapshot, made.text)
     except SqlError as error:
         note = f"metaocean_view cannot be asked this: {error.text} {made.note}"
         return replace(made, note=note.strip())

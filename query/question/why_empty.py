@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from catalog.store import CatalogStore
-from query.frames.frames_relation import relation_for
 from query.frames.selection import Question
 from query.question.condition import Group, Leaf, PixelRange
-from query.question.conditions import question_where, vocabulary_of
+from query.question.conditions import question_where, relation_for, vocabulary_of
 from query.question.sentence import sentence
 from query.question.vocabulary import Vocabulary
 from query.run.run_sql import execute
@@ -19,7 +18,6 @@ def why_empty(
     store: CatalogStore,
     question: Question,
     class_names: Mapping[str, str],
-    timeout_s: float = 600.0,
     at: int | None = None,
 ) -> str:
     """What to change in a question that no frame answers, in one line.
@@ -30,15 +28,14 @@ def why_empty(
         store: The catalog.
         question: The question.
         class_names: Class name of each class tag.
-        timeout_s: When to give up.
         at: The snapshot to ask, where the question names none; the newest when None.
     """
     alone = [_only(condition) for condition in question.conditions()]
     alone += [Question(where=question.where)] if question.where is not None else []
-    with store.reading(question.asked_of(at)) as cursor:
-        relation = relation_for(cursor, question)
+    with store.reading(question.asked_of(at)) as snapshot:
+        relation = relation_for(snapshot, question)
         vocabulary = vocabulary_of(relation, class_names)
-        wheres = [question_where(each, relation, cursor, class_names)[0] for each in alone]
+        wheres = [question_where(each, relation, snapshot, class_names)[0] for each in alone]
         counts = [f"count(*) FILTER (WHERE {where})" for where in wheres]
         ranges = [found for found in question.conditions() if isinstance(found, PixelRange)]
         columns = [vocabulary.counted(found.tag).name for found in ranges]
@@ -46,7 +43,7 @@ def why_empty(
         measured = ", ".join(["count(*)", *counts, *highest])
         frames = relation.sql_for(measured)
         statement = f"WITH frames AS ({frames}) SELECT {measured} FROM frames"
-        row = list(execute(cursor, statement, timeout_s).to_pylist()[0].values())
+        row = list(execute(snapshot, statement).to_pylist()[0].values())
     total, held, most = row[0], row[1 : 1 + len(counts)], row[1 + len(counts) :]
     if not total:
         return "the catalog has no labelled frames: framesift ingest SOURCE"

@@ -1,21 +1,21 @@
 """What becomes of a Db2 statement: DuckDB's SQL, the tables that are read, and an estimate."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 from sqlglot import exp, parse_one
 
 from catalog.lake.schema import FILES
+from catalog.lake.snapshot import Snapshot
+from catalog.lake.statement_watch import current
 from catalog.limited_store import LimitedStore
 from catalog.store import LAKE, CatalogStore
+from query.db2.errors import in_db2s_words
 from query.run.preparation import preparing
 from query.run.prepared import prepare
-from query.run.run_sql import TIMEOUT_S, execute
-from query.run.statement_watch import current
+from query.run.run_sql import execute
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,7 @@ class Explanation:
     snapshot: int
 
 
-def explain(
-    store: CatalogStore, text: str, at: int | None = None, timeout_s: float = TIMEOUT_S
-) -> Explanation:
+def explain(store: CatalogStore, text: str, at: int | None = None) -> Explanation:
     """How a statement would be answered; it is not run.
 
     Always of the catalog's tables, also where a server holds them in memory.
@@ -66,32 +64,27 @@ def explain(
         store: The catalog.
         text: One SELECT in Db2's SQL.
         at: The snapshot to ask; the newest when None.
-        timeout_s: When to give up.
 
     Raises:
         SqlError: The statement is refused or wrong.
         NotFound: There is no snapshot ``at``.
     """
     if isinstance(store, LimitedStore):
-        return _of_seen(store, text, at, timeout_s)
-    # Only here EXPLAIN is executed, and only of what our own rewriting made.
-    with store.inspecting(at) as cursor:
-        with preparing(timeout_s, lambda: current().cancelled):
-            statement, snapshot = prepare(store, cursor, text)
-        explained = execute(cursor, f"EXPLAIN (FORMAT JSON) {statement}", timeout_s)
-        (plan,) = json.loads(explained["explain_value"][0].as_py())
+        return _of_seen(store, text, at)
+    with store.reading_files(at) as snapshot:
+        statement = _prepared(snapshot, text)
+        with in_db2s_words():
+            (plan,) = snapshot.explain(statement)
         scans = [node for node in _nodes(plan) if "Table" in node.get("extra_info", {})]
         names = {_table(scan) for scan in scans}
-        columns = {name: _columns(cursor, name, timeout_s) for name in names}
-        counts = {
-            name: execute(cursor, f'SELECT count(*) AS n FROM {LAKE}.main."{name}"', timeout_s)
-            for name in names
-        }
+        columns = {name: _columns(snapshot, name) for name in names}
+        counts = {name: _count(snapshot, name) for name in names}
+        number = snapshot.number
     tables = tuple(
         TableRead(
             name=_table(scan),
             columns=_read(scan, columns[_table(scan)]),
-            rows=counts[_table(scan)]["n"][0].as_py(),
+            rows=counts[_table(scan)],
             estimated_rows=_cardinality(scan) or 0,
         )
         for scan in scans
@@ -101,32 +94,37 @@ def explain(
         tables=tables,
         families=_families(tables),
         estimated_rows=_estimate(plan),
-        snapshot=snapshot,
+        snapshot=number,
     )
 
 
-def _of_seen(store: LimitedStore, text: str, at: int | None, timeout_s: float) -> Explanation:
+def _prepared(snapshot: Snapshot, text: str) -> str:
+    with preparing(snapshot.timeout_s, lambda: current().cancelled):
+        return prepare(snapshot, text)
+
+
+def _of_seen(store: LimitedStore, text: str, at: int | None) -> Explanation:
     """An explanation for who sees some rows: a plan would tell of the others, so there is none."""
-    with store.reading(at) as cursor:
-        with preparing(timeout_s, lambda: current().cancelled):
-            statement, snapshot = prepare(store, cursor, text)
+    with store.reading(at) as snapshot:
+        statement = _prepared(snapshot, text)
         parsed = parse_one(statement, dialect="duckdb")
         named = {column.name for column in parsed.find_all(exp.Column)}
-        tables = []
-        for table in parsed.find_all(exp.Table):
-            if table.db != "main":  # a name of the statement's own, or a view
-                continue
-            count = f'SELECT count(*) AS n FROM {LAKE}.main."{table.name}"'
-            columns = _columns(cursor, table.name, timeout_s)
-            tables.append(
-                TableRead(
-                    name=table.name,
-                    columns=tuple(name for name in columns if name in named),
-                    rows=execute(cursor, count, timeout_s)["n"][0].as_py(),
-                    estimated_rows=None,
-                )
+        tables = tuple(
+            TableRead(
+                name=table.name,
+                columns=tuple(name for name in _columns(snapshot, table.name) if name in named),
+                rows=_count(snapshot, table.name),
+                estimated_rows=None,
             )
-    return Explanation(_pretty(statement), tuple(tables), _families(tables), None, snapshot)
+            for table in parsed.find_all(exp.Table)
+            if table.db == "main"  # no name of the statement's own, and no view
+        )
+        return Explanation(_pretty(statement), tables, _families(tables), None, snapshot.number)
+
+
+def _count(snapshot: Snapshot, table: str) -> int:
+    counted = execute(snapshot, f'SELECT count(*) AS n FROM {LAKE}.main."{table}"')
+    return int(counted["n"][0].as_py())
 
 
 def _pretty(statement: str) -> str:
@@ -151,12 +149,11 @@ def _table(scan: dict[str, Any]) -> str:
     return str(scan["extra_info"]["Table"]).rpartition(".")[2]
 
 
-def _columns(cursor: duckdb.DuckDBPyConnection, table: str, timeout_s: float) -> list[str]:
+def _columns(snapshot: Snapshot, table: str) -> list[str]:
     found = execute(
-        cursor,
+        snapshot,
         "SELECT column_name FROM duckdb_columns() WHERE database_name = ? AND schema_name = 'main' "
         "AND table_name = ? ORDER BY column_index",
-        timeout_s,
         [LAKE, table],
     )
     return [str(name) for name in found["column_name"].to_pylist()]

@@ -7,9 +7,9 @@ metaocean is joined with those that a statement names; without any it stays as i
 
 from collections.abc import Collection
 
-import duckdb
 from sqlglot import exp
 
+from catalog.lake.cursor import Cursor
 from catalog.store import LAKE
 from catalog.tags.tag_kinds import TABLE
 from query.run.read_only import Schema
@@ -17,15 +17,15 @@ from query.run.read_only import Schema
 _FILES = "metaocean"
 
 
-def open_tags(cursor: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Tags that are columns of metaocean, as the cursor's snapshot has them."""
-    known = cursor.execute(
+def open_tags(snapshot: Cursor) -> frozenset[str]:
+    """Tags that are columns of metaocean, as a snapshot has them."""
+    known = snapshot.execute(
         "SELECT count(*) FROM duckdb_columns() WHERE database_name = ? AND table_name = ?",
         [LAKE, TABLE],
     ).fetchone()
     if not known or not known[0]:
         return frozenset()
-    rows = cursor.execute(
+    rows = snapshot.execute(
         f"SELECT tag FROM {LAKE}.main.{TABLE} WHERE kind <> 'Characteristics'"
     ).fetchall()
     return frozenset(str(tag).lower() for (tag,) in rows)

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from catalog.accounts.caller import current_caller
-from catalog.errors import SqlError
+from catalog.lake.statement_watch import ended
 
 _LOOK_S = 0.05
 
@@ -63,11 +63,6 @@ def go_on() -> None:
         raise ended("on request")
     if time.monotonic() > limit.ends:
         raise ended(f"after {limit.timeout_s:g} s")
-
-
-def ended(why: str) -> SqlError:
-    """Db2's error for a statement that was ended."""
-    return SqlError(-952, "57014", f"Processing was cancelled {why}.")
 
 
 class _Turns:

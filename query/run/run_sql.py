@@ -1,23 +1,23 @@
 """A Db2 statement in, its rows out: parse, check, rewrite, run."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-import duckdb
 import pyarrow as pa
 
+from catalog.lake.snapshot import Snapshot
+from catalog.lake.statement_watch import Cancellation, StatementWatch, current, ended
 from catalog.store import CatalogStore
-from query.run.preparation import ended, preparing
+from query.db2.errors import in_db2s_words
+from query.run.preparation import preparing
 from query.run.prepared import prepare
 from query.run.row_width import TOO_WIDE
-from query.run.statement_watch import Cancellation, StatementWatch, current
 from query.run.wide_statements import wide_place
 
 MAX_ROWS = 1_000_000
-TIMEOUT_S = 600.0
 
 _FETCHED_ROWS = 1_024
 """Rows that DuckDB hands over at once: of row_width.MAX_ROW bytes each they are _BATCH_BYTES."""
@@ -70,7 +70,7 @@ def run_sql(
     *,
     at: int | None = None,
     max_rows: int = MAX_ROWS,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float | None = None,
 ) -> SqlResult:
     """The rows of one SELECT in Db2's SQL over the Discover-shaped views.
 
@@ -79,7 +79,7 @@ def run_sql(
         text: The statement.
         at: The snapshot to ask; the newest when None.
         max_rows: Rows beyond these are left out.
-        timeout_s: When to give up.
+        timeout_s: When to give up; when the catalog does, if None.
 
     Raises:
         SqlError: The statement is refused, wrong, fails on the data, or takes too long.
@@ -97,7 +97,7 @@ def stream_sql(
     *,
     at: int | None = None,
     max_rows: int = MAX_ROWS,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float | None = None,
     cancellation: Cancellation | None = None,
     began: float | None = None,
 ) -> Iterator[SqlStream]:
@@ -108,7 +108,8 @@ def stream_sql(
         text: The statement.
         at: The snapshot to ask; the newest when None.
         max_rows: Rows beyond these are left out.
-        timeout_s: When to give up, the time in which it is prepared and the rows are read included.
+        timeout_s: When to give up, the time in which it is prepared and the rows are read included;
+            when the catalog does, if None.
         cancellation: Ends it earlier; statement_watch.current() when None.
         began: From when the time counts [s of time.monotonic]; from now when None.
 
@@ -118,10 +119,9 @@ def stream_sql(
         NotFound: There is no snapshot ``at``.
     """
     with (
-        store.reading(at) as cursor,
+        store.reading(at) as snapshot,
         stream_on(
-            store,
-            cursor,
+            snapshot,
             text,
             max_rows=max_rows,
             timeout_s=timeout_s,
@@ -134,24 +134,24 @@ def stream_sql(
 
 @contextmanager
 def stream_on(
-    store: CatalogStore,
-    cursor: duckdb.DuckDBPyConnection,
+    snapshot: Snapshot,
     text: str,
     *,
     max_rows: int = MAX_ROWS,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float | None = None,
     cancellation: Cancellation | None = None,
     began: float | None = None,
 ) -> Iterator[SqlStream]:
-    """`stream_sql` on a cursor of CatalogStore.reading: several statements see one snapshot.
+    """`stream_sql` of a snapshot that is being read: several statements see the same.
 
     Raises:
         SqlError: As `stream_sql`.
     """
     cancellation = cancellation or current()
     began = time.monotonic() if began is None else began
+    timeout_s = snapshot.timeout_s if timeout_s is None else timeout_s
     with preparing(timeout_s, lambda: cancellation.cancelled, began):
-        statement, snapshot = prepare(store, cursor, text)
+        statement = prepare(snapshot, text)
 
     def go_on() -> None:
         if cancellation.cancelled:
@@ -162,16 +162,21 @@ def stream_on(
     with ExitStack() as stack:
         if TOO_WIDE in statement:  # its rows may be wide
             stack.enter_context(wide_place(go_on))
-        watch = stack.enter_context(StatementWatch(cursor, timeout_s, cancellation, began))
-        with watch.errors():
-            reader = cursor.execute(statement).to_arrow_reader(_FETCHED_ROWS)
+        watch = stack.enter_context(snapshot.watched(timeout_s, cancellation, began))
+        with in_db2s_words(), watch.errors():
+            reader = snapshot.execute(statement).to_arrow_reader(_FETCHED_ROWS)
         names = _db2_names(reader.schema.names)
         schema = pa.schema(
             field.with_name(name) for field, name in zip(reader.schema, names, strict=True)
         )
-        stream = SqlStream(schema, iter(()), snapshot)
-        stream.batches = _limited(_gathered(watch.read(reader)), names, max_rows, stream)
+        stream = SqlStream(schema, iter(()), snapshot.number)
+        stream.batches = _limited(_gathered(_read(watch, reader)), names, max_rows, stream)
         yield stream
+
+
+def _read(watch: StatementWatch, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with in_db2s_words():
+        yield from watch.read(reader)
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -219,37 +224,27 @@ def _db2_names(names: list[str]) -> list[str]:
     return list(made)
 
 
-def execute(
-    cursor: duckdb.DuckDBPyConnection,
-    statement: str,
-    timeout_s: float,
-    values: list[object] | None = None,
-) -> pa.Table:
+def execute(snapshot: Snapshot, statement: str, values: Sequence[object] = ()) -> pa.Table:
     """All rows of a statement that is known to only read.
 
     Raises:
-        SqlError: It fails on the data or takes longer than ``timeout_s``.
+        SqlError: It fails on the data or takes longer than it may.
         duckdb.IOException: A file of the store cannot be read; the store knows what that means.
     """
-    with StatementWatch(cursor, timeout_s, current()) as watch, watch.errors():
-        return cursor.execute(statement, values).to_arrow_table()
+    with in_db2s_words():
+        return snapshot.table(statement, values)
 
 
-def execute_encoded(
-    cursor: duckdb.DuckDBPyConnection,
-    statement: str,
-    timeout_s: float,
-    values: list[object] | None = None,
-) -> pa.Table:
+def execute_encoded(snapshot: Snapshot, statement: str, values: Sequence[object] = ()) -> pa.Table:
     """`execute` with text columns as dictionaries: a few bytes a row, also on the way.
 
     Raises:
-        SqlError: It fails on the data or takes longer than ``timeout_s``.
+        SqlError: It fails on the data or takes longer than it may.
         duckdb.IOException: A file of the store cannot be read; the store knows what that means.
     """
-    with StatementWatch(cursor, timeout_s, current()) as watch:
+    with in_db2s_words(), snapshot.watched() as watch:
         with watch.errors():
-            reader = cursor.execute(statement, values).to_arrow_reader(_ENCODED_ROWS)
+            reader = snapshot.execute(statement, [*values] or None).to_arrow_reader(_ENCODED_ROWS)
         schema = pa.schema(
             field.with_type(pa.dictionary(pa.int32(), field.type))
             if pa.types.is_string(field.type)

@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput
+from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.snapshot import Snapshot
+from catalog.memory.wide_names import FKEY_HASH
 from query.frames.candidates import (
     DUPLICATE,
     candidates,
@@ -19,7 +21,6 @@ from query.frames.candidates import (
     mark_column,
     once,
 )
-from query.frames.frames_relation import FKEY_HASH, FramesRelation
 from query.frames.sampling import Hashes
 from query.frames.selection import Question
 from query.sets import matched
@@ -55,20 +56,18 @@ class Frames:
     """What sets are drawn from.
 
     Attributes:
-        cursor: Of CatalogStore.reading.
-        relation: The cursor's frames.
+        snapshot: What is asked.
+        relation: Its frames.
         question: Its conditions say which frames; it has neither limit nor sample.
         class_names: Class name of each class tag.
         keep_away: Frames of other sets.
-        timeout_s: When to give up one statement.
     """
 
-    cursor: duckdb.DuckDBPyConnection
+    snapshot: Snapshot
     relation: FramesRelation
     question: Question
     class_names: Mapping[str, str]
     keep_away: KeepAway | None = None
-    timeout_s: float = 600.0
 
     @property
     def classes(self) -> dict[str, str]:
@@ -83,8 +82,8 @@ class Frames:
 
         Of frames that are the same there is one.
         """
-        place = guard_columns(self.cursor, self.relation) if self.keep_away else []
-        rows = self.fetch_all([*columns, *place, *mark_column(self.cursor)], holding)
+        place = guard_columns(self.snapshot, self.relation) if self.keep_away else []
+        rows = self.fetch_all([*columns, *place, *mark_column(self.snapshot)], holding)
         if self.keep_away is None:
             return once(rows), 0
         near = near_rows(rows, self.keep_away)
@@ -93,15 +92,14 @@ class Frames:
     def fetch_all(self, columns: Sequence[str], holding: Sequence[Question] = ()) -> pa.Table:
         """The frames with these columns, every one of those that are the same, too."""
         return candidates(
-            self.cursor, self.relation, self.question, self.class_names, columns,
-            self.timeout_s, holding,
+            self.snapshot, self.relation, self.question, self.class_names, columns, holding,
         ).rows  # fmt: skip
 
 
-def guard_columns(cursor: duckdb.DuckDBPyConnection, relation: FramesRelation) -> list[str]:
+def guard_columns(snapshot: Snapshot, relation: FramesRelation) -> list[str]:
     """The columns that say whether frames are the same, of one scene or drive, or near in time."""
     drive = [DRIVE] if DRIVE in relation.tags else []
-    return ["scene", "frame_number", *drive, *mark_column(cursor)]
+    return ["scene", "frame_number", *drive, *mark_column(snapshot)]
 
 
 def near_rows(rows: pa.Table, keep_away: KeepAway) -> npt.NDArray[np.bool_]:
@@ -342,7 +340,7 @@ def _uncertain(frames: Frames, method: Uncertain, seed: int) -> Drawn:
 def _class_shares(frames: Frames, hashes: Hashes) -> npt.NDArray[np.float64]:
     """Standardised shares of the classes in each frame, in the order of the hashes."""
     classes = list(frames.classes)
-    rows = columns_of(frames.cursor, frames.relation, hashes, classes, frames.timeout_s).rows
+    rows = columns_of(frames.snapshot, frames.relation, hashes, classes).rows
     found = hashes_of(rows)
     order = np.argsort(found)[np.argsort(np.argsort(hashes))]
     pixels = np.array(

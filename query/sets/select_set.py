@@ -4,17 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
-from catalog.store import CatalogStore, snapshot_of
+from catalog.lake.snapshot import Snapshot
+from catalog.memory.wide_names import FKEY_HASH
+from catalog.store import CatalogStore
 from query.frames.candidates import DUPLICATE, columns_of
-from query.frames.frames_relation import FKEY_HASH, frames_relation, relation_for
 from query.frames.sampling import hashes_of
 from query.frames.select_frames import frames_of, select_frames
 from query.frames.selection import Question, Selection
+from query.question.conditions import relation_for
 from query.sets.apart import DRIVE, KeepAway
 from query.sets.draw import Frames, draw_set, near_rows, shares_of
 from query.sets.methods import Method, Sample
@@ -44,7 +45,6 @@ def select_set(
     store: CatalogStore,
     asked: Asked,
     class_names: Mapping[str, str],
-    timeout_s: float = 600.0,
     at: int | None = None,
 ) -> tuple[Selection, dict[str, Any]]:
     """The set, and a report of how it came to be.
@@ -53,7 +53,6 @@ def select_set(
         store: The catalog.
         asked: What it is chosen by.
         class_names: Class name of each class tag.
-        timeout_s: When to give up one statement.
         at: The snapshot to ask where the question names none; the newest when None.
 
     Raises:
@@ -62,27 +61,20 @@ def select_set(
         InvalidInput: A method and a question that do not fit each other.
         SqlError: A WHERE body is wrong.
     """
-    with store.reading(asked.question.asked_of(at)) as cursor:
-        number = snapshot_of(cursor)
+    with store.reading(asked.question.asked_of(at)) as snapshot:
         found: Selection
         report: dict[str, Any] = {}
         method, question = _drawn_by(asked)
         if method is None:
-            found, report = _whole(store, asked, class_names, timeout_s, number)
+            found, report = _whole(store, asked, class_names, snapshot)
         else:
-            frames = Frames(
-                cursor,
-                relation_for(cursor, question),
-                question,
-                class_names,
-                asked.keep_away,
-                timeout_s,
-            )
+            relation = relation_for(snapshot, question)
+            frames = Frames(snapshot, relation, question, class_names, asked.keep_away)
             drawn = draw_set(frames, method, asked.seed)
-            rows, classes = frames_of(cursor, drawn.hashes, class_names, timeout_s)
-            named = asked.question.model_copy(update={"snapshot": number})
-            found, report = Selection(named, number, rows, classes), drawn.report
-        return with_columns(cursor, found, asked.columns, timeout_s), report
+            rows, classes = frames_of(snapshot, drawn.hashes, class_names)
+            named = asked.question.model_copy(update={"snapshot": snapshot.number})
+            found, report = Selection(named, snapshot.number, rows, classes), drawn.report
+        return with_columns(snapshot, found, asked.columns), report
 
 
 def _drawn_by(asked: Asked) -> tuple[Method | None, Question]:
@@ -96,21 +88,14 @@ def _drawn_by(asked: Asked) -> tuple[Method | None, Question]:
 
 
 def _whole(
-    store: CatalogStore,
-    asked: Asked,
-    class_names: Mapping[str, str],
-    timeout_s: float,
-    at: int,
+    store: CatalogStore, asked: Asked, class_names: Mapping[str, str], snapshot: Snapshot
 ) -> tuple[Selection, dict[str, Any]]:
     """All frames that answer the question, less those that are kept away from."""
-    question = asked.question
+    question, at = asked.question, snapshot.number
     if asked.keep_away is None:
-        return select_frames(store, question, class_names, timeout_s, at), {}
-    everything = select_frames(
-        store, question.model_copy(update={"limit": None}), class_names, timeout_s, at
-    )
-    with store.reading(at) as cursor:
-        everything = with_columns(cursor, everything, [DRIVE, DUPLICATE], timeout_s)
+        return select_frames(store, question, class_names, at), {}
+    everything = select_frames(store, question.model_copy(update={"limit": None}), class_names, at)
+    everything = with_columns(snapshot, everything, [DRIVE, DUPLICATE])
     rows = everything.frames
     hashes = pa.array(hashes_of(rows["fkey"].to_pylist()))
     near = near_rows(rows.append_column(FKEY_HASH, hashes), asked.keep_away)
@@ -122,18 +107,13 @@ def _whole(
     )
 
 
-def with_columns(
-    cursor: duckdb.DuckDBPyConnection,
-    selection: Selection,
-    columns: Sequence[str],
-    timeout_s: float = 600.0,
-) -> Selection:
+def with_columns(snapshot: Snapshot, selection: Selection, columns: Sequence[str]) -> Selection:
     """The selection with more columns of its frames; DRIVE is left out where there is none.
 
     Raises:
         UnknownName: There is no such column.
     """
-    relation = frames_relation(cursor, every=True)
+    relation = snapshot.every_frame
     missing = [
         name
         for name in dict.fromkeys(columns)
@@ -142,7 +122,7 @@ def with_columns(
     if not missing or not len(selection):
         return selection
     hashes = hashes_of(selection.frames["fkey"].to_pylist())
-    rows = columns_of(cursor, relation, hashes, missing, timeout_s).rows
+    rows = columns_of(snapshot, relation, hashes, missing).rows
     found = np.asarray(rows[FKEY_HASH])
     place = np.argsort(found)[np.searchsorted(np.sort(found), hashes)]
     rows = rows.take(pa.array(place))
@@ -158,7 +138,6 @@ def distribution(
     stratifiers: Sequence[str],
     class_names: Mapping[str, str],
     at: int,
-    timeout_s: float = 600.0,
 ) -> dict[str, dict[str, float]]:
     """The shares that frames of a snapshot have, as the targets of a Match.
 
@@ -168,14 +147,13 @@ def distribution(
         stratifiers: What to count by; camera and every class when empty.
         class_names: Class name of each class tag.
         at: The snapshot.
-        timeout_s: When to give up.
     """
-    with store.reading(at) as cursor:
-        relation = frames_relation(cursor)
+    with store.reading(at) as snapshot:
+        relation = snapshot.relation
         classes = {tag: name for tag, name in class_names.items() if tag in relation.tags}
         by = list(stratifiers) or ["camera", *classes]
         tags = [Stratifier.parse(text).tag for text in by]
-        rows = columns_of(cursor, relation, hashes_of(fkeys), tags, timeout_s).rows
+        rows = columns_of(snapshot, relation, hashes_of(fkeys), tags).rows
         if not rows.num_rows:
             raise InvalidInput(f"none of the {len(fkeys):,} frames is in snapshot {at}")
         return shares_of(rows, by, classes)

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from catalog.frames.frames_relation import FramesRelation
 from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
 from catalog.store import CatalogStore
-from query.frames.frames_relation import FramesRelation
-from query.run.run_sql import TIMEOUT_S
 from query.statistics.class_report import (
     ClassGroup,
     ClassReport,
@@ -35,7 +34,6 @@ def class_report(
     *,
     by: Grouping | None = None,
     quantiles: bool = False,
-    timeout_s: float = TIMEOUT_S,
 ) -> ClassReport:
     """Frames, pixels and shares of every class; asked for, by group, and with quantiles.
 
@@ -48,7 +46,6 @@ def class_report(
         frames: Which frames; all of the newest snapshot when None.
         by: Also for each camera or scene.
         quantiles: Also quantiles.
-        timeout_s: When to give up.
 
     Raises:
         NotFound: There is no such snapshot.
@@ -56,7 +53,7 @@ def class_report(
         UnknownName: A class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong, or it takes too long.
     """
-    with population(store, frames or Frames(), class_names, timeout_s) as asked:
+    with population(store, frames or Frames(), class_names) as asked:
         refuse_unlabelled(asked, (frames or Frames()).question, "class statistics")
         names = present_classes(asked.relation, class_names)
         whole, *parts = (_group(row, names) for row in _rows(asked, list(names), by, quantiles))

@@ -9,7 +9,6 @@ import pyarrow as pa
 from catalog.store import CatalogStore
 from query.frames.selection import Question
 from query.question.label_range import LabelRange
-from query.run.run_sql import TIMEOUT_S
 from query.statistics.class_statistics import present_classes
 from query.statistics.gap_report import Gap, GapKind, GapReport
 from query.statistics.population import POPULATION, Frames, Population, population
@@ -42,7 +41,6 @@ def find_gaps(
     at_least: int = 1,
     kinds: Sequence[GapKind] = ("class", "camera"),
     at: int | None = None,
-    timeout_s: float = TIMEOUT_S,
 ) -> GapReport:
     """Compare a dataset with the catalog.
 
@@ -53,13 +51,12 @@ def find_gaps(
         at_least: Frames wanted of each class, camera and scene.
         kinds: What to compare.
         at: The snapshot to compare with; the newest when None.
-        timeout_s: When to give up.
 
     Raises:
         NotFound: There is no such snapshot.
         SqlError: It takes too long.
     """
-    with population(store, Frames(at=at), class_names, timeout_s) as asked:
+    with population(store, Frames(at=at), class_names) as asked:
         gaps = [gap for kind in kinds for gap in _gaps(asked, content, kind, at_least, class_names)]
         gaps.sort(key=lambda gap: (gap.new_frames == 0, kinds.index(gap.kind), gap.frames))
         return GapReport(

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from catalog.errors import InvalidInput, UnknownName
-from query.frames.frames_relation import FKEY_HASH
+from catalog.memory.wide_names import FKEY_HASH
 from query.statistics.histogram_report import Axis, AxisRequest, Bin
 from query.statistics.population import POPULATION, Population
 

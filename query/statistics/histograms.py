@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from catalog.store import CatalogStore
-from query.run.run_sql import TIMEOUT_S
 from query.statistics.histogram_axis import make_axis, position_sql, value_sql
 from query.statistics.histogram_report import AxisRequest, Histogram
 from query.statistics.population import POPULATION, Frames, population
@@ -16,8 +15,6 @@ def histogram(
     class_names: Mapping[str, str],
     axes: Sequence[AxisRequest],
     frames: Frames | None = None,
-    *,
-    timeout_s: float = TIMEOUT_S,
 ) -> Histogram:
     """Count the frames by the values of one or two tags.
 
@@ -26,7 +23,6 @@ def histogram(
         class_names: Class name of each class tag; an axis may name either.
         axes: One tag or two.
         frames: Which frames; all of the newest snapshot when None.
-        timeout_s: When to give up.
 
     Raises:
         InvalidInput: Edges or scale for a tag that is no number, or a spread too wide for bins.
@@ -34,7 +30,7 @@ def histogram(
         UnknownName: A tag, class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong, or it takes too long.
     """
-    with population(store, frames or Frames(), class_names, timeout_s) as asked:
+    with population(store, frames or Frames(), class_names) as asked:
         found = [make_axis(asked, request, class_names) for request in axes]
         values: list[object] = []
         positions = ", ".join(

@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
-from catalog.lake.sql_guard import SelectOnly
-from catalog.store import CatalogStore, snapshot_of
-from query.frames.frames_relation import FramesRelation, relation_for
-from query.frames.selection import LABELLED, Question
-from query.question.conditions import question_where
-from query.run.run_sql import TIMEOUT_S, execute
+from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.schema import LABELLED
+from catalog.lake.snapshot import Snapshot
+from catalog.store import CatalogStore
+from query.frames.selection import Question
+from query.question.conditions import question_where, relation_for
+from query.run.run_sql import execute
 
 POPULATION = "population"
 """Name of the relation with the population's frames in `Population.ask`."""
@@ -49,10 +49,9 @@ class Population:
 
     relation: FramesRelation
     snapshot: int
-    _cursor: duckdb.DuckDBPyConnection
+    _asked: Snapshot
     _condition: str
     _values: tuple[object, ...]
-    _timeout_s: float
 
     def ask(self, body: str, values: tuple[object, ...] = ()) -> list[dict[str, Any]]:
         """The rows of `table`."""
@@ -73,13 +72,12 @@ class Population:
             f"WITH frames AS ({self.relation.sql}), "
             f"{POPULATION} AS (SELECT * FROM frames WHERE {self._condition}) {body}"
         )
-        bound = [*self._values, *values]
-        return execute(self._cursor, statement, self._timeout_s, bound)
+        return execute(self._asked, statement, [*self._values, *values])
 
     @contextmanager
     def beside(self, fkeys: pa.ChunkedArray) -> Iterator[str]:
         """Lay frames' names beside the population, as the column fkey of a table; its name."""
-        with cast(SelectOnly, self._cursor).beside(_BESIDE, pa.table({"fkey": fkeys})):
+        with self._asked.with_table(_BESIDE, pa.table({"fkey": fkeys})):
             yield _BESIDE
 
 
@@ -109,7 +107,6 @@ def population(
     store: CatalogStore,
     frames: Frames,
     class_names: Mapping[str, str],
-    timeout_s: float = TIMEOUT_S,
 ) -> Iterator[Population]:
     """Open the frames for questions.
 
@@ -117,7 +114,6 @@ def population(
         store: The catalog.
         frames: Which ones.
         class_names: Class name of each class tag; a range may name either.
-        timeout_s: When each question gives up.
 
     Raises:
         InvalidInput: The question names another snapshot.
@@ -125,13 +121,12 @@ def population(
         UnknownName: A class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong.
     """
-    with store.reading(frames.question.asked_of(frames.at)) as cursor:
-        relation = relation_for(cursor, frames.question)
-        condition, values = question_where(frames.question, relation, cursor, class_names)
-        snapshot = snapshot_of(cursor)
+    with store.reading(frames.question.asked_of(frames.at)) as snapshot:
+        relation = relation_for(snapshot, frames.question)
+        condition, values = question_where(frames.question, relation, snapshot, class_names)
         if frames.fkeys is None:
-            yield Population(relation, snapshot, cursor, condition, tuple(values), timeout_s)
+            yield Population(relation, snapshot.number, snapshot, condition, tuple(values))
             return
         condition = f"({condition}) AND fkey IN (SELECT fkey FROM {_LISTED})"
-        with cast(SelectOnly, cursor).beside(_LISTED, pa.table({"fkey": frames.fkeys})):
-            yield Population(relation, snapshot, cursor, condition, tuple(values), timeout_s)
+        with snapshot.with_table(_LISTED, pa.table({"fkey": frames.fkeys})):
+            yield Population(relation, snapshot.number, snapshot, condition, tuple(values))

@@ -21,7 +21,7 @@ from api.discover.task_files import Limits, Output, TaskFiles, is_task
 from api.discover.tasks import Task, Tasks
 from api.http.fair_queue import FairQueue
 from catalog.errors import InvalidInput, ServerBusy
-from query.run.statement_watch import Cancellation
+from catalog.lake.statement_watch import Cancellation
 from tests.api.servers import serving, wait_until
 from tests.pipeline.homes import copy_home
 

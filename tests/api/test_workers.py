@@ -19,6 +19,7 @@ import pytest
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.accounts import tokens, users
+from catalog.memory.keeper import HotSnapshots
 from catalog.records.store import RecordStore
 from tests.api.servers import serving, until_ready, wait_until
 from tests.api.test_abuse import counted
@@ -297,7 +298,7 @@ def test_the_snapshot_in_memory_is_divided(home: Path) -> None:
     """What a server may hold is shared by its processes."""
     settings = Settings(home=home, hot_memory_mb=400)
     workspace = Workspace(settings, serves=True, processes=4)
-    assert workspace.catalog.hot is not None
+    assert isinstance(workspace.catalog.hot, HotSnapshots)
     assert workspace.catalog.hot._budget_mb == 100
     workspace.close()
 

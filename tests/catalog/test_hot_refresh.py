@@ -15,7 +15,6 @@ from catalog.frames.frames import register, remove
 from catalog.lake.interruptible import Interruptible
 from catalog.memory import refresh as wide_refresh
 from catalog.memory import snapshot as hot_snapshot
-from catalog.memory.class_matrix import ClassMatrix
 from catalog.memory.keeper import HotSnapshots
 from catalog.memory.refresh import MustLoad
 from catalog.memory.snapshot import HotSnapshot, Moved
@@ -83,16 +82,6 @@ def content(held: HotSnapshot) -> dict[str, Any]:
             for (name,) in names
         }
         found["snapshot"] = cursor.execute("SELECT * FROM lake.main.current_snapshot()").fetchall()
-    assert held.classes is not None
-    for threads in (1, 3):
-        measures = held.classes.measures(threads)
-        found[f"measures {threads}"] = {
-            "tags": held.classes.tags,
-            "frames": measures.frames.tolist(),
-            "pixels": measures.pixels.tolist(),
-            "pixels of frames": measures.pixels_of_frames.tolist(),
-            "total": measures.total,
-        }
     return found
 
 
@@ -238,17 +227,6 @@ def test_a_reader_that_has_asked_nothing_yet(store: CatalogStore) -> None:
         assert cursor.execute("SELECT id FROM lake.main.current_snapshot()").fetchall() == [
             (held.number,)
         ]
-
-
-def test_without_the_array_of_pixels(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it does not fit, the tables are refreshed all the same."""
-    monkeypatch.setattr(ClassMatrix, "bytes_for", lambda *_: 10**15)
-    held = loaded(store)
-    put(store, [KEYS[5]])
-    held = refreshed(held, store)
-    assert held.classes is None
-    with held.reading() as cursor:
-        assert cursor.execute("SELECT count(*) FROM t_car").fetchall() == [(3,)]
 
 
 def test_what_has_to_be_loaded(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:

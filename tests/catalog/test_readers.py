@@ -124,7 +124,7 @@ def test_a_reading_cursor_has_no_other_way_in(store: CatalogStore) -> None:
             "cursor",
             "commit",
         ):
-            with pytest.raises(AttributeError, match=f"has no {name}"):
+            with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
                 getattr(cursor, name)
 
 

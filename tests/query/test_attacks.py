@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import SqlError
+from catalog.lake.statement_watch import within
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
@@ -271,8 +272,8 @@ def test_where_bodies(store: CatalogStore, fence: dict[str, str], body: str) -> 
     """The same inside the WHERE body of a selection, and after a way out of it."""
     body = body.format(**fence)
     for text in (f"{body} = 'x'", f"car > 1) OR ({body} = 'x'", f"car > 1 UNION SELECT {body}"):
-        with pytest.raises(SqlError) as error:
-            select_frames(store, Question.model_construct(where=text), class_names(), timeout_s=5)
+        with pytest.raises(SqlError) as error, within(5):
+            select_frames(store, Question.model_construct(where=text), class_names())
         assert CANARY not in str(error.value)
 
 

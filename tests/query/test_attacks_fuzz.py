@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput, SqlError
+from catalog.lake.statement_watch import within
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
@@ -72,8 +73,8 @@ def test_mutated_statements(store: CatalogStore, text: str) -> None:
 @given(body=mutations(BODIES))
 def test_mutated_where_bodies(store: CatalogStore, body: str) -> None:
     """A selection, or an error of ours."""
-    with suppress(SqlError, InvalidInput):
-        select_frames(store, Question.model_construct(where=body), class_names(), timeout_s=2)
+    with suppress(SqlError, InvalidInput), within(2):
+        select_frames(store, Question.model_construct(where=body), class_names())
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from catalog.errors import FramesiftError
 from catalog.store import CatalogStore
 from query.discover.buckets import BUCKETS
 from query.discover.search import FACETS, Filter, Search, to_sql
-from query.run.prepared import discover_schema
 from query.run.run_sql import run_sql, stream_on
 from tests.query.catalogs import rows
 
@@ -51,10 +50,10 @@ def test_every_search_is_answered_or_refused(store: CatalogStore, search: Search
     """Nothing but the documented errors, in all of its statements."""
     with store.reading() as cursor:
         try:
-            made = to_sql(search, discover_schema(cursor))
+            made = to_sql(search, cursor.schema)
             for statement in (made.rows, made.facets, made.counting):
                 if statement is not None:
-                    with stream_on(store, cursor, statement, timeout_s=120) as stream:
+                    with stream_on(cursor, statement, timeout_s=120) as stream:
                         list(stream.batches)
         except FramesiftError:
             pass
@@ -66,7 +65,7 @@ def test_a_text_is_only_a_text(store: CatalogStore, text: str) -> None:
     """A filter compares with exactly what was given, whatever signs are in it."""
     search = Search(filters=[Filter(key="filename", operator="=", value=text)])
     with store.reading() as cursor:
-        statement = to_sql(search, discover_schema(cursor)).counting
+        statement = to_sql(search, cursor.schema).counting
     literal = "'" + text.replace("'", "''") + "'"
     assert statement.endswith(f'"filename" = {literal}')
     assert run_sql(store, statement).rows.column(0)[0].as_py() == 0
@@ -79,7 +78,7 @@ def test_a_number_is_that_number(store: CatalogStore, value: float) -> None:
     """Also where Python writes an exponent."""
     search = Search(filters=[Filter(key="size", operator=">", value=value)])
     with store.reading() as cursor:
-        statement = to_sql(search, discover_schema(cursor)).counting
+        statement = to_sql(search, cursor.schema).counting
     sizes = [int(str(row[0])) for row in rows(store, "select size from metaocean")]
     expected = sum(size > value for size in sizes)
     assert run_sql(store, statement).rows.column(0)[0].as_py() == expected
@@ -88,7 +87,7 @@ def test_a_number_is_that_number(store: CatalogStore, value: float) -> None:
 def test_facets_are_columns_or_buckets(store: CatalogStore) -> None:
     """Each can be grouped by alone, and counts every file once."""
     with store.reading() as cursor:
-        schema = discover_schema(cursor)
+        schema = cursor.schema
     assert set(FACETS) <= {*schema["metaocean_view"], *BUCKETS}
     for field in FACETS:
         made = to_sql(Search(group_by=[field.upper()]), schema)

@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
-from catalog.lake.sql_guard import is_wide
+from catalog.frames.layouts import WIDE
+from catalog.lake.snapshot import Snapshot
 from catalog.lake.views import tag_columns
 from catalog.store import CatalogStore
 from catalog.tags import families
 from query.db2.semantics import to_duckdb
 from query.run import read_only
 from query.run.join_elimination import Tables
-from query.run.prepared import discover_schema
 from tests.query.catalogs import ingested
 
 NUMBERS = ("car", "sky", "front", "bicycle")
@@ -40,21 +40,21 @@ def catalog(tmp_path_factory: pytest.TempPathFactory, sample_root: Path) -> Cata
 
 
 @pytest.fixture(scope="module")
-def cursor(catalog: CatalogStore) -> Iterator[duckdb.DuckDBPyConnection]:
+def cursor(catalog: CatalogStore) -> Iterator[Snapshot]:
     """A cursor on the catalog itself."""
     with catalog.reading() as reader:
         yield reader
 
 
 @pytest.fixture(scope="module")
-def memory(catalog: CatalogStore) -> Iterator[duckdb.DuckDBPyConnection]:
+def memory(catalog: CatalogStore) -> Iterator[Snapshot]:
     """A cursor on the same snapshot held in memory."""
     hot = CatalogStore(catalog.location, hot_memory_mb=500)
     hot.snapshot()
     assert hot.hot is not None
     assert hot.hot.wait(60)
     with hot.reading() as reader:
-        assert is_wide(reader)
+        assert reader.layout is WIDE
         yield reader
 
 
@@ -80,16 +80,14 @@ def _tag(store: CatalogStore, fkeys: list[str]) -> None:
     families.write(store, "bus", {"speed": "DOUBLE"}, speeds)
 
 
-def tables_of(cursor: duckdb.DuckDBPyConnection) -> Tables:
-    return Tables({column.tag: column for column in tag_columns(cursor)}, is_wide(cursor))
+def tables_of(cursor: Snapshot) -> Tables:
+    return Tables({column.tag: column for column in tag_columns(cursor)}, cursor.layout is WIDE)
 
 
-def rows_of(
-    cursor: duckdb.DuckDBPyConnection, statement: str, tables: Tables | None
-) -> list[str] | str:
+def rows_of(cursor: Snapshot, statement: str, tables: Tables | None) -> list[str] | str:
     """The rows in an order of their own, or what is wrong with them."""
     query = read_only.parse(statement)
-    schema = discover_schema(cursor)
+    schema = cursor.schema
     read_only.check(query, schema)
     try:
         found = cursor.execute(to_duckdb(query, schema, tables)).fetchall()
@@ -217,7 +215,7 @@ ANY = settings(
 @settings(ANY, max_examples=150)
 @given(statement=statements())
 def test_the_same_rows_as_over_the_plain_views(
-    cursor: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConnection, statement: str
+    cursor: Snapshot, memory: Snapshot, statement: str
 ) -> None:
     """Whatever is joined, filtered, grouped and nested: the same rows, or the same error."""
     assert_same_rows(cursor, memory, statement)
@@ -226,16 +224,12 @@ def test_the_same_rows_as_over_the_plain_views(
 @pytest.mark.slow
 @settings(ANY, max_examples=2000)
 @given(statement=statements())
-def test_the_same_rows_many_times(
-    cursor: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConnection, statement: str
-) -> None:
+def test_the_same_rows_many_times(cursor: Snapshot, memory: Snapshot, statement: str) -> None:
     """The same, for thousands of statements."""
     assert_same_rows(cursor, memory, statement)
 
 
-def assert_same_rows(
-    cursor: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConnection, statement: str
-) -> None:
+def assert_same_rows(cursor: Snapshot, memory: Snapshot, statement: str) -> None:
     """Over the catalog and in memory, rewritten, and over the views in memory."""
     expected = rows_of(cursor, statement, None)
     for found in (
@@ -281,18 +275,16 @@ def assert_same_rows(
         ),
     ],
 )
-def test_joins_of_every_kind(
-    cursor: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConnection, statement: str
-) -> None:
+def test_joins_of_every_kind(cursor: Snapshot, memory: Snapshot, statement: str) -> None:
     """What hardly any generated statement has."""
     assert isinstance(rows_of(cursor, statement, None), list)
     assert_same_rows(cursor, memory, statement)
 
 
-def tables_read(statement: str, cursor: duckdb.DuckDBPyConnection) -> list[str]:
+def tables_read(statement: str, cursor: Snapshot) -> list[str]:
     """The tables of the rewritten statement, in order of their names."""
     query = read_only.parse(statement)
-    rewritten = to_duckdb(query, discover_schema(cursor), tables_of(cursor))
+    rewritten = to_duckdb(query, cursor.schema, tables_of(cursor))
     tree = parse_one(rewritten, dialect="duckdb")
     return sorted(table.name for table in tree.find_all(exp.Table))
 
@@ -316,9 +308,7 @@ def tables_read(statement: str, cursor: duckdb.DuckDBPyConnection) -> list[str]:
          "where m.fkey = t_car.fkey"), ["metaocean", "metaocean", "t_car"]),
     ],
 )  # fmt: skip
-def test_tables_that_are_read(
-    cursor: duckdb.DuckDBPyConnection, statement: str, tables: list[str]
-) -> None:
+def test_tables_that_are_read(cursor: Snapshot, statement: str, tables: list[str]) -> None:
     """One scan of each family that is asked for, and of files only where they are needed."""
     assert tables_read(statement, cursor) == tables
 
@@ -334,16 +324,14 @@ def test_tables_that_are_read(
          ["every_file"]),
     ],
 )  # fmt: skip
-def test_in_memory_one_table_is_read(
-    memory: duckdb.DuckDBPyConnection, statement: str, tables: list[str]
-) -> None:
+def test_in_memory_one_table_is_read(memory: Snapshot, statement: str, tables: list[str]) -> None:
     """No join is left: files without tags only where they may be asked for."""
     assert tables_read(statement, memory) == tables
 
 
-def test_numbers_are_compared_as_numbers(cursor: duckdb.DuckDBPyConnection) -> None:
+def test_numbers_are_compared_as_numbers(cursor: Snapshot) -> None:
     """The text of an integer is not made where a number is made of it again."""
     text = "select count(value) from t_car where int(value) > 5 and value < 900 and value in (6, 7)"
-    rewritten = to_duckdb(read_only.parse(text), discover_schema(cursor), tables_of(cursor))
+    rewritten = to_duckdb(read_only.parse(text), cursor.schema, tables_of(cursor))
     assert "TEXT" not in rewritten
     assert "VARCHAR" not in rewritten

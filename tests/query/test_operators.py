@@ -7,7 +7,6 @@ import pytest
 
 from catalog.errors import InvalidInput, UnknownName
 from catalog.store import CatalogStore
-from query.frames.frames_relation import frames_relation
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.question.condition import TagIs
@@ -199,7 +198,7 @@ def test_columns_of_the_file(store: CatalogStore) -> None:
 def test_only_the_families_that_are_asked_are_read(store: CatalogStore) -> None:
     """A family costs a question nothing that does not name one of its tags."""
     with store.reading() as cursor:
-        relation = frames_relation(cursor)
+        relation = cursor.relation
     assert "tags_probe" in relation.sql
     assert "tags_probe" not in relation.sql_for('"car" > 1 OR lanes', '"scene"')
     assert "tags_probe" in relation.sql_for('"car" > 1', '"near-miss"')

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import InvalidInput, SqlError
+from catalog.lake.statement_watch import within
 from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
@@ -111,5 +112,5 @@ def test_random_words(store: CatalogStore, words: list[str]) -> None:
 @given(words=st.lists(WORDS, max_size=10))
 def test_random_where_bodies(store: CatalogStore, words: list[str]) -> None:
     """The same of a selection's WHERE body."""
-    with suppress(SqlError, InvalidInput):
-        select_frames(store, Question(where=" ".join(words)), class_names(), timeout_s=2)
+    with suppress(SqlError, InvalidInput), within(2):
+        select_frames(store, Question(where=" ".join(words)), class_names())

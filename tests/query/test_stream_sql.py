@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import CatalogBusy, CatalogDamaged, SqlError, StorageError
+from catalog.lake.statement_watch import Cancellation
 from catalog.store import CatalogStore
 from query.run.run_sql import run_sql, stream_sql
-from query.run.statement_watch import Cancellation
 from sample_data.regenerate import COMMITTED_SET
 from tests.query.catalogs import ingested, rows
 

@@ -10,12 +10,11 @@ from catalog.records.store import RecordStore
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from query.frames.frame_page import page_of
-from query.frames.frames_relation import relation_for
 from query.frames.one_frame import find_frame
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.question.condition import Group, Has, TagIs
-from query.question.conditions import vocabulary_of
+from query.question.conditions import relation_for, vocabulary_of
 from query.question.label_range import LabelRange
 from query.question.question_sql import to_sql
 from query.statistics.class_statistics import class_report

@@ -40,10 +40,10 @@ def check(workspace: Workspace, policy: Policy) -> None:
     """
     store, records = workspace.catalog, workspace.records
     action = action_of(policy.action, policy.parameters)
-    with store.reading() as cursor:
-        check_condition(store, cursor, policy.condition)
+    with store.reading() as snapshot:
+        check_condition(snapshot, policy.condition)
         if isinstance(action, SetTags | TakeFromField):
-            autotag.check(cursor, records, action)
+            autotag.check(snapshot, records, action)
     if isinstance(action, ImportTags):
         _tag_file(records, action)
     elif isinstance(action, DeepInspect):

@@ -16,7 +16,7 @@ from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.http.routing import rule_of
 from api.server.metrics import REFUSED
 from catalog.errors import ServerBusy
-from query.run.statement_watch import Cancellation, cancelled_by
+from catalog.lake.statement_watch import Cancellation, cancelled_by
 
 _SLOTS = {
     "selection": 16, "statistics": 8, "picture": 16, "assistant": 8, "ready": 2, "metrics": 2,

@@ -305,7 +305,6 @@ def _page(workspace: Workspace, asked: FramesQuery) -> tuple[Page, str | None]:
         [name.strip().lower() for name in names if name.strip()],
         asked.limit,
         Place.parse(asked.cursor, question) if asked.cursor is not None else None,
-        workspace.settings.query_timeout_s,
     )
     follows = None if page.last is None else Place(page.snapshot, page.last).cursor(question)
     return page, follows

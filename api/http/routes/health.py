@@ -39,7 +39,7 @@ async def readyz(request: Request, workspace: CurrentWorkspace) -> dict[str, obj
         return problem(503, "Stopping", "the server is stopping: ask another one, or later")
     catalog = workspace.catalog
     snapshot = await run_in_threadpool(catalog.snapshot)  # which begins to load it
-    if catalog.hot is not None and not catalog.hot.tried:
+    if not catalog.hot.tried:
         return problem(
             503,
             "Loading",

@@ -5,13 +5,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 
 from catalog.errors import SqlError
-from query.db2.errors import raised_by_engine, translated
-from query.run.preparation import ended
 
 _AGAIN_S = 0.02
 """How often a statement is interrupted until it ends: once is lost where it has yet to begin."""
@@ -51,6 +50,41 @@ def current() -> Cancellation:
     return _CURRENT.get() or Cancellation()
 
 
+_WITHIN: ContextVar[float | None] = ContextVar("seconds that a statement may take", default=None)
+
+
+@contextmanager
+def within(timeout_s: float | None) -> Iterator[None]:
+    """Have each statement of a question asked in the block end in that time [s].
+
+    Args:
+        timeout_s: The time, in place of the catalog's own; as outside of the block when None.
+    """
+    before = _WITHIN.set(_WITHIN.get() if timeout_s is None else timeout_s)
+    try:
+        yield
+    finally:
+        _WITHIN.reset(before)
+
+
+def allowed_s(of_catalog: float) -> float:
+    """How long a statement may take: as `within` says, or else as the catalog does [s]."""
+    given = _WITHIN.get()
+    return of_catalog if given is None else given
+
+
+def ended(why: str) -> SqlError:
+    """Db2's error for a statement that was ended."""
+    return SqlError(-952, "57014", f"Processing was cancelled {why}.")
+
+
+class Interrupted(Protocol):
+    """What runs statements, and can be interrupted."""
+
+    def interrupt(self) -> None:
+        """End what runs."""
+
+
 class StatementWatch:
     """Interrupts what a cursor runs within its block, when the time is over or on request.
 
@@ -60,7 +94,7 @@ class StatementWatch:
 
     def __init__(
         self,
-        cursor: duckdb.DuckDBPyConnection,
+        cursor: Interrupted,
         timeout_s: float,
         cancellation: Cancellation,
         began: float | None = None,
@@ -101,7 +135,8 @@ class StatementWatch:
         """The reader's batches, as long as there is time.
 
         Raises:
-            SqlError: There is none left, or the statement fails on the data.
+            SqlError: There is none left.
+            duckdb.Error: The statement fails on the data.
         """
         while True:
             with self.errors():
@@ -114,23 +149,21 @@ class StatementWatch:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Raise Db2's errors for the engine's.
+        """Raise the engine's errors, also where it is Arrow that reads its rows.
 
         Raises:
-            SqlError: The statement failed, or was interrupted.
-            duckdb.IOException: A file cannot be read.
+            SqlError: The statement was interrupted.
+            duckdb.Error: It failed.
         """
         try:
             yield
-        except duckdb.IOException:
-            raise
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            found = raised_by_engine(error)
-            if isinstance(found, duckdb.IOException):
-                raise found from error
+            found = _of_engine(error)
             if isinstance(found, duckdb.InterruptException):
                 raise self._ended() from error
-            raise translated(found) from error
+            if found is error:
+                raise
+            raise found from error
 
     def _ended(self) -> SqlError:
         return ended(
@@ -174,3 +207,22 @@ class _Watcher:
 
 
 _WATCHER = _Watcher()
+
+
+_BY_NAME: dict[str, type[duckdb.Error]] = {
+    "Binder": duckdb.BinderException,
+    "Conversion": duckdb.ConversionException,
+    "INTERRUPT": duckdb.InterruptException,
+    "IO": duckdb.IOException,
+    "Out of Memory": duckdb.OutOfMemoryException,
+    "Out of Range": duckdb.OutOfRangeException,
+}
+"""How DuckDB begins the text of an error -> its class."""
+
+
+def _of_engine(error: Exception) -> duckdb.Error:
+    """DuckDB's error; while Arrow reads the rows only its text comes through."""
+    if isinstance(error, duckdb.Error):
+        return error
+    name = str(error).partition(" Error:")[0]
+    return _BY_NAME.get(name, duckdb.Error)(str(error))

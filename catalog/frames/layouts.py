@@ -1,0 +1,256 @@
+"""The two ways in which a snapshot's frames lie in tables, and the SQL that reads each.
+
+Joined    the catalog's own tables: files, and a table for each family of tags
+Wide      a snapshot in memory: tagged_files, see catalog.memory.wide_tables
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from catalog.lake.connection import LAKE
+from catalog.lake.cursor import Rows
+from catalog.lake.schema import (
+    CLASS_PIXELS,
+    FILES,
+    FILES_COLUMNS,
+    FRAME_TAGS,
+    LABELLED,
+    UNKNOWN_PIXELS,
+)
+from catalog.memory.wide_names import (
+    FKEY_HASH,
+    HASH_OF_FKEY,
+    LABEL_SIZE,
+    TAGGED_FILES,
+    in_family,
+)
+from catalog.values import TagColumn
+
+Found = TypeVar("Found")
+
+Tags = Mapping[str, TagColumn]
+"""The column behind every tag, by its name."""
+
+MADE = {
+    "image_size": ("BIGINT", "f.size"),
+    "image_file": ("VARCHAR", "substr(f.fkey, length(f.cluster) + length(f.datasource) + 3)"),
+    FKEY_HASH: ("UBIGINT", HASH_OF_FKEY),
+}
+"""Columns that frames have beside metaocean's and their tags: type, and value."""
+
+_CHOSEN = "chosen_frames"
+_CHOSEN_FKEYS = "chosen_fkeys"
+
+
+class Asked(Protocol):
+    """A snapshot that is being read, as far as layouts need it."""
+
+    def once(self, name: str, find: Callable[[], Found]) -> Found:
+        """What is found out of it, once for all of its readers."""
+
+    def execute(self, query: str, parameters: Any = None, /) -> Rows:
+        """Run a statement."""
+
+    def table(self, query: str, parameters: Sequence[object] = ()) -> pa.Table:
+        """The rows of a statement."""
+
+    def with_table(self, name: str, rows: pa.Table) -> AbstractContextManager[None]:
+        """Rows as a table of that name, beside the catalog."""
+
+
+class TableLayout(Protocol):
+    """How a snapshot's frames lie in tables.
+
+    Attributes:
+        columns: DuckDB type of columns that its frames have besides those of every layout.
+        has_label: The condition that a frame's label is in the catalog, too.
+    """
+
+    columns: Mapping[str, str]
+    has_label: str
+
+    def frames(self, tags: Tags, *, labelled: bool) -> str:
+        """The SELECT that gives the frames; only those with a label where ``labelled``."""
+
+    def needed(self, tags: Tags, statement: str, *, labelled: bool) -> str:
+        """`frames` without the tables of which a statement names no column."""
+
+    def chosen(self, tags: Tags, table: str, *, labelled: bool) -> str:
+        """`frames` with those alone that a table of `laid_beside` names."""
+
+    def laid_beside(self, snapshot: Asked, rows: pa.Table) -> AbstractContextManager[str]:
+        """A table beside the catalog, for the block, that names frames by their fkey_hash."""
+
+    def encoded(self, tag: TagColumn) -> str:
+        """A tag's column for SELECT, a text of few values as the ENUM that memory holds it as."""
+
+    def present(self, snapshot: Asked, kind: str, names: Sequence[str]) -> Collection[str]:
+        """Those of some cameras or scenes that the snapshot has, and maybe others."""
+
+
+class Joined:
+    """Frames as rows of several tables, joined on fkey."""
+
+    columns: Mapping[str, str] = {}
+    has_label = (
+        "cluster || ':' || datasource || ':' || label_file IN "
+        f"(SELECT fkey FROM {LAKE}.main.{FILES})"
+    )
+
+    def frames(self, tags: Tags, *, labelled: bool) -> str:
+        """See TableLayout."""
+        return _joined(tags, labelled)
+
+    def needed(self, tags: Tags, statement: str, *, labelled: bool) -> str:
+        """See TableLayout: every table is joined by a text, and DuckDB leaves none out."""
+        families = {tag.table for name, tag in tags.items() if f'"{name}"' in statement}
+        if not _OF_FILES.search(statement):
+            return _without_files(_of(tags, families), labelled)
+        return _joined(_of(tags, families | {CLASS_PIXELS, FRAME_TAGS}), labelled)
+
+    def chosen(self, tags: Tags, table: str, *, labelled: bool) -> str:
+        """See TableLayout: each table is read by itself, so that few rows are joined."""
+        few = f"(FROM {LAKE}.main.{{}} WHERE fkey IN (FROM {table}))"
+        return _joined(tags, labelled, few)
+
+    @contextmanager
+    def laid_beside(self, snapshot: Asked, rows: pa.Table) -> Iterator[str]:
+        """See TableLayout."""
+        with snapshot.with_table(_CHOSEN, rows):
+            fkeys = snapshot.table(
+                f"SELECT f.fkey FROM {LAKE}.main.{FRAME_TAGS} AS f "
+                f"WHERE {HASH_OF_FKEY} IN (SELECT {FKEY_HASH} FROM {_CHOSEN})"
+            )
+        with snapshot.with_table(_CHOSEN_FKEYS, fkeys):
+            yield _CHOSEN_FKEYS
+
+    def encoded(self, tag: TagColumn) -> str:
+        """See TableLayout."""
+        return f'"{tag.tag}"'
+
+    def present(self, snapshot: Asked, kind: str, names: Sequence[str]) -> Collection[str]:
+        """See TableLayout: Parquet's statistics leave most of a large catalog unread."""
+        marks = ", ".join("?" * len(names))
+        found = snapshot.execute(f"{_distinct(kind)} WHERE {kind} IN ({marks})", [*names])
+        return {row[0] for row in found.fetchall()}
+
+
+class Wide:
+    """Frames as rows of one table, in memory."""
+
+    columns: Mapping[str, str] = {LABEL_SIZE: "BIGINT"}
+    has_label = f"{LABEL_SIZE} > -1"
+
+    def frames(self, tags: Tags, *, labelled: bool) -> str:
+        """See TableLayout."""
+        of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
+        of_tags = ", ".join(
+            f'CAST(f."{name}" AS VARCHAR) AS "{name}", f."{name}" AS "{_KEPT}{name}"'
+            if tag.type == "VARCHAR"
+            else f'f."{name}"'
+            for name, tag in tags.items()
+        )
+        made = "".join(
+            f", {value} AS {name}" for name, (_, value) in MADE.items() if name != FKEY_HASH
+        )
+        return (
+            f"SELECT {of_files}, {of_tags}{made}, f.{FKEY_HASH}, f.{LABEL_SIZE} "
+            f"FROM {LAKE}.main.{TAGGED_FILES} AS f "
+            f"WHERE f.{in_family(CLASS_PIXELS)} AND f.{in_family(FRAME_TAGS)}"
+            f"{f' AND f.{LABELLED} = 1' if labelled else ''}"
+        )
+
+    def needed(self, tags: Tags, _statement: str, *, labelled: bool) -> str:
+        """See TableLayout: there is one table."""
+        return self.frames(tags, labelled=labelled)
+
+    def chosen(self, tags: Tags, table: str, *, labelled: bool) -> str:
+        """See TableLayout."""
+        frames = self.frames(tags, labelled=labelled)
+        return f"{frames} AND f.{FKEY_HASH} IN (SELECT {FKEY_HASH} FROM {table})"
+
+    @contextmanager
+    def laid_beside(self, snapshot: Asked, rows: pa.Table) -> Iterator[str]:
+        """See TableLayout."""
+        with snapshot.with_table(_CHOSEN, rows):
+            yield _CHOSEN
+
+    def encoded(self, tag: TagColumn) -> str:
+        """See TableLayout."""
+        return f'"{_KEPT}{tag.tag}" AS "{tag.tag}"' if tag.type == "VARCHAR" else f'"{tag.tag}"'
+
+    def present(self, snapshot: Asked, kind: str, _names: Sequence[str]) -> Collection[str]:
+        """See TableLayout."""
+        return snapshot.once(f"every {kind}", lambda: all_names(snapshot, kind))
+
+
+JOINED, WIDE = Joined(), Wide()
+
+
+def all_names(snapshot: Asked, kind: str) -> set[str]:
+    """Every camera, or every scene."""
+    found = snapshot.execute(f"{_distinct(kind)} WHERE {kind} IS NOT NULL").fetchall()
+    return {row[0] for row in found}
+
+
+def _distinct(kind: str) -> str:
+    return f"SELECT DISTINCT {kind} FROM {LAKE}.main.{FRAME_TAGS}"
+
+
+_OF_FILES = re.compile(
+    r"\b(" + "|".join(name for name in (*FILES_COLUMNS, *MADE) if "fkey" not in name) + r")\b"
+)
+"""Names, quoted or not, for which the files themselves are needed."""
+
+_KEPT = "_kept_"
+"""Before the name of a text tag: the column as it lies in memory, which no tag is named."""
+
+_EVERY_ROW = f"{LAKE}.main.{{}}"
+
+
+def _of(tags: Tags, families: Collection[str]) -> Tags:
+    return {name: tag for name, tag in tags.items() if tag.table in families}
+
+
+def _without_files(tags: Tags, labelled: bool) -> str:
+    """Over the families alone: each of a frame's rows there has its fkey.
+
+    What frames are made of and their pixels are written and removed together, so that frames are
+    the rows of either.
+    """
+    families = dict.fromkeys(tag.table for tag in tags.values())
+    anchor = next((t for t in (FRAME_TAGS, CLASS_PIXELS) if t in families), FRAME_TAGS)
+    of_tags = "".join(f', {tag.table}."{tag.tag}"' for tag in tags.values())
+    joins = "".join(
+        f" {'' if table == CLASS_PIXELS else 'LEFT '}JOIN {LAKE}.main.{table}"
+        f" ON {table}.fkey = f.fkey"
+        for table in families
+        if table != anchor
+    )
+    # The anchor is called f, as the files are elsewhere.
+    of_tags = of_tags.replace(f" {anchor}.", " f.")
+    # Each table by a column that takes next to no time to read: names of labels would.
+    has_label = f"{LABELLED} = 1" if anchor == FRAME_TAGS else f"{UNKNOWN_PIXELS} IS NOT NULL"
+    return (
+        f"SELECT f.fkey, {HASH_OF_FKEY} AS {FKEY_HASH}{of_tags} "
+        f"FROM {LAKE}.main.{anchor} AS f{joins}{f' WHERE f.{has_label}' if labelled else ''}"
+    )
+
+
+def _joined(tags: Tags, labelled: bool, source: str = _EVERY_ROW) -> str:
+    """Over the catalog's own tables, each read as ``source`` says."""
+    families = dict.fromkeys(tag.table for tag in tags.values())
+    of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
+    of_tags = ", ".join(f'{tag.table}."{tag.tag}"' for tag in tags.values())
+    made = ", ".join(f"{value} AS {name}" for name, (_, value) in MADE.items())
+    joins = "".join(
+        f" {'' if table in (CLASS_PIXELS, FRAME_TAGS) else 'LEFT '}JOIN"
+        f" {source.format(table)} AS {table} ON {table}.fkey = f.fkey"
+        for table in families
+    )
+    only = f" WHERE {FRAME_TAGS}.{LABELLED} = 1" if labelled else ""
+    return f"SELECT {of_files}, {of_tags}, {made} FROM {source.format(FILES)} AS f{joins}{only}"

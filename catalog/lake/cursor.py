@@ -1,0 +1,35 @@
+"""What runs statements: a connection or cursor of DuckDB, or a snapshot being read."""
+
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+
+class Rows(Protocol):
+    """The rows of the last statement."""
+
+    @property
+    def description(self) -> list[Any]:
+        """Of each column its name, its type, and nothing else."""
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row; None after the last one."""
+
+    def fetchmany(self, size: int = 1, /) -> list[tuple[Any, ...]]:
+        """The next rows, at most so many."""
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows that are left."""
+
+    def to_arrow_table(self) -> pa.Table:
+        """The rows that are left."""
+
+    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> pa.RecordBatchReader:
+        """The rows that are left, in batches of at most so many."""
+
+
+class Cursor(Rows, Protocol):
+    """Runs statements."""
+
+    def execute(self, query: str, parameters: Any = None, /) -> Rows:
+        """Run one statement with its parameters."""

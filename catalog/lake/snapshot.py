@@ -1,0 +1,230 @@
+"""A snapshot of a catalog that is being read, and what is known of it."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from catalog.frames.frames_relation import FramesRelation
+from catalog.frames.layouts import TableLayout, Tags
+from catalog.lake.connection import snapshot_of
+from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
+from catalog.lake.sql_guard import SelectOnly
+from catalog.lake.statement_watch import Cancellation, StatementWatch, allowed_s, current
+from catalog.lake.views import tag_columns, view_columns
+from catalog.memory.lru import Lru
+
+Found = TypeVar("Found")
+
+
+class Facts:
+    """What was found out of a snapshot, which never changes: shared by all of its readers."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+
+    def once(self, name: str, find: Callable[[], Found]) -> Found:
+        """What ``find`` gave the first reader; always the same object."""
+        if name not in self._found:
+            self._found.setdefault(name, find())
+        found: Found = self._found[name]
+        return found
+
+
+_KEPT = 4
+"""Snapshots of a catalog of which is kept what is known."""
+
+
+class FactsOfSnapshots:
+    """What is known of a catalog's latest snapshots, by their numbers."""
+
+    def __init__(self) -> None:
+        self._kept: Lru[int, Facts] = Lru(_KEPT)
+        self._lock = threading.Lock()
+
+    def of(self, number: int) -> Facts:
+        """What is known of a snapshot."""
+        with self._lock:
+            facts = self._kept.get(number)
+            if facts is None:
+                facts = Facts()
+                self._kept.put(number, facts)
+            return facts
+
+    def forget(self) -> None:
+        """Know nothing: another catalog may lie there when it is opened again."""
+        self._kept.clear()
+
+
+class Snapshot:
+    """One committed snapshot, read inside one transaction by one thread.
+
+    Statements see the catalog's tables and views and nothing else, and only read; see
+    catalog.lake.sql_guard.
+
+    Attributes:
+        layout: How its frames lie in tables.
+    """
+
+    def __init__(
+        self,
+        cursor: SelectOnly,
+        layout: TableLayout,
+        facts: Callable[[int], Facts],
+        timeout_s: float,
+        number: int | None = None,
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            cursor: What reads it.
+            layout: How its frames lie in tables.
+            facts: Gives what is known of the snapshot of a number.
+            timeout_s: How long a statement of a question may take.
+            number: Its number; the cursor knows it when None.
+        """
+        self.layout = layout
+        self._cursor, self._facts, self._number = cursor, facts, number
+        self._timeout_s = timeout_s
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+        if self._number is None:
+            self._number = snapshot_of(self._cursor)
+        return self._number
+
+    def once(self, name: str, find: Callable[[], Found]) -> Found:
+        """What ``find`` finds out of this snapshot, once for all of its readers.
+
+        Names of tables and columns take 4 ms to ask for, more than most questions of a snapshot in
+        memory.
+
+        Args:
+            name: What it is kept as.
+            find: Finds it; what it gives is not changed by anybody.
+        """
+        return self._facts(self.number).once(name, find)
+
+    @property
+    def tags(self) -> Tags:
+        """The column behind every tag, families in order of creation."""
+        return self.once("tags", lambda: {column.tag: column for column in tag_columns(self)})
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Tags that are numbers of pixels: those of classes, and unknown_pixels."""
+        return tuple(
+            tag
+            for tag, column in self.tags.items()
+            if column.table == CLASS_PIXELS and tag not in POSITION_TAGS
+        )
+
+    @property
+    def schema(self) -> Mapping[str, Mapping[str, str]]:
+        """Type of each column of the views that statements may name; names in lower case."""
+        return self.once("schema", lambda: view_columns(self))
+
+    @property
+    def relation(self) -> FramesRelation:
+        """The labelled frames as one relation."""
+        return self.once("frames", lambda: FramesRelation.of(self.tags, self.layout, every=False))
+
+    @property
+    def every_frame(self) -> FramesRelation:
+        """`relation` with the frames without a label."""
+        return self.once("every", lambda: FramesRelation.of(self.tags, self.layout, every=True))
+
+    @property
+    def timeout_s(self) -> float:
+        """How long a statement of a question may take [s]."""
+        return allowed_s(self._timeout_s)
+
+    def execute(self, query: str, parameters: Any = None, /) -> "Snapshot":
+        """Run one SELECT; its rows are fetched from this.
+
+        Raises:
+            SqlError: It is another statement, or reaches for something else than the catalog.
+            duckdb.Error: It cannot be parsed or fails.
+        """
+        self._cursor.execute(query, parameters)
+        return self
+
+    def table(self, query: str, parameters: Sequence[object] = ()) -> pa.Table:
+        """The rows of a question's statement.
+
+        Raises:
+            SqlError: As of `execute`; or it takes longer than it may, or was cancelled.
+            duckdb.Error: As of `execute`.
+        """
+        with self.watched() as watch, watch.errors():
+            self._cursor.execute(query, [*parameters] or None)
+            return self._cursor.to_arrow_table()
+
+    def explain(self, query: str) -> Any:
+        """How DuckDB would answer one SELECT: its plan.
+
+        Raises:
+            SqlError: As of `table`; or the snapshot is limited to some rows.
+            duckdb.Error: As of `execute`.
+        """
+        with self.watched() as watch, watch.errors():
+            return json.loads(self._cursor.explain(query))
+
+    def watched(
+        self,
+        timeout_s: float | None = None,
+        cancellation: Cancellation | None = None,
+        began: float | None = None,
+    ) -> StatementWatch:
+        """Ends what a block executes, when its time is over or somebody cancels it.
+
+        Args:
+            timeout_s: How long it may take; as the snapshot says when None.
+            cancellation: Ends it earlier; statement_watch.current() when None.
+            began: From when the time counts [s of time.monotonic]; from the block's beginning when
+                None.
+        """
+        allowed = self.timeout_s if timeout_s is None else timeout_s
+        return StatementWatch(self._cursor, allowed, cancellation or current(), began)
+
+    @property
+    def description(self) -> list[Any]:
+        """Of each column of the rows its name, its type, and nothing else."""
+        found: list[Any] = self._cursor.description
+        return found
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row; None after the last one."""
+        found: tuple[Any, ...] | None = self._cursor.fetchone()
+        return found
+
+    def fetchmany(self, size: int = 1, /) -> list[tuple[Any, ...]]:
+        """The next rows, at most so many."""
+        found: list[tuple[Any, ...]] = self._cursor.fetchmany(size)
+        return found
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows that are left."""
+        found: list[tuple[Any, ...]] = self._cursor.fetchall()
+        return found
+
+    def to_arrow_table(self) -> pa.Table:
+        """The rows that are left."""
+        return self._cursor.to_arrow_table()
+
+    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> pa.RecordBatchReader:
+        """The rows that are left, in batches of at most so many."""
+        return self._cursor.to_arrow_reader(batch_size)
+
+    @contextmanager
+    def with_table(self, name: str, rows: pa.Table) -> Iterator[None]:
+        """Let statements of the block read ``rows`` as a table of that name, beside the catalog."""
+        self._cursor.register(name, rows)
+        try:
+            yield
+        finally:
+            self._cursor.unregister(name)
