@@ -330,6 +330,14 @@ class Client:
         body = {"current": current, "password": password}
         self._transport.json("PUT", "/v1/me/password", body)
 
+    def info(self) -> Mapping[str, Any]:
+        """Where the server's home is and how much there is in it.
+
+        Raises:
+            FramesiftServerError: The server does not answer.
+        """
+        return self._transport.json("GET", "/v1/info")
+
     def call(
         self,
         method: str,

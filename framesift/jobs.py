@@ -142,6 +142,15 @@ class Job(Record):
         self._body = self._transport.json("POST", f"{self._path}/cancel")
         return self
 
+    def log_chunks(self) -> Iterator[bytes]:
+        """What its commands printed, each below a heading, as it arrives.
+
+        Raises:
+            FramesiftServerError: The server does not answer, or breaks off.
+        """
+        with self._transport.streaming("GET", f"{self._path}/logs") as answer:
+            yield from answer.iter_bytes()
+
     def logs(self, command: str | None = None) -> str:
         """What its commands printed, each below a heading.
 
@@ -270,6 +279,45 @@ class Jobs:
         name = model if isinstance(model, str) else model.name
         wanted = {"kind": "validate", "model": name, "dataset": reference(dataset), **options}
         return start(self._transport, "/v1/jobs", wanted)
+
+    def cancel(self, name: str) -> Job:
+        """Ask a job to end; the job.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._named(name).cancel()
+
+    def resume(self, name: str) -> Job:
+        """Start the next attempt of a job that failed or was cancelled; the job.
+
+        Raises:
+            NotFound: There is none of that name.
+            FramesiftServerError: It has not ended, or is done; or the server does not answer.
+        """
+        return self._named(name).resume()
+
+    def wait(
+        self,
+        name: str,
+        *,
+        progress: bool | Callable[[Job], object] = True,
+        timeout_s: float | None = None,
+    ) -> Job:
+        """Wait until a job has ended; the job. Arguments and errors as of `Job.wait`."""
+        return self.get(name).wait(progress=progress, timeout_s=timeout_s)
+
+    def log_chunks(self, name: str) -> Iterator[bytes]:
+        """What a job's commands printed, each below a heading, as it arrives.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._named(name).log_chunks()
+
+    def _named(self, name: str) -> Job:
+        """A job that was not looked at yet."""
+        return Job({"name": name}, self._transport)
 
 
 def start(transport: Transport, path: str, wanted: Mapping[str, Any]) -> Job:

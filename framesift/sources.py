@@ -18,13 +18,16 @@ class Source(Record):
         """Its name."""
         return str(self["name"])
 
-    def scan(self, *, full: bool = False, max_removed: float | None = None) -> Job:
+    def scan(
+        self, *, full: bool = False, max_removed: float | None = None, errors: bool = False
+    ) -> Job:
         """Catalog what is new or has changed; the job.
 
         Args:
             full: Count every label again, changed or not.
             max_removed: Share of the source's catalogued files that may be removed at once (0 to
                 1); where more are gone, none is, and the job fails. The server's default when None.
+            errors: Scan nothing: the job's result lists what is wrong with the files.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -32,6 +35,8 @@ class Source(Record):
         wanted: dict[str, Any] = {"source": self.name, "full": full}
         if max_removed is not None:
             wanted["max_removed"] = max_removed
+        if errors:  # an older server does not know it
+            wanted["errors"] = True
         return start(self._transport, "/v1/scans", wanted)
 
     def scans(self) -> Iterator[Mapping[str, Any]]:
@@ -48,9 +53,7 @@ class Source(Record):
         Raises:
             FramesiftServerError: The server does not answer.
         """
-        path = f"/v1/sources/{quote(self.name, safe='')}/contents"
-        found: Mapping[str, Any] = self._transport.json("GET", path)
-        return found
+        return Sources(self._transport).contents(self.name)
 
     def place(self, uri: str, *, differing: bool = False) -> Mapping[str, Any]:
         """Re-point it where its files were moved; its datasets follow.
@@ -65,8 +68,7 @@ class Source(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        path = f"/v1/sources/{quote(self.name, safe='')}"
-        return self._transport.json("PATCH", path, {"uri": uri, "differing": differing})
+        return Sources(self._transport).change(self.name, uri=uri, differing=differing)
 
     def set(
         self, *, exclude: Sequence[str] | None = None, part_of: str | None = None
@@ -84,10 +86,7 @@ class Source(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        path = f"/v1/sources/{quote(self.name, safe='')}"
-        given = {"exclude": None if exclude is None else list(exclude), "part_of": part_of}
-        changes = {key: value for key, value in given.items() if value is not None}
-        return self._transport.json("PATCH", path, changes)
+        return Sources(self._transport).change(self.name, exclude=exclude, part_of=part_of)
 
     def remove(self) -> Mapping[str, Any]:
         """Remove it and its files' rows from the catalog; the files stay where they are.
@@ -98,9 +97,7 @@ class Source(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        answer = self._transport.send("DELETE", f"/v1/sources/{quote(self.name, safe='')}")
-        found: Mapping[str, Any] = answer.json() if answer.content else {"name": self.name}
-        return found
+        return Sources(self._transport).remove(self.name)
 
 
 class Sources:
@@ -132,8 +129,7 @@ class Sources:
         Raises:
             NotFound: There is none of that name.
         """
-        path = f"/v1/sources/{quote(name, safe='')}"
-        return Source(self._transport.json("GET", path), self._transport)
+        return Source(self._transport.json("GET", _path(name)), self._transport)
 
     def add(self, name: str, uri: str, **more: Any) -> Source:
         """Add a source, as the server sees it: a path is one of its machine.
@@ -150,3 +146,59 @@ class Sources:
         wanted = {"name": name, "uri": uri, **more}
         answer = self._transport.json("POST", "/v1/sources", wanted, creates=True)
         return Source(answer, self._transport)
+
+    def contents(self, name: str) -> Mapping[str, Any]:
+        """What hangs on a source: files, frames, tags that people gave, datasets.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._transport.json("GET", f"{_path(name)}/contents")
+
+    def change(
+        self,
+        name: str,
+        *,
+        uri: str | None = None,
+        differing: bool = False,
+        exclude: Sequence[str] | None = None,
+        part_of: str | None = None,
+    ) -> Mapping[str, Any]:
+        """Change a source; what is None stays.
+
+        Args:
+            name: The source.
+            uri: Where its files lie now, as the server sees it; its datasets follow.
+            differing: With ``uri``, also where catalogued files are missing or changed there.
+            exclude: Names or paths to leave out from the next scan on, in place of the present
+                list; an empty one leaves out nothing.
+            part_of: The data set that it is a part of; its own where empty.
+
+        Returns:
+            Its ``name``, ``uri``, ``exclude`` and ``part_of`` as they are now; with ``uri`` how
+            many files are ``same``, ``changed``, ``missing`` and ``new`` there.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        given = {
+            "uri": uri,
+            "differing": differing or None,
+            "exclude": None if exclude is None else [*exclude],
+            "part_of": part_of,
+        }
+        changes = {key: value for key, value in given.items() if value is not None}
+        return self._transport.json("PATCH", _path(name), changes)
+
+    def remove(self, name: str) -> Mapping[str, Any]:
+        """Remove a source and its files' rows from the catalog; the files stay where they are.
+
+        Raises:
+            FramesiftServerError: The server refuses, or does not answer.
+        """
+        # A server of the first releases answers nothing.
+        return self._transport.json("DELETE", _path(name)) or {"name": name}
+
+
+def _path(name: str) -> str:
+    return f"/v1/sources/{quote(name, safe='')}"

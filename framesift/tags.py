@@ -127,7 +127,14 @@ class Tags:
         """
         return self._transport.json("DELETE", f"/v1/families/{quote(family, safe='')}")
 
-    def extract(self, source: str, *extractors: str, full: bool = False, workers: int = 2) -> Job:
+    def extract(
+        self,
+        source: str,
+        *extractors: str,
+        full: bool = False,
+        workers: int = 2,
+        errors: bool = False,
+    ) -> Job:
         """Read tags from the files of a source's frames, only new and changed ones; the job.
 
         Args:
@@ -135,11 +142,14 @@ class Tags:
             *extractors: Of those that are installed on the server, such as "image" and "bus".
             full: Read frames done before, too.
             workers: Frames read at once.
+            errors: Read nothing: the job's result lists the files that were bad.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
         wanted = {"source": source, "extractors": extractors, "full": full, "workers": workers}
+        if errors:  # an older server does not know it
+            wanted["errors"] = True
         return start(self._transport, "/v1/extractions", wanted)
 
     def import_map(

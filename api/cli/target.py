@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING, Protocol
 from api.cli import chosen
 from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
 from api.cli.shapes.datasets import Datasets
+from api.cli.shapes.jobs import Jobs
+from api.cli.shapes.policies import Policies
+from api.cli.shapes.record import Record
 from api.cli.shapes.selections import Selections
+from api.cli.shapes.sources import Sources
 from api.cli.shapes.statements import Statements
 from api.cli.shapes.statistics import Statistics
 from api.cli.shapes.tags import Tags
@@ -16,6 +20,21 @@ if TYPE_CHECKING:
 
 class Target(Protocol):
     """A home's services, or a server's client."""
+
+    def info(self) -> Record:
+        """Where things are and how much there is."""
+
+    @property
+    def jobs(self) -> Jobs:
+        """Training, validation and other long work."""
+
+    @property
+    def policies(self) -> Policies:
+        """Tags that are set on what a condition finds."""
+
+    @property
+    def sources(self) -> Sources:
+        """Sources."""
 
     @property
     def datasets(self) -> Datasets:
@@ -54,13 +73,16 @@ class Target(Protocol):
         """The audit log."""
 
 
-def target() -> Target:
+def target(*, makes: bool = False) -> Target:
     """What the command's options and the environment name: see api.cli.chosen.
+
+    Args:
+        makes: Make a home's stores where there are none: see api.cli.chosen.home.
 
     Raises:
         NotMade: It is a home that is not there.
     """
-    return home_session() if chosen.server() is None else chosen.client()
+    return home_session(makes=makes) if chosen.server() is None else chosen.client()
 
 
 def home_session(*, makes: bool = False) -> "Session":

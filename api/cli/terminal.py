@@ -83,19 +83,19 @@ def emit_json(data: object) -> None:
     Args:
         data: What JSON has, and schemas and mappings within it.
     """
-    data = _plain(data)
+    data = plain(data)
     if _job is not None:
         _keep(_job.result, data)
     emit_text(json.dumps(data, indent=2, ensure_ascii=False), end="\n")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The same as dicts and lists."""
     if hasattr(value, "model_dump"):  # a schema: pydantic is not imported for it
         return value.model_dump(mode="json")
     if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+        return {key: plain(part) for key, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def emit_progress(data: object) -> None:

@@ -12,26 +12,18 @@ from sqlalchemy import select
 from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.replies import discover_router, in_json, in_text, json_of
 from api.discover.search import body_schema, read_as
-from api.http.dependencies import CurrentCaller, CurrentWorkspace
+from api.http.dependencies import CurrentSession, CurrentWorkspace
 from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
-from api.schemas.wanted_source import NewSource
-from api.services.callers import Caller
-from api.services.new_source import (
-    allowed_place,
-    check_opens,
-    check_text,
-    fenced,
-    keep_source,
-    options_of,
-)
+from api.schemas.sources import NewSource
+from api.services.session import Session
+from api.services.sources import check_text, options_of
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists, InvalidInput
 from catalog.records.tables import Scan, Source
 from catalog.store import LAKE
 from catalog.text.bounded import Text
 from catalog.values import OBJECT_PLATFORMS, PLATFORMS
-from ingest.scan.change_source import remove_source
 from ingest.scan.scan_lock import scan_lock
 from ingest.scan.scan_record import SCAN
 from ingest.sources.schemes import scheme_of
@@ -126,12 +118,10 @@ async def get_connection(connection: str, workspace: CurrentWorkspace) -> Respon
     answers=text_answer("Connection 'nfs1' added", status=201),
 )
 @router.post("/connections/", rule=WRITE_ALL_ROWS, status_code=201, include_in_schema=False)
-async def post_connection(
-    request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
-) -> Response:
+async def post_connection(request: Request, session: CurrentSession) -> Response:
     """Add a connection; a scan then catalogs its files."""
     body = read_as(ConnectionBody, await json_of(request))
-    await run_in_threadpool(_add, workspace, body, caller)
+    await run_in_threadpool(_add, session, body)
     return in_text(f"Connection '{body.name}' added", 201)
 
 
@@ -141,12 +131,10 @@ async def post_connection(
     openapi_extra=body_schema(ConnectionBody, {"site": "munich"}),
     answers=text_answer("Connection 'nfs1' updated"),
 )
-async def put_connection(
-    connection: str, request: Request, workspace: CurrentWorkspace, caller: CurrentCaller
-) -> Response:
+async def put_connection(connection: str, request: Request, session: CurrentSession) -> Response:
     """Change what is sent of a connection; what its rows are named by only while it has none."""
     body = read_as(ConnectionBody, await json_of(request))
-    await run_in_threadpool(_change, workspace, connection, body, caller)
+    await run_in_threadpool(_change, session, connection, body)
     return in_text(f"Connection '{connection}' updated")
 
 
@@ -155,9 +143,9 @@ async def put_connection(
     rule=WRITE_ALL_ROWS,
     answers=text_answer("Connection 'nfs1' deleted"),
 )
-async def delete_connection(connection: str, workspace: CurrentWorkspace) -> Response:
+async def delete_connection(connection: str, session: CurrentSession) -> Response:
     """Remove a connection and its files' rows; the files stay where they are."""
-    await run_in_threadpool(remove_source, workspace.catalog, workspace.records, connection)
+    await run_in_threadpool(session.sources.remove, connection)
     return in_text(f"Connection '{connection}' deleted")
 
 
@@ -214,7 +202,7 @@ def _reachable(workspace: Workspace, source: Source) -> bool:
         return session.scalar(query.order_by(Scan.id.desc()).limit(1)) != "failed"
 
 
-def _add(workspace: Workspace, body: ConnectionBody, caller: Caller) -> None:
+def _add(session: Session, body: ConnectionBody) -> None:
     _refuse_password(body)
     info = body.additional_info or AdditionalInfo()
     platform = body.platform or ""
@@ -235,17 +223,17 @@ def _add(workspace: Workspace, body: ConnectionBody, caller: Caller) -> None:
         "verify_tls": info.verify_certificates,
     }
     wanted = _wanted(given)
-    uri, options = _place(workspace, wanted, caller)
-    keep_source(workspace, wanted, uri, options)
+    session.sources.keep(wanted, *_place(session, wanted))
 
 
-def _change(workspace: Workspace, name: str, body: ConnectionBody, caller: Caller) -> None:
+def _change(session: Session, name: str, body: ConnectionBody) -> None:
     _refuse_password(body)
+    workspace = session.workspace
     source = workspace.records.source(name)
     wanted = _wanted(_changed(source, body))
     sealed = SourceOptions.from_json(source.options).sealed_keys
-    uri, options = _place(workspace, wanted, caller, sealed)
-    check_opens(workspace, uri, options)
+    uri, options = _place(session, wanted, sealed)
+    session.sources.check_opens(uri, options)
     columns = {
         "name": wanted.name,
         "uri": uri,
@@ -266,14 +254,11 @@ def _change(workspace: Workspace, name: str, body: ConnectionBody, caller: Calle
         _keep(workspace, source, columns)
 
 
-def _place(
-    workspace: Workspace, wanted: _Wanted, caller: Caller, sealed: str = ""
-) -> tuple[str, SourceOptions]:
+def _place(session: Session, wanted: _Wanted, sealed: str = "") -> tuple[str, SourceOptions]:
     """Where a connection's files are, which may be named, and how they are reached."""
     check_text(wanted)
     options = dataclasses.replace(options_of(wanted, sealed), host=wanted.host, user=wanted.user)
-    uri = allowed_place(workspace.settings, wanted.uri, options, caller)
-    return uri, fenced(workspace.settings, uri, options, caller)
+    return session.sources.reach(wanted.uri, options)
 
 
 def _keep(workspace: Workspace, source: Source, columns: Mapping[str, object]) -> None:

@@ -7,7 +7,6 @@ from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field, field_validator
 
-from api.cli.commands.policy_actions import check
 from api.discover.json_text import ALSO_IN_TEXT
 from api.discover.policy_bodies import of_policy, of_run, of_status
 from api.discover.policy_rights import PolicyRights
@@ -17,6 +16,7 @@ from api.discover.whole_home import WholeHome
 from api.http.dependencies import CurrentCaller
 from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ, WRITE
+from api.services.policy_actions import check
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.policies import policies as policy_records

@@ -17,7 +17,7 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
-from api.schemas.answers import JobBody
+from api.schemas.jobs import JobBody
 from api.server.stopping import Stopping
 from catalog.errors import TooManyStreams
 from pipeline.jobs.state import FINISHED

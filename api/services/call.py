@@ -17,6 +17,7 @@ class Call:
     Attributes:
         workspace: The home, with as much of it as the caller may see.
         caller: Who calls; commands on a home may do everything.
+        is_command: Whether a command does, on the machine that has the home.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class Call:
         sees_all = caller.sees_all
         self.workspace = workspace if sees_all else workspace.limited_to(caller.rules, caller.user)
         self.caller = caller
-        self._is_command = is_command
+        self.is_command = is_command
 
     @property
     def records(self) -> "RecordStore":
@@ -42,7 +43,7 @@ class Call:
 
     def note(self, what: str, target: str) -> None:
         """Write a command's change into the audit log: the machine's user made it."""
-        if not self._is_command:
+        if not self.is_command:
             return
         from catalog.accounts import audit_log
 

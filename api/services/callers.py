@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from catalog.accounts.accounts import SCOPES
 from catalog.errors import NotAllowed
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # commands on one of the two stores do without the other's database
     from catalog.accounts.user_tables import User
 
 _HIGHEST = {"admin": "admin", "dataadmin": "write", "collectionadmin": "write", "datauser": "read"}

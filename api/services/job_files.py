@@ -1,11 +1,9 @@
-"""What a job left on disk, for those who ask over REST: logs, and files by a list of names."""
+"""What a job left on disk that callers may read: logs, and files by a list of names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from fastapi.responses import FileResponse, Response
 
 from catalog.errors import InvalidInput, NotFound, UnknownName
 from catalog.records.tables import Job
@@ -42,15 +40,6 @@ class JobFile:
     def document(self) -> dict[str, Any]:
         """The JSON object in it."""
         return read_json(self.path)
-
-    def response(self) -> Response:
-        """The file as an answer. A page of it runs nothing, and loads nothing from elsewhere."""
-        headers = {
-            "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; "
-            "img-src data:",
-            "X-Content-Type-Options": "nosniff",
-        }
-        return FileResponse(self.path, media_type=self.media_type, headers=headers)
 
 
 def report_file(job: Job, name: str) -> JobFile:

@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING
 from api.services.call import Call
 
 if TYPE_CHECKING:
+    from api.schemas.info import InfoAnswer
     from api.services.audit import Audit
     from api.services.collections import Collections
     from api.services.datasets import Datasets
+    from api.services.extractions import Extractions
+    from api.services.jobs import Jobs
+    from api.services.models import Models
+    from api.services.policies import Policies
+    from api.services.scans import Scans
     from api.services.selections import Selections
+    from api.services.sources import Sources
+    from api.services.stagings import Stagings
     from api.services.statements import Statements
     from api.services.statistics import Statistics
     from api.services.tags import Tags
@@ -19,6 +27,61 @@ if TYPE_CHECKING:
 
 class Session(Call):
     """The services of a home, for one caller; each is imported when it is first used."""
+
+    def info(self) -> "InfoAnswer":
+        """Where things are and how much there is."""
+        from api.services.catalog_info import info_of
+
+        return info_of(self.workspace)
+
+    @cached_property
+    def extractions(self) -> "Extractions":
+        """Tags read from the files of frames."""
+        from api.services.extractions import Extractions
+
+        return Extractions(self.workspace)
+
+    @cached_property
+    def jobs(self) -> "Jobs":
+        """Training, validation and other long work."""
+        from api.services.jobs import Jobs
+
+        return Jobs(self.workspace, is_command=self.is_command)
+
+    @cached_property
+    def models(self) -> "Models":
+        """What training jobs made."""
+        from api.services.models import Models
+
+        return Models(self.workspace)
+
+    @cached_property
+    def policies(self) -> "Policies":
+        """Tags that are set on what a condition finds."""
+        from api.services.policies import Policies
+
+        return Policies(self.workspace, self.caller.user)
+
+    @cached_property
+    def scans(self) -> "Scans":
+        """Scans of sources."""
+        from api.services.scans import Scans
+
+        return Scans(self.workspace)
+
+    @cached_property
+    def sources(self) -> "Sources":
+        """Sources."""
+        from api.services.sources import Sources
+
+        return Sources(self.workspace, self.caller, is_command=self.is_command)
+
+    @cached_property
+    def stagings(self) -> "Stagings":
+        """Datasets' files brought near the jobs."""
+        from api.services.stagings import Stagings
+
+        return Stagings(self.workspace)
 
     @cached_property
     def datasets(self) -> "Datasets":

@@ -1,6 +1,7 @@
 """Extractors by name: the built-in ones, installed ones, and one in a file of the user's own."""
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
@@ -24,6 +25,17 @@ def known_extractors() -> dict[str, str]:
     """Name of every extractor -> "module:Class"; a built-in name cannot be taken over."""
     installed = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
     return {**installed, **BUILT_IN}
+
+
+def check_some(extractors: Sequence[object]) -> None:
+    """Refuse to read nothing.
+
+    Raises:
+        InvalidInput: No extractor is given.
+    """
+    if not extractors:
+        known = ", ".join(sorted(known_extractors()))
+        raise InvalidInput(f"no extractor given: known are {known}; or --extractor FILE.py:CLASS")
 
 
 def check_known(name: str) -> None:

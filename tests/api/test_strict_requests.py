@@ -8,7 +8,7 @@ import pytest
 from fastapi.routing import iter_route_contexts
 
 from api.http.app import create_app
-from api.http.routes.sources import Platform
+from api.schemas.sources import Platform
 from api.schemas.tags import Kind
 from api.settings import Settings
 from catalog.tags.tag_rules import LONGEST

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from api.places.jobs import ServerJobs, ValidateSettings
+from api.cli import chosen
+from api.cli.chosen import Given
+from api.cli.commands.jobs import validate
 from catalog.errors import BadFile, InvalidInput
-from framesift import Client
 from pipeline.jobs.request import read_json
 from tests.attacks.arena import Server
 from tests.training.drawn_frames import CLASS_LIST, HEIGHT_PX, WIDTH_PX
@@ -169,10 +170,12 @@ def test_trained_frames_that_are_none(tmp_path: Path) -> None:
 
 def test_a_server_is_asked_for_no_foreign_model() -> None:
     """The command says so before anything is sent."""
-    with pytest.raises(InvalidInput, match="a server loads no foreign models"):
-        ServerJobs(Client("http://127.0.0.1:1")).validate(
-            "theirs", "streets", ValidateSettings(1, None, trust_model=True), None, "local"
-        )
+    chosen.choose(Given(server="http://127.0.0.1:1"))
+    try:
+        with pytest.raises(InvalidInput, match="a server loads no foreign models"):
+            validate("theirs", "streets", trust_model=True)
+    finally:
+        chosen.choose(Given())
 
 
 def test_rest_has_no_word_for_it(attacked: Server) -> None:

@@ -120,6 +120,11 @@ def test_a_job_is_waited_for(
     assert '"files": 48' in job.logs()
     assert job.logs("command-0") in job.logs()
     assert client.jobs.get(job.name).state == "done"
+    assert b"".join(client.jobs.log_chunks(job.name)).decode() == job.logs()
+    assert client.jobs.wait(job.name, progress=False)["metrics"] == job.metrics
+    assert client.jobs.cancel(job.name).state == "done"  # it had ended
+    with pytest.raises(FramesiftServerError, match=f"job {job.name} is done"):
+        client.jobs.resume(job.name)
     assert job.name in [found.name for found in client.jobs.list(kind="stage", state="done")]
     assert job.wait().name == job.name  # at once
     assert "Traceback" not in capsys.readouterr().err
@@ -152,6 +157,24 @@ def test_a_source_is_scanned(client: framesift.Client) -> None:
     assert next(source.scans())["scan"] == job.metrics["scan"]
     assert source["uri"] == str(SAMPLE)
     assert "a2d2" in [found.name for found in client.sources]
+    problems = source.scan(errors=True).wait(progress=False).result()
+    assert problems["scan"] == job.metrics["scan"]
+
+
+def test_a_source_by_its_name(client: framesift.Client, tmp_path: Path) -> None:
+    """What hangs on it, a change, and its removal; as with the source at hand."""
+    added = client.sources.add("notes", str(tmp_path))
+    contents = client.sources.contents("notes")
+    assert (contents["files"], contents["datasets"]) == (0, [])
+    assert contents == added.contents()
+    changed = client.sources.change("notes", exclude=["*.bak"], part_of="a2d2")
+    assert (changed["exclude"], changed["part_of"], changed["same"]) == (["*.bak"], "a2d2", None)
+    assert added.set(part_of="")["part_of"] == "notes"
+    with pytest.raises(InvalidQuestion, match="nothing to change"):
+        client.sources.change("notes")
+    sources = client.info()["sources"]
+    assert client.sources.remove("notes") == {"name": "notes", "files_removed": 0}
+    assert client.info()["sources"] == sources - 1
 
 
 def test_tags_are_added_and_given_values(client: framesift.Client, tmp_path: Path) -> None:

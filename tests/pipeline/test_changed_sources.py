@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import framesift
-from api.places.home.sources import HomeSources
-from api.schemas.wanted_source import SourceChange
+from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.tables import Source
@@ -47,16 +46,16 @@ def scan(home: Workspace) -> ScanCounts:
 
 def test_the_next_scan_obeys(home: Workspace, tmp_path: Path) -> None:
     """What is left out now leaves the catalog, however much; left out no more, it returns."""
-    change = HomeSources(home).change
-    changed = change("a2d2", SourceChange(exclude=["notes", "*.bak"]))
-    assert changed == {
+    change = Session(home, is_command=True).sources.change
+    changed = change("a2d2", exclude=["notes", "*.bak"])
+    assert changed.model_dump() == {
         "name": "a2d2", "uri": str(tmp_path / "tree"), "exclude": ["notes", "*.bak"],
         "part_of": "a2d2", "same": None, "changed": None, "missing": None, "new": None,
     }  # fmt: skip
     assert scan(home).removed == MANY
     (tmp_path / "tree").rename(tmp_path / "moved")
-    moved = SourceChange(uri=str(tmp_path / "moved"), exclude=[])
-    found = change("a2d2", moved)  # compared by the former list
+    # Compared by the former list.
+    found = change("a2d2", uri=str(tmp_path / "moved"), exclude=[])
     assert (found["uri"], found["missing"], found["new"]) == (str(tmp_path / "moved"), 0, 0)
     assert found["exclude"] == []
     counts = scan(home)
@@ -65,12 +64,13 @@ def test_the_next_scan_obeys(home: Workspace, tmp_path: Path) -> None:
 
 def test_what_cannot_be_changed(home: Workspace, tmp_path: Path) -> None:
     """Nothing at all, or by a pattern of everything: refused, and nothing was changed."""
-    change = HomeSources(home).change
-    for wanted in (SourceChange(), SourceChange(differing=True, exclude=["notes"])):
-        with pytest.raises(InvalidInput, match=r"nothing to change|goes with"):
-            change("a2d2", wanted)
+    change = Session(home, is_command=True).sources.change
+    with pytest.raises(InvalidInput, match="nothing to change"):
+        change("a2d2")
+    with pytest.raises(InvalidInput, match="goes with"):
+        change("a2d2", differing=True, exclude=["notes"])
     with pytest.raises(InvalidInput, match=r"exclude '\*'"):
-        change("a2d2", SourceChange(uri=str(tmp_path), differing=True, exclude=["*"]))
+        change("a2d2", uri=str(tmp_path), differing=True, exclude=["*"])
     source = home.records.source("a2d2")
     assert (source.uri, source.options) == (str(tmp_path / "tree"), {})
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import framesift
-from api.places.home.sources import HomeSources
-from api.schemas.wanted_source import SourceChange
+from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.records.tables import Source
@@ -43,7 +42,7 @@ def moved(tmp_path: Path) -> Workspace:
 def test_a_moved_source_is_re_pointed(moved: Workspace, tmp_path: Path) -> None:
     """Rows show the new folder, the next scan finds nothing to do, datasets read from there."""
     new = tmp_path / "new"
-    found = HomeSources(moved).change("a2d2", SourceChange(uri=str(new)))
+    found = Session(moved, is_command=True).sources.change("a2d2", uri=str(new))
     assert (found["changed"], found["missing"], found["new"]) == (0, 0, 0)
     with moved.catalog.reading() as cursor:
         rows = cursor.execute("SELECT path, filename FROM metaocean").fetchall()
@@ -65,11 +64,11 @@ def test_what_is_not_the_same_is_refused_unless_wanted(moved: Workspace, tmp_pat
     os.utime(images[0], (1, 1))
     images[1].unlink()
     (new / "more.txt").touch()
-    place = HomeSources(moved).change
+    change = Session(moved, is_command=True).sources.change
     with pytest.raises(InvalidInput, match=r"1 are missing \(.*1 have another .* --differing"):
-        place("a2d2", SourceChange(uri=str(new)))
+        change("a2d2", uri=str(new))
     with pytest.raises(InvalidInput, match="no such folder"):
-        place("a2d2", SourceChange(uri=str(tmp_path / "nowhere")))
+        change("a2d2", uri=str(tmp_path / "nowhere"))
     assert moved.records.source("a2d2").uri == str(tmp_path / "old")
     moved.close()
     with serving(moved.home) as (url, _):

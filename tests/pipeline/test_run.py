@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from api.schemas.bodies import of_job
+from api.schemas.jobs import JobBody
 from api.workspace import Workspace
 from catalog.errors import (
     AlreadyExists,
@@ -464,19 +464,19 @@ def test_who_looked_at_the_last_attempt_does_not_end_the_next(
 def test_a_job_names_what_it_was_asked_for(home: Workspace, streets: Dataset) -> None:
     """Dataset, split and settings, in the record's JSON."""
     train(home, "first", max_steps=7, seed=3)
-    body = of_job(home.records.job("first"))
+    body = JobBody.of(home.records.job("first"))
     assert (body["dataset"], body["split"], body["attempt"]) == ("streets@1", "train", 1)
     assert (body["settings"]["max_steps"], body["settings"]["seed"]) == (7, 3)
     model_folder(home.jobs / "first" / "model")
     submit_validation(
         home.records, home.job_queue, "first", streets, name="second", backend_name="keeping"
     )
-    body = of_job(home.records.job("second"))
+    body = JobBody.of(home.records.job("second"))
     assert (body["dataset"], body["split"]) == ("streets@1", "validation")
     assert body["settings"]["model"] == "first"
     with home.records.session() as session:  # as the first releases kept them
         session.query(Job).filter_by(name="first").one().request = {"stages": []}
-    body = of_job(home.records.job("first"))
+    body = JobBody.of(home.records.job("first"))
     assert (body["dataset"], body["split"], body["settings"]) == ("streets@1", None, {})
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 
+from api.cli import long_work
 from api.cli.commands.common import AtOption
 from api.cli.commands.dataset_tables import show_dataset, show_diff, splits_text
 from api.cli.exit_codes import ExitCode, StrictFlag, end
@@ -32,7 +33,6 @@ from api.cli.terminal import (
     size,
     stdout,
 )
-from api.places.stagings import stagings
 from api.schemas.datasets import NewDataset, NewExtension, NewSplit
 from catalog.errors import InvalidInput, StorageError
 from pipeline.datasets.export_formats import TEXTS, ExportFormat
@@ -237,7 +237,11 @@ def stage(
 ) -> None:
     """Copy a dataset's images and labels into a cache near the job."""
     with progress_bar(f"stage {dataset}", quiet=as_json) as bar:
-        staging = stagings().stage(dataset, cache, workers, bar.show)
+
+        def show(done: float, total: float | None, note: int | str) -> None:
+            bar.show(done, total, note if isinstance(note, str) else size(note))
+
+        staging = long_work.stage(dataset, cache, workers, show)
     if as_json:
         emit_json(staging)
     else:

@@ -12,6 +12,7 @@ import typer
 from api.cli import chosen
 from api.cli.commands.common import open_workspace
 from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.long_work import server_problems, server_scan
 from api.cli.terminal import (
     JsonFlag,
     duration,
@@ -22,7 +23,6 @@ from api.cli.terminal import (
     size,
     stdout,
 )
-from api.places.long_work import listed_problems, scanned
 from catalog.errors import InvalidInput, NotFound
 from catalog.text.visible_text import visible
 from catalog.values import Problem
@@ -210,15 +210,14 @@ def _of_server(
     source: str, full: bool, max_removed: float, errors: bool, as_json: bool
 ) -> tuple[ScanCounts | None, list[Problem]]:
     """The same at the chosen server: a job there, which goes on where this is interrupted."""
-    server = chosen.client()
     if errors:
-        found = listed_problems(server, source)
+        found = server_problems(source)
         listed = [Problem(**one) for one in found["problems"]]
         _emit_problems(found["scan"], listed, as_json)
         return None, listed
     with progress_bar(f"ingest {source}", quiet=as_json) as bar:
-        done = scanned(
-            server, source, full, max_removed, lambda job: bar.show(0, None, str(job["state"]))
+        done = server_scan(
+            source, full, max_removed, lambda job: bar.show(0, None, str(job["state"]))
         )
     names = {field.name for field in fields(ScanCounts)}
     counts = ScanCounts(**{name: value for name, value in done.items() if name in names})

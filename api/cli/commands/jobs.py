@@ -1,12 +1,16 @@
 """framesift train, validate, jobs."""
 
 from codecs import getincrementaldecoder
-from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
+from api.cli import chosen
 from api.cli.going_on import going_on
+from api.cli.shapes.jobs import Jobs
+from api.cli.shapes.record import Record
+from api.cli.target import target
 from api.cli.terminal import (
     JsonFlag,
     emit_json,
@@ -15,7 +19,7 @@ from api.cli.terminal import (
     progress_bar,
     stdout,
 )
-from api.places.jobs import Jobs, ValidateSettings, jobs
+from catalog.errors import InvalidInput
 from pipeline.jobs.state import FINISHED
 from pipeline.jobs.train_settings import TrainSettings
 
@@ -69,8 +73,9 @@ def train(
         split=split,
         continue_from=continue_from,
     )
-    place = jobs()
-    _follow(place, place.train(dataset, settings, name, backend), detach, as_json)
+    options = _given(**asdict(settings), name=name, backend=backend)
+    jobs = target().jobs
+    _follow(jobs, jobs.train(dataset, **options), detach, as_json)
 
 
 def validate(
@@ -96,14 +101,36 @@ def validate(
     as_json: JsonFlag = False,
 ) -> None:
     """Validate a model: the split fanned out over workers, one report merged from all."""
-    place, settings = jobs(), ValidateSettings(workers, split, trust_model)
-    _follow(place, place.validate(model, dataset, settings, name, backend), detach, as_json)
+    options = _given(workers=workers, split=split, name=name, backend=backend)
+    if trust_model:
+        refuse_foreign_model()
+        options["trust_model"] = True
+    jobs = target().jobs
+    _follow(jobs, jobs.validate(model, dataset, **options), detach, as_json)
+
+
+def refuse_foreign_model() -> None:
+    """Refuse --trust-model where a server would load the model.
+
+    Raises:
+        InvalidInput: A server was chosen.
+    """
+    if chosen.server() is not None:
+        raise InvalidInput(
+            "--trust-model: a server loads no foreign models; validate it where it lies, on a "
+            "home of that machine"
+        )
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """What was given, and nothing that was left open: an older server may not know its name."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 @jobs_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the jobs, newest first."""
-    listed = jobs().listed()
+    listed = list(target().jobs.list())
     if as_json:
         emit_json(listed)
     else:
@@ -114,22 +141,22 @@ def list_(as_json: JsonFlag = False) -> None:
 @jobs_app.command("show")
 def show(name: Annotated[str, typer.Argument(help="The job.")], as_json: JsonFlag = False) -> None:
     """Show a job: state, metrics, where its files are."""
-    _show(jobs().found(name), as_json)
+    _show(target().jobs.get(name), as_json)
 
 
 @jobs_app.command("logs")
 def logs(name: Annotated[str, typer.Argument(help="The job.")]) -> None:
     """Print what the job's commands printed."""
     decoder = getincrementaldecoder("utf-8")("replace")
-    for chunk in jobs().logs(name):
+    for chunk in target().jobs.log_chunks(name):
         emit_text(decoder.decode(chunk))
 
 
 @jobs_app.command("wait")
 def wait(name: Annotated[str, typer.Argument(help="The job.")], as_json: JsonFlag = False) -> None:
     """Wait until a job has ended; exit code 1 when it did not succeed."""
-    place = jobs()
-    _follow(place, place.found(name), False, as_json)
+    jobs = target().jobs
+    _follow(jobs, jobs.get(name), False, as_json)
 
 
 @jobs_app.command("cancel")
@@ -137,9 +164,9 @@ def cancel(
     name: Annotated[str, typer.Argument(help="The job.")], as_json: JsonFlag = False
 ) -> None:
     """Ask a job to end."""
-    place = jobs()
-    before = place.found(name)["state"]
-    job = place.cancel(name)
+    jobs = target().jobs
+    before = jobs.get(name)["state"]
+    job = jobs.cancel(name)
     if as_json:
         emit_json(job)
     elif before in FINISHED:
@@ -159,17 +186,17 @@ def resume(
     It goes on where the last one ended: a training from its checkpoint, a validation with the
     shards that are missing, scans and stagings with the rest.
     """
-    place = jobs()
-    _follow(place, place.resume(name), detach, as_json)
+    jobs = target().jobs
+    _follow(jobs, jobs.resume(name), detach, as_json)
 
 
-def _follow(place: Jobs, job: Mapping[str, Any], detach: bool, as_json: bool) -> None:
+def _follow(jobs: Jobs, job: Record, detach: bool, as_json: bool) -> None:
     if detach:
         _show(job, as_json)
         return
     with progress_bar(f"{job['kind']} {job['name']}", quiet=as_json) as bar:
 
-        def show_progress(now: Mapping[str, Any]) -> None:
+        def show_progress(now: Record) -> None:
             metrics = now["metrics"]
             if metrics.get("loss") is not None:
                 note = f"step {metrics['step']:,} loss {metrics['loss']:.3f}"
@@ -178,14 +205,14 @@ def _follow(place: Jobs, job: Mapping[str, Any], detach: bool, as_json: bool) ->
                     note += f", of {frames:,} frames it will see {seen:,}"
                 bar.show(metrics["step"], metrics.get("max_steps"), note)
             else:
-                bar.show(0, None, f"{now['state']} {now.get('waits', '')}".strip())
+                bar.show(0, None, f"{now['state']} {now.get('waits') or ''}".strip())
 
         with going_on(job["name"]):
-            job = place.follow(job["name"], show_progress)
+            job = jobs.wait(job["name"], progress=show_progress)
     _show(job, as_json)
 
 
-def _show(job: Mapping[str, Any], as_json: bool) -> None:
+def _show(job: Record, as_json: bool) -> None:
     if as_json:
         emit_json(job)
         return
@@ -199,7 +226,7 @@ def _show(job: Mapping[str, Any], as_json: bool) -> None:
         stdout.print(f"warning: {warning}")
     if job["state"] in ("failed", "cancelled") and job["kind"] != "policy":
         stdout.print(f"framesift jobs resume {job['name']} goes on where it ended")
-    asked = {name: job.get(name) for name in ("dataset", "attempt")} | job.get("settings", {})
+    asked = {name: job.get(name) for name in ("dataset", "attempt")} | (job.get("settings") or {})
     told = [(key, _plain(value)) for key, value in asked.items() if value is not None]
     emit_table(("asked for", ""), told)
     shown = job["metrics"].items()

@@ -1,12 +1,13 @@
 """framesift policy list, run, due."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from api.cli.long_work import run_policy
+from api.cli.shapes.record import Record
+from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
-from api.places.policies import policies
 from pipeline.policies.actions import BATCH_ROWS
 
 policy_app = typer.Typer(no_args_is_help=True, help="Policies: tags set on what a condition finds.")
@@ -15,16 +16,16 @@ policy_app = typer.Typer(no_args_is_help=True, help="Policies: tags set on what 
 @policy_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the policies, and how their last runs ended."""
-    found = policies().listed()
+    policies = list(target().policies.list())
     if as_json:
-        emit_json(found)
+        emit_json(policies)
         return
     columns = ("name", "action", "state", "condition")
     emit_table(
         (*columns, "last run"),
         [
             [*(policy[c] for c in columns), (policy["last_run"] or {"state": "never run"})["state"]]
-            for policy in found
+            for policy in policies
         ],
     )
 
@@ -41,7 +42,7 @@ def run(
     as_json: JsonFlag = False,
 ) -> None:
     """Run an active policy here and now, whatever its schedule."""
-    ended = policies().run(name, run_id, batch_rows)
+    ended = run_policy(name, run_id, batch_rows)
     if as_json:
         emit_json(ended)
     else:
@@ -51,7 +52,7 @@ def run(
 @policy_app.command("due")
 def due(as_json: JsonFlag = False) -> None:
     """Start the policies whose time has come, as jobs: for a timer that runs every minute."""
-    started = policies().due()
+    started = list(target().policies.start_due())
     if as_json:
         emit_json(started)
     else:
@@ -59,7 +60,7 @@ def due(as_json: JsonFlag = False) -> None:
             stdout.print(f"started policy {begun['policy']}")
 
 
-def _sentence(ended: Mapping[str, Any]) -> str:
+def _sentence(ended: Record) -> str:
     return (
         f"policy {ended['policy']} {ended['state']}: {ended['total']:,} files found, "
         f"{ended['completed']:,} done, {ended['failed']:,} failed, {ended['skipped']:,} skipped"

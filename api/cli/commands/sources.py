@@ -2,15 +2,15 @@
 
 import re
 import sys
-from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel
 
-from api.cli.terminal import JsonFlag, emit_json, emit_table, emit_text, stdout
-from api.places.sources import sources
-from api.schemas.wanted_source import SOURCE_NAME, NewSource, SourceChange
+from api.cli.shapes.record import Record
+from api.cli.target import target
+from api.cli.terminal import JsonFlag, emit_json, emit_table, emit_text, plain, stdout
+from api.schemas.sources import SOURCE_NAME, NewSource, SourceChange
 from catalog.errors import InvalidInput
 from catalog.values import PLATFORMS
 from ingest.sources.schemes import PLACES
@@ -80,7 +80,7 @@ def add(
         exclude=exclude or [],
         part_of=part_of,
     )
-    source = sources(makes=True).add(wanted)
+    source = target(makes=True).sources.add(**_given(wanted))
     if as_json:
         emit_json(source)
     else:
@@ -99,7 +99,7 @@ def _secret_key() -> str:
 @source_app.command("list")
 def list_(as_json: JsonFlag = False) -> None:
     """List the sources."""
-    listed = sources().listed()
+    listed = list(target().sources.list())
     if as_json:
         emit_json(listed)
     else:
@@ -136,7 +136,8 @@ def set_(
     Files that were moved are compared first, and datasets follow. What is not given stays.
     """
     given = {"uri": root, "exclude": [] if exclude == [""] else exclude, "part_of": part_of}
-    changed = sources().change(name, _valid(SourceChange, differing=differing, **given))
+    wanted = _valid(SourceChange, differing=differing, **given)
+    changed = target().sources.change(name, **dict(wanted))
     if as_json:
         emit_json(changed)
         return
@@ -164,17 +165,17 @@ def remove(
     Where something hangs on it, that is said first, and asked whether to go on. Tags that people
     gave are kept: they return when the files are catalogued under the same cluster and datasource.
     """
-    place = sources()
+    sources = target().sources
     if not yes:
-        _ask_whether_to_remove(place.contents(name))
-    removed = place.remove(name)
+        _ask_whether_to_remove(sources.contents(name))
+    removed = sources.remove(name)
     if as_json:
         emit_json(removed)
     else:
         stdout.print(f"removed source {name} and its {removed['files_removed']:,} rows")
 
 
-def _ask_whether_to_remove(contents: Mapping[str, Any]) -> None:
+def _ask_whether_to_remove(contents: Record) -> None:
     """Say what hangs on a source, where something does, and let it be decided.
 
     Raises:
@@ -198,11 +199,11 @@ def _ask_whether_to_remove(contents: Mapping[str, Any]) -> None:
 
 def info(as_json: JsonFlag = False) -> None:
     """Show where things are and how much there is."""
-    shown = sources().info()
+    info = plain(target().info())
     if as_json:
-        emit_json(shown)
+        emit_json(info)
     else:
-        emit_table(("", ""), list(shown.items()))
+        emit_table(("", ""), list(info.items()))
 
 
 def _checked(**given: Any) -> NewSource:
@@ -212,6 +213,14 @@ def _checked(**given: Any) -> NewSource:
             "a letter, a digit or '_' first"
         )
     return _valid(NewSource, **given)
+
+
+def _given(wanted: NewSource) -> dict[str, Any]:
+    """What was given: an older server may not know the rest. The secret as it is, not masked."""
+    fields = wanted.model_dump(exclude_defaults=True)
+    if "secret_key" in fields:
+        fields["secret_key"] = wanted.secret_key.get_secret_value()
+    return fields
 
 
 def _valid(model: type[_Model], **given: Any) -> _Model:

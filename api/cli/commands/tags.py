@@ -12,6 +12,7 @@ import typer
 from api.cli import chosen
 from api.cli.commands.common import AtOption
 from api.cli.exit_codes import ExitCode, StrictFlag, end
+from api.cli.long_work import Extraction, extract
 from api.cli.shapes.record import Record
 from api.cli.target import home_session, target
 from api.cli.terminal import (
@@ -22,7 +23,6 @@ from api.cli.terminal import (
     progress_bar,
     stdout,
 )
-from api.places.extractions import Wanted, extractions
 from catalog.errors import InvalidInput, StorageError
 from catalog.tags.tag_rules import DEFAULT, LONGEST, OWN_FAMILY, TYPES
 from ingest.imports.options import LATITUDE, LONGITUDE, Key
@@ -142,7 +142,7 @@ def tags_extract(
     Bad files are recorded and passed over: the run goes on. With --json, progress goes to the
     error output as a JSON line every few seconds.
     """
-    wanted = Wanted(source, names or (), own or (), full, workers, errors)
+    wanted = Extraction(source, names or (), own or (), full, workers, errors)
     told = time.monotonic()
 
     def show(family: str, counts: "ExtractCounts | None") -> None:
@@ -156,7 +156,7 @@ def tags_extract(
             told = time.monotonic()
             emit_progress({"family": family, **asdict(counts)})
 
-    read, done = extractions().run(wanted, show), []
+    read, done = extract(wanted, show), []
     while True:
         with progress_bar(f"tags of {source}", quiet=as_json) as bar:
             found = next(read, None)

@@ -1,50 +1,16 @@
 """/v1/info: where things are and how much there is."""
 
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, Field
 
-from api.http.dependencies import CurrentWorkspace
+from api.http.dependencies import CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ
-from api.services.catalog_info import info_of
+from api.schemas.info import InfoAnswer
 
 router = Router(prefix="/v1/info", tags=["server"])
 
 
-class InfoAnswer(BaseModel):
-    """The home that is served."""
-
-    home: str = Field(
-        description="Folder, of the server; empty for who sees some rows only.",
-        examples=["/data/framesift"],
-    )
-    metadata: str = Field(
-        description="SQLite file or PostgreSQL database of the catalog's metadata; empty as the "
-        "home is.",
-        examples=["/data/framesift/catalog/catalog.sqlite"],
-    )
-    data: str = Field(
-        description="Folder or S3 prefix of the catalog's Parquet files; empty as the home is.",
-        examples=["s3://perception/framesift"],
-    )
-    records: str = Field(
-        description="SQLite file or PostgreSQL database of sources, datasets and jobs; empty as "
-        "the home is.",
-        examples=["/data/framesift/records/records.sqlite"],
-    )
-    cache: str = Field(
-        description="Folder of staged datasets; empty as the home is.", examples=["/fast/cache"]
-    )
-    snapshot: int = Field(description="The catalog's newest.", examples=[12])
-    files: int = Field(examples=[82554])
-    frames: int = Field(description="Labelled ones.", examples=[41277])
-    tags: int = Field(examples=[61])
-    sources: int = Field(examples=[1])
-    datasets: int = Field(description="Versions of datasets.", examples=[4])
-    jobs: int = Field(examples=[7])
-
-
 @router.get("", rule=READ)
-async def get_info(workspace: CurrentWorkspace) -> InfoAnswer:
+async def get_info(session: CurrentSession) -> InfoAnswer:
     """Where things are and how much there is."""
-    return InfoAnswer(**await run_in_threadpool(info_of, workspace))
+    return await run_in_threadpool(session.info)

@@ -1,15 +1,81 @@
-"""A source to be added, as it is asked for."""
+"""Sources as JSON."""
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import ConfigDict, Field, SecretStr
+
+from api.schemas.base import PageAnswer, Schema
 from catalog.text.bounded import Text
 from ingest.sources.schemes import PLACES
+from ingest.sources.source_options import SourceOptions
+
+if TYPE_CHECKING:  # commands that ask a server do without the records' database
+    from catalog.records.tables import Source
+
+Platform = Literal["IBM COS", "S3", "NFS", "Spectrum Scale", "SMB/CIFS", "local"]
 
 SOURCE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 """What a source may be called: a part of paths and file names that means nothing else there."""
 
 
-class NewSource(BaseModel):
+class SourceBody(Schema):
+    """A source."""
+
+    name: str = Field(examples=["a2d2"])
+    uri: str = Field(examples=["s3://a2d2/camera_lidar_semantic"])
+    platform: str = Field(examples=["IBM COS"])
+    cluster: str = Field(examples=["s3.eu-de.example"])
+    datasource: str = Field(examples=["a2d2"])
+    site: str = Field(examples=["Munich"])
+    part_of: str = Field(
+        description="Data set that it is a part of; its own name unless another was given.",
+        examples=["a2d2"],
+    )
+    options: dict[str, Any] = Field(
+        description="How it is reached; never a secret.",
+        examples=[{"endpoint_url": "https://s3.eu-de.example", "profile": "a2d2"}],
+    )
+
+    @classmethod
+    def of(cls, source: "Source") -> "SourceBody":
+        """A record's."""
+        from ingest.sources.recorded import data_set_of  # with the records' database
+
+        return cls(
+            name=source.name,
+            uri=source.uri,
+            platform=source.platform,
+            cluster=source.cluster,
+            datasource=source.datasource,
+            site=source.site,
+            part_of=data_set_of(source),
+            options=SourceOptions.from_json(source.options).shown(),
+        )
+
+
+class SourceContents(Schema):
+    """What hangs on a source."""
+
+    name: str = Field(examples=["a2d2"])
+    files: int = Field(description="Files that the catalog has of it.", examples=[96])
+    frames: int = Field(description="Labelled frames.", examples=[24])
+    tags: dict[str, int] = Field(
+        description="Files with tags that people gave, by tag family: those that no scan and no "
+        "extractor gives again.",
+        examples=[{"weather": 24}],
+    )
+    datasets: list[str] = Field(
+        description="Datasets with frames of it.", examples=[["val-bikes@1"]]
+    )
+
+
+class SourcesAnswer(PageAnswer):
+    """Sources by name."""
+
+    sources: list[SourceBody]
+
+
+class NewSource(Schema):
     """A source to be added."""
 
     model_config = ConfigDict(extra="forbid")
@@ -77,7 +143,7 @@ class NewSource(BaseModel):
     )
 
 
-class SourceChange(BaseModel):
+class SourceChange(Schema):
     """What of a source is changed: what is not sent stays."""
 
     model_config = ConfigDict(extra="forbid")
@@ -107,3 +173,37 @@ class SourceChange(BaseModel):
         description="Data set that it is a part of from now on; its own where empty.",
         examples=["a2d2"],
     )
+
+
+class SourceChanged(Schema):
+    """A source as it is now; where it was moved, what lies there of what is catalogued."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(examples=["a2d2"])
+    uri: str = Field(examples=["/mnt/new/camera_lidar_semantic"])
+    exclude: list[str] = Field(
+        description="What the next scan leaves out.", examples=[["lost+found", ".snapshot"]]
+    )
+    part_of: str = Field(description="Data set that it is a part of.", examples=["a2d2"])
+    same: int | None = Field(
+        description="Files that are as they are catalogued; this and the following null where no "
+        "`uri` was sent.",
+        examples=[48],
+    )
+    changed: int | None = Field(
+        description="Files of another size, ETag or time of last change.", examples=[0]
+    )
+    missing: int | None = Field(
+        description="Files that are catalogued and not there.", examples=[0]
+    )
+    new: int | None = Field(description="Files that are there and not catalogued.", examples=[2])
+
+
+class SourceRemoved(Schema):
+    """A source that is no more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(examples=["a2d2"])
+    files_removed: int = Field(description="Rows taken out of the catalog.", examples=[48])

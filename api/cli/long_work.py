@@ -1,0 +1,159 @@
+"""Long work: in the command's own process on a home; a server's job, which is waited for here."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from api.cli import chosen
+from api.cli.going_on import going_on
+from api.cli.shapes.record import Record
+from api.cli.target import home_session
+from catalog.errors import InvalidInput
+
+if TYPE_CHECKING:  # commands on a home do without httpx, those that ask a server without databases
+    from framesift import Job
+    from ingest.extractors.run import ExtractCounts
+
+Body = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """Tags to be read.
+
+    Attributes:
+        source: The source.
+        names: Extractors by name.
+        own: Extractors as FILE.py:CLASS.
+        full: Read frames done before, too.
+        workers: Frames read at once.
+        errors: List the files that were bad, and read nothing.
+    """
+
+    source: str
+    names: Sequence[str]
+    own: Sequence[str]
+    full: bool
+    workers: int
+    errors: bool
+
+
+def stage(
+    dataset: str,
+    cache: Path | None,
+    workers: int,
+    show: Callable[[float, float | None, int | str], None],
+) -> Record:
+    """Copy a dataset into a cache.
+
+    Args:
+        dataset: NAME, or NAME@VERSION.
+        cache: Folder on a home; its own cache when None.
+        workers: Files copied at once.
+        show: Told the files that are done, of how many, and the bytes copied; or a job's state.
+
+    Raises:
+        JobFailed: A server could not.
+    """
+    if chosen.server() is None:
+        stagings = home_session().stagings
+        return stagings.run(dataset, cache=cache, workers=workers, progress=show)
+    if cache is not None:
+        raise InvalidInput(
+            f"--cache {cache}: a server stages into its own (FRAMESIFT_CACHE there); leave it out"
+        )
+    job = chosen.client().datasets.get(dataset).stage(workers=workers)
+    staged: Body = _result(job, lambda job: show(0, None, str(job["state"])))
+    return staged
+
+
+def server_scan(source: str, full: bool, max_removed: float, show: Callable[[Body], None]) -> Body:
+    """Have a server scan a source: what `framesift ingest --json` prints there.
+
+    Raises:
+        JobFailed: It could not.
+    """
+    place = chosen.client().sources.get(source)
+    scanned: Body = _result(place.scan(full=full, max_removed=max_removed), show)
+    return scanned
+
+
+def server_problems(source: str) -> Body:
+    """What is wrong with a source's files: what a server's `framesift ingest --errors --json` says.
+
+    Raises:
+        JobFailed: The source was never scanned.
+    """
+    problems: Body = _result(chosen.client().sources.get(source).scan(errors=True))
+    return problems
+
+
+def extract(
+    wanted: Extraction, show: Callable[[str, "ExtractCounts | None"], None]
+) -> Iterator[Body]:
+    """Read tags from files: what each extractor did, with the files that were bad.
+
+    Of a server's extraction the first thousand bad files are told.
+
+    Args:
+        wanted: Tags to be read.
+        show: Told the family that is read and its counts; or a job's state, and None.
+
+    Raises:
+        JobFailed: A server could not.
+    """
+    if chosen.server() is None:
+        yield from home_session().extractions.run(
+            wanted.source,
+            wanted.names,
+            wanted.own,
+            full=wanted.full,
+            workers=wanted.workers,
+            errors=wanted.errors,
+            progress=show,
+        )
+        return
+    if wanted.own:
+        raise InvalidInput(
+            f"--extractor {wanted.own[0]}: a server runs no code of its clients: install it "
+            "there, by the entry point framesift.extractors, and give its name"
+        )
+    if not wanted.names:
+        from ingest.extractors.registry import check_some
+
+        check_some(())
+    job = chosen.client().tags.extract(
+        wanted.source,
+        *wanted.names,
+        full=wanted.full,
+        workers=wanted.workers,
+        errors=wanted.errors,
+    )
+    yield from _result(job, lambda job: show(str(job["state"]), None))
+
+
+def run_policy(name: str, run_id: str, batch_rows: int) -> Record:
+    """Run a policy; the run once it has ended.
+
+    Args:
+        name: The policy.
+        run_id: A run that was begun elsewhere; a new one where it is empty.
+        batch_rows: Files of one commit.
+
+    Raises:
+        JobFailed: A server's run failed.
+    """
+    if chosen.server() is None:
+        return home_session().policies.run(name, run_id=run_id, batch_rows=batch_rows)
+    from pipeline.policies.actions import BATCH_ROWS
+
+    if run_id or batch_rows != BATCH_ROWS:
+        raise InvalidInput("--run and --batch-rows: a server begins runs itself; leave them out")
+    run: Body = _result(chosen.client().policies.get(name).run())
+    return run
+
+
+def _result(job: "Job", show: Callable[[Body], None] | None = None) -> Any:
+    with going_on(job.name):
+        return job.wait(progress=show or False).result()

@@ -1,0 +1,14 @@
+"""Policies: api.services.policies and framesift.policies."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from api.cli.shapes.record import Record
+
+
+class Policies(Protocol):
+    """See api.services.policies.Policies."""
+
+    def list(self) -> Iterable[Record]: ...
+
+    def start_due(self) -> Iterable[Record]: ...

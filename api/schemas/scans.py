@@ -1,0 +1,90 @@
+"""Scans as JSON."""
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, finite
+from api.schemas.times import iso_time
+from catalog.text.bounded import Name
+from ingest.scan.removal_guard import MOST_REMOVED
+
+if TYPE_CHECKING:  # commands that ask a server do without the records' database
+    from catalog.records.tables import Scan
+
+ScanState = Literal["running", "done", "failed"]
+
+
+class ScanBody(Schema):
+    """A scan."""
+
+    scan: int = Field(description="Its number.", examples=[3])
+    source: str = Field(examples=["a2d2"])
+    kind: str = Field(description="scan or watch", examples=["scan"])
+    state: str = Field(description="running, done or failed", examples=["done"])
+    error: str = Field(examples=[""])
+    started: str = Field(examples=[EXAMPLE_TIME])
+    finished: str | None = Field(examples=[EXAMPLE_TIME])
+    seconds: float = Field(description="How long it took, or has taken [s].", examples=[12.5])
+    counts: dict[str, Any] = Field(
+        description="Files, frames, rates, and while it runs eta_s.",
+        examples=[{"files": 48, "frames": 24, "bad_files": 0}],
+    )
+
+    @classmethod
+    def of(cls, scan: "Scan", source: str) -> "ScanBody":
+        """A record's; ``counts`` with rates and, while it runs, eta_s."""
+        from catalog.records.tables import now
+
+        ended = scan.finished or now()
+        return cls(
+            scan=scan.id,
+            source=source,
+            kind=scan.kind,
+            state=scan.state,
+            error=scan.error,
+            started=iso_time(scan.started),
+            finished=None if scan.finished is None else iso_time(scan.finished),
+            seconds=round((ended - scan.started).total_seconds(), 3),
+            counts=finite(scan.counts),
+        )
+
+
+class ScansAnswer(PageAnswer):
+    """Scans, newest first."""
+
+    scans: list[ScanBody]
+
+
+class ProblemBody(Schema):
+    """What is wrong with a file."""
+
+    kind: str = Field(examples=["bad_file"])
+    key: str = Field(examples=["camera_lidar_semantic/20180807_145028/label/x.png"])
+    reason: str = Field(examples=["is cut short"])
+
+
+class ProblemsAnswer(PageAnswer):
+    """Problems in the order they were met."""
+
+    problems: list[ProblemBody]
+
+
+class NewScan(Schema):
+    """A scan to be made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: Name = Field(description="The source.", examples=["a2d2"])
+    full: bool = Field(default=False, description="Count every label again, changed or not.")
+    max_removed: float = Field(
+        default=MOST_REMOVED,
+        ge=0,
+        le=1,
+        description="Share of the source's catalogued files that may be removed at once; where "
+        "more are gone, none is, and the job fails. With 1 all may.",
+        examples=[0.05],
+    )
+    errors: bool = Field(
+        default=False, description="List what is wrong with its files, and scan nothing."
+    )

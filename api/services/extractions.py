@@ -1,0 +1,123 @@
+"""Extractions, which read tags from the files of frames: what can be done with them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from api.schemas.extractions import NewExtraction
+from api.schemas.jobs import JobBody
+from api.workspace import Workspace
+from catalog.tags.extractions import problems
+from ingest.extractors.registry import (
+    check_known,
+    check_some,
+    extractor_in_file,
+    extractor_named,
+)
+from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
+from ingest.sources.recorded import open_recorded, others_of_data_set
+from pipeline.jobs.command_job import submit_command
+
+
+class Extractions:
+    """Extractions of a home's sources."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Those of the workspace."""
+        self._workspace = workspace
+
+    def begin(
+        self,
+        source: str,
+        extractors: Sequence[str],
+        *,
+        full: bool = False,
+        workers: int = 2,
+        errors: bool = False,
+    ) -> JobBody:
+        """Read tags from the files of a source's frames; the job that does it.
+
+        Args:
+            source: The source.
+            extractors: Of those that are installed.
+            full: Read frames done before, too.
+            workers: Frames read at once.
+            errors: List the files that were bad, and read nothing.
+
+        Raises:
+            NotFound: There is no such source.
+            UnknownName: There is no such extractor.
+            StorageError: The job cannot be started.
+        """
+        wanted = NewExtraction(
+            source=source, extractors=[*extractors], full=full, workers=workers, errors=errors
+        )
+        name = self._workspace.records.source(source).name
+        for extractor in extractors:
+            check_known(extractor)
+        options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
+        options += ["--workers", str(workers)]
+        job = submit_command(
+            self._workspace.records,
+            self._workspace.job_queue,
+            "extract",
+            f"extract-{name}",
+            ("tags", "extract", "--json", *options, "--", name, *extractors),
+            environment=self._workspace.variables,
+            settings=wanted.model_dump(),
+        )
+        return JobBody.of(job, self._workspace.place)
+
+    def run(
+        self,
+        source: str,
+        extractors: Sequence[str],
+        own: Sequence[str],
+        *,
+        full: bool,
+        workers: int,
+        errors: bool,
+        progress: Callable[[str, ExtractCounts], None],
+    ) -> Iterator[dict[str, Any]]:
+        """Read tags in this process.
+
+        Args:
+            source: The source.
+            extractors: Of those that are installed.
+            own: Extractors as FILE.py:CLASS.
+            full: Read frames done before, too.
+            workers: Frames read at once.
+            errors: List the files that were bad, and read nothing.
+            progress: Told the family that is read, and its counts.
+
+        Yields:
+            Of each extractor ``source``, ``family``, counts, and ``problems`` in full.
+
+        Raises:
+            NotFound: There is no such source.
+            UnknownName: There is no such extractor.
+            InvalidInput: No extractor is given, or its file has none.
+        """
+        workspace = self._workspace
+        place = workspace.records.source(source)
+        loaded = [extractor_named(name) for name in extractors]
+        loaded += [extractor_in_file(file) for file in own]
+        check_some(loaded)
+        others = others_of_data_set(workspace.records, place)
+        for extractor in loaded:
+            body = {"source": source, "family": extractor.family}
+            if not errors:
+                counts = run_extractor(
+                    workspace.catalog,
+                    place,
+                    extractor,
+                    open_files=partial(open_recorded, index_folder=workspace.indexes),
+                    others=others,
+                    full=full,
+                    workers=workers,
+                    progress=partial(progress, extractor.family),
+                )
+                body |= asdict(counts)
+            bad = problems(workspace.catalog, extraction_of(place, extractor, others))
+            yield {**body, "problems": [asdict(problem) for problem in bad]}
