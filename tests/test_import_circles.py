@@ -11,9 +11,6 @@ PACKAGES = (
     "api", "catalog", "framesift", "ingest", "pipeline", "query", "sample_data", "training",
 )  # fmt: skip
 
-STILL_THERE = frozenset({"api.places"})
-"""Packages whose modules may still import each other in circles; the list only becomes shorter."""
-
 
 def _imports(tree: ast.AST, modules: frozenset[str]) -> Iterator[str]:
     for node in ast.walk(tree):
@@ -51,22 +48,7 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
 
 def test_no_circles() -> None:
     """A module can be read, tested and moved without those that need it."""
-    graph = {
-        name: others
-        for name, others in arrows(REPOSITORY).items()
-        if not any(name.startswith(f"{package}.") for package in STILL_THERE)
-    }
-    assert not (found := circle(graph)), " -> ".join(found)
-
-
-def test_the_list_of_exceptions_becomes_shorter() -> None:
-    """A package without circles leaves the list."""
-    graph = arrows(REPOSITORY)
-    for package in STILL_THERE:
-        inside = {name: to for name, to in graph.items() if name.startswith(f"{package}.")}
-        assert circle(inside) or not inside, (
-            f"{package} has none any more: take it from STILL_THERE"
-        )
+    assert not (found := circle(arrows(REPOSITORY))), " -> ".join(found)
 
 
 def test_every_kind_of_import_counts(tmp_path: Path) -> None:

@@ -1,1 +1,0 @@
-"""A home on this machine, as a place: a module per subject, imported when a home is asked."""
