@@ -4,13 +4,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.services.dataset_statistics import frames_of
-from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from query.frames.selection import Question
 from query.question.label_range import LabelRange
 from query.question.wrong_value import validation_message
-from query.statistics.population import Frames
 
 
 class AskedFrames(BaseModel):
@@ -60,16 +57,6 @@ class AskedFrames(BaseModel):
             "split": self.split,
             "at": self.at,
         }
-
-    def frames(self, workspace: Workspace) -> Frames:
-        """The frames that are meant.
-
-        Raises:
-            InvalidInput: A range or question that cannot be read, or a split without a dataset.
-            NotFound: There is no such dataset.
-            UnknownName: It has no such split.
-        """
-        return frames_of(workspace, self._question(), self.dataset, self.split, self.at)
 
     def _question(self) -> Question:
         if self.question is None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from api.services.collections import Collections
     from api.services.datasets import Datasets
     from api.services.extractions import Extractions
+    from api.services.frames import Frames
     from api.services.jobs import Jobs
     from api.services.models import Models
     from api.services.policies import Policies
@@ -89,6 +90,13 @@ class Session(Call):
         from api.services.datasets import Datasets
 
         return Datasets(self.workspace, self.caller.user)
+
+    @cached_property
+    def frames(self) -> "Frames":
+        """Frames."""
+        from api.services.frames import Frames
+
+        return Frames(self.workspace)
 
     @cached_property
     def selections(self) -> "Selections":

@@ -6,7 +6,6 @@ could be told from it.
 
 from functools import partial
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -19,7 +18,6 @@ from api.frame_images.made_image import made_answer
 from api.frame_images.pictures import (
     both_files,
     cache_of,
-    frame_of,
     image_file,
     label_file,
     made_image,
@@ -28,7 +26,7 @@ from api.frame_images.pictures import (
 )
 from api.frame_images.source_file import SourceFile
 from api.http.asked_frames import AskedFrames
-from api.http.dependencies import At, CurrentWorkspace
+from api.http.dependencies import At, CurrentSession, CurrentWorkspace
 from api.http.negotiation import (
     VARY,
     accepted,
@@ -40,11 +38,10 @@ from api.http.negotiation import (
 from api.http.openapi.examples import EXAMPLE_FRAME, OF_PICTURES
 from api.http.routing import Router
 from api.http.rules import READ
-from api.workspace import Workspace
+from api.schemas.frames import FrameAnswer, FramesAnswer, document_of
 from catalog.errors import BadFile
 from ingest.labels.png_chunks import SIGNATURE
-from query.frames.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
-from query.frames.one_frame import FoundFrame
+from query.frames.frame_page import DEFAULT_COLUMNS
 
 router = Router(prefix="/v1", tags=["frames"])
 
@@ -119,39 +116,6 @@ class OverlayQuery(ImageQuery):
     )
 
 
-class FramesAnswer(BaseModel):
-    """A page of frames."""
-
-    snapshot: int = Field(description="The catalog snapshot, of all pages.", examples=[12])
-    frames: list[dict[str, Any]] = Field(
-        examples=[[{"fkey": "local:a2d2:x.png", "scene": "20180807_145028", "car": 10412}]]
-    )
-    next: str | None = Field(description="Cursor of the next page; null on the last one.")
-
-
-class Links(BaseModel):
-    """Where a frame and its pictures are; null where there is no such picture."""
-
-    self: str
-    image: str | None
-    label: str | None
-    overlay: str | None
-
-
-class FrameAnswer(BaseModel):
-    """One frame."""
-
-    fkey: str = Field(examples=["local:a2d2:x.png"])
-    snapshot: int = Field(description="The catalog snapshot.", examples=[12])
-    file: dict[str, Any] = Field(
-        description="metaocean's columns.", examples=[{"filename": "x.png", "size": 1730212}]
-    )
-    tags: dict[str, Any] = Field(
-        description="Every tag of the catalog, null without a value.", examples=[{"car": 10412}]
-    )
-    links: Links
-
-
 _PAGE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The page; in other formats than JSON its rows.",
@@ -191,7 +155,7 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
     "/frames", rule=READ.but(work="selection"), response_model=FramesAnswer, responses=_PAGE
 )
 async def get_frames(
-    request: Request, asked: Annotated[FramesQuery, Query()], workspace: CurrentWorkspace
+    request: Request, asked: Annotated[FramesQuery, Query()], session: CurrentSession
 ) -> Response:
     """A page of the frames that answer a question, by fkey; `next` is the next one's cursor.
 
@@ -199,7 +163,15 @@ async def get_frames(
     alone: there the next page is in the header Link.
     """
     format_ = row_format(request)
-    page, follows = await run_in_threadpool(_page, workspace, asked)
+    page, follows = await run_in_threadpool(
+        lambda: session.frames.page(
+            asked.model_dump_json(exclude={"columns", "limit", "cursor"}),
+            columns=asked.columns.split(",") if asked.columns is not None else DEFAULT_COLUMNS,
+            limit=asked.limit,
+            cursor=asked.cursor,
+            **asked.which(),
+        )
+    )
     if format_ != "json":
         headers = {"Framesift-Snapshot": str(page.snapshot)}
         if follows is not None:
@@ -215,10 +187,10 @@ async def get_frames(
 
 
 @router.get("/frames/{fkey:path}", rule=READ.but(work="selection"), response_model=FrameAnswer)
-async def get_frame(fkey: Fkey, workspace: CurrentWorkspace, at: At = None) -> Response:
+async def get_frame(fkey: Fkey, session: CurrentSession, at: At = None) -> Response:
     """Everything known of one frame: metaocean's columns, every tag, links to its pictures."""
-    frame = await run_in_threadpool(frame_of, workspace, fkey, at)
-    return JSONResponse(_body(frame))
+    frame = await run_in_threadpool(session.frames.get, fkey, at=at)
+    return JSONResponse(document_of(frame))
 
 
 @router.head(
@@ -292,39 +264,6 @@ async def get_overlay(
     look = asked.look(request, ("jpeg", "webp", "png"))
     made = made_overlay(files, look, asked.alpha, asked.classes)
     return await made_answer(request, made, cache_of(workspace))
-
-
-def _page(workspace: Workspace, asked: FramesQuery) -> tuple[Page, str | None]:
-    """A page, and the cursor of the next."""
-    question = asked.model_dump_json(exclude={"columns", "limit", "cursor"})
-    names = asked.columns.split(",") if asked.columns is not None else DEFAULT_COLUMNS
-    page = page_of(
-        workspace.catalog,
-        asked.frames(workspace),
-        workspace.class_names(),
-        [name.strip().lower() for name in names if name.strip()],
-        asked.limit,
-        Place.parse(asked.cursor, question) if asked.cursor is not None else None,
-    )
-    follows = None if page.last is None else Place(page.snapshot, page.last).cursor(question)
-    return page, follows
-
-
-def _body(frame: FoundFrame) -> dict[str, Any]:
-    name = quote(frame.fkey, safe="/:")
-    both = frame.image is not None and frame.label is not None
-    return {
-        "fkey": frame.fkey,
-        "snapshot": frame.snapshot,
-        "file": frame.file,
-        "tags": frame.tags,
-        "links": {
-            "self": f"/v1/frames/{name}",
-            "image": f"/v1/images/{name}" if frame.image is not None else None,
-            "label": f"/v1/labels/{name}" if frame.label is not None else None,
-            "overlay": f"/v1/overlays/{name}" if both else None,
-        },
-    }
 
 
 def _takes_png(request: Request) -> bool:

@@ -1,0 +1,60 @@
+"""Frames as JSON."""
+
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import Field
+
+from api.schemas.base import Schema
+from query.frames.one_frame import FoundFrame
+
+
+class FramesAnswer(Schema):
+    """A page of frames."""
+
+    snapshot: int = Field(description="The catalog snapshot, of all pages.", examples=[12])
+    frames: list[dict[str, Any]] = Field(
+        examples=[[{"fkey": "local:a2d2:x.png", "scene": "20180807_145028", "car": 10412}]]
+    )
+    next: str | None = Field(description="Cursor of the next page; null on the last one.")
+
+
+class Links(Schema):
+    """Where a frame and its pictures are; null where there is no such picture."""
+
+    self: str
+    image: str | None
+    label: str | None
+    overlay: str | None
+
+
+class FrameAnswer(Schema):
+    """One frame."""
+
+    fkey: str = Field(examples=["local:a2d2:x.png"])
+    snapshot: int = Field(description="The catalog snapshot.", examples=[12])
+    file: dict[str, Any] = Field(
+        description="metaocean's columns.", examples=[{"filename": "x.png", "size": 1730212}]
+    )
+    tags: dict[str, Any] = Field(
+        description="Every tag of the catalog, null without a value.", examples=[{"car": 10412}]
+    )
+    links: Links
+
+
+def document_of(frame: FoundFrame) -> dict[str, Any]:
+    """A frame as `FrameAnswer` has it; values at hand as JSON are checked no second time."""
+    name = quote(frame.fkey, safe="/:")
+    both = frame.image is not None and frame.label is not None
+    return {
+        "fkey": frame.fkey,
+        "snapshot": frame.snapshot,
+        "file": frame.file,
+        "tags": frame.tags,
+        "links": {
+            "self": f"/v1/frames/{name}",
+            "image": f"/v1/images/{name}" if frame.image is not None else None,
+            "label": f"/v1/labels/{name}" if frame.label is not None else None,
+            "overlay": f"/v1/overlays/{name}" if both else None,
+        },
+    }
