@@ -130,3 +130,11 @@ def test_a_job_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert (state, log.read_text()) == ("done", "hello\n")
         assert ended("sleep", "60", end=True)[0] == "cancelled"
         assert ended("false")[0] == "failed"
+
+
+def test_a_route() -> None:
+    """What the page shows is what stands in the code."""
+    files = ("api/schemas/tags.py", "api/http/routes/tags.py", "api/cli/commands/tags.py")
+    root = PAGES.parents[1]
+    for block, file in zip(blocks("route.md"), files, strict=False):
+        assert block.strip() in (root / file).read_text(encoding="utf-8")
