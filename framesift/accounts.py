@@ -198,7 +198,7 @@ class Collections:
         return self._transport.json("POST", "/v1/collections", body, creates=True)
 
     def remove(self, name: str) -> None:
-        """Remove a collection; its users see its rows no more.
+        """Remove a collection; its users lose access to its rows.
 
         Raises:
             NotFound: There is none of that name.
@@ -248,7 +248,7 @@ class Audit:
         Args:
             who: Only of this user.
             outcome: Only with this outcome: "done", or a status such as "403".
-            before: Only with a smaller number.
+            before: Only entries before this number.
             limit: At most so many; all when None.
 
         Raises:

@@ -109,7 +109,7 @@ class Client:
             condition: More conditions as data: ``{"kind": "any", "of": [...]}``, see
                 docs/selections.md.
             order: Tags to order by, each with " desc" for falling order.
-            limit: At most so many frames.
+            limit: At most this many frames.
             sample: So many at random, decided by ``seed``.
             seed: Seed of the sample.
             at: The catalog snapshot to ask; the newest when None.

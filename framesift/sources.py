@@ -24,7 +24,7 @@ class Source(Record):
         """Catalog what is new or has changed; the job.
 
         Args:
-            full: Count every label again, changed or not.
+            full: Count all labels again, changed or not.
             max_removed: Share of the source's catalogued files that may be removed at once (0 to
                 1); where more are gone, none is, and the job fails. The server's default when None.
             errors: Scan nothing: the job's result lists what is wrong with the files.
@@ -135,7 +135,7 @@ class Sources:
         """Add a source, as the server sees it: a path is one of its machine.
 
         Args:
-            name: What to call it.
+            name: Its name.
             uri: Folder or .tar archive: file:/// or s3:// URI.
             **more: platform, datasource, cluster, site, endpoint_url, anonymous, profile, region,
                 ca_bundle, exclude, part_of, as `framesift source add` takes them.

@@ -140,7 +140,7 @@ class Tags:
         Args:
             source: The source.
             *extractors: Of those that are installed on the server, such as "image" and "bus".
-            full: Read frames done before, too.
+            full: Also read frames that were read before.
             workers: Frames read at once.
             errors: Read nothing: the job's result lists the files that were bad.
 

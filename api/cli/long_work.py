@@ -26,9 +26,9 @@ class Extraction:
         source: The source.
         names: Extractors by name.
         own: Extractors as FILE.py:CLASS.
-        full: Read frames done before, too.
+        full: Also read frames that were read before.
         workers: Frames read at once.
-        errors: List the files that were bad, and read nothing.
+        errors: Only list the bad files.
     """
 
     source: str

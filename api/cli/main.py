@@ -163,7 +163,7 @@ def _framesift(
     ] = False,
     server: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Ask this server, not a home; or FRAMESIFT_SERVER."),
+        typer.Option(metavar="URL", help="Server to use instead of a home; or FRAMESIFT_SERVER."),
     ] = None,
     token: Annotated[
         str | None,

@@ -70,8 +70,8 @@ class QuestionOptions:
     order: Annotated[
         _Texts, typer.Option(help="Tag to order by, with ' desc' for falling; repeatable.")
     ] = None
-    limit: Annotated[int | None, typer.Option(help="At most so many frames.")] = None
-    sample: Annotated[int | None, typer.Option(help="So many of them at random.")] = None
+    limit: Annotated[int | None, typer.Option(help="At most this many frames.")] = None
+    sample: Annotated[int | None, typer.Option(help="Choose this many at random.")] = None
     seed: Annotated[int | None, typer.Option(help="Seed of sample and split; 0 unless given.")] = (
         None
     )

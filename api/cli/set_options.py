@@ -46,7 +46,7 @@ class SetOptions:
     ] = None
     frames: Annotated[int | None, typer.Option(help="With --match: how many frames.")] = None
     tolerance: Annotated[
-        float, typer.Option(help="With --match: most a share may be off by, 0 to 1.")
+        float, typer.Option(help="With --match: greatest deviation of a share, 0 to 1.")
     ] = 0.01
     cover: Annotated[
         list[str] | None,
@@ -61,15 +61,15 @@ class SetOptions:
     ] = None
     uncertain: Annotated[
         str | None,
-        typer.Option(help="Tag whose highest values are a model's least certain frames."),
+        typer.Option(help="Tag whose highest values mark a model's least certain frames."),
     ] = None
     lowest: Annotated[
         bool, typer.Option("--lowest", help="With --uncertain: its lowest values are.")
     ] = False
     budget: Annotated[int | None, typer.Option(help="With --uncertain: how many frames.")] = None
-    per_scene: Annotated[int | None, typer.Option(help="With --uncertain: most of one scene.")] = (
-        None
-    )
+    per_scene: Annotated[
+        int | None, typer.Option(help="With --uncertain: at most this many of one scene.")
+    ] = None
     pool: Annotated[
         float,
         typer.Option(help="With --uncertain: spread out among so many times the budget."),

@@ -35,7 +35,7 @@ _TOKEN_HEADER = b"X-Auth-Token"
 """Clients compare it letter by letter, and Starlette's headers would write it in lower case."""
 
 _NO_TOKEN = "nobody-is-asked"  # noqa: S105  # opens nothing
-"""What stands for a token where a server asks nobody who they are: clients want one to send."""
+"""Stands for a token where a server does not authenticate: clients want one to send."""
 
 
 @router.head("/token", rule=OPEN.but(audited_as="login"), include_in_schema=False)

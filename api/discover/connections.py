@@ -54,7 +54,7 @@ class AdditionalInfo(BaseModel):
 
     profile: Text = Field(default="", description="Of the server's ~/.aws/config, with the keys.")
     region: Text = ""
-    anonymous: bool = Field(default=False, description="Ask S3 unsigned.")
+    anonymous: bool = Field(default=False, description="Send unsigned requests to S3.")
     prefix: Text = Field(default="", description="Only what lies below it in the bucket.")
     verify_certificates: bool = True
     access_key: Text = ""

@@ -21,8 +21,6 @@ class NewExtraction(Schema):
         description="Of those that are installed on the server.",
         examples=[["image", "bus"]],
     )
-    full: bool = Field(default=False, description="Read frames done before, too.")
+    full: bool = Field(default=False, description="Also read frames that were read before.")
     workers: int = Field(default=2, ge=1, le=_MOST_WORKERS, description="Frames read at once.")
-    errors: bool = Field(
-        default=False, description="List the files that were bad, and read nothing."
-    )
+    errors: bool = Field(default=False, description="Only list the bad files.")

@@ -76,7 +76,7 @@ class NewScan(Schema):
     model_config = ConfigDict(extra="forbid")
 
     source: Name = Field(description="The source.", examples=["a2d2"])
-    full: bool = Field(default=False, description="Count every label again, changed or not.")
+    full: bool = Field(default=False, description="Count all labels again, changed or not.")
     max_removed: float = Field(
         default=MOST_REMOVED,
         ge=0,
@@ -85,6 +85,4 @@ class NewScan(Schema):
         "more are gone, none is, and the job fails. With 1 all may.",
         examples=[0.05],
     )
-    errors: bool = Field(
-        default=False, description="List what is wrong with its files, and scan nothing."
-    )
+    errors: bool = Field(default=False, description="Only list what is wrong with its files.")

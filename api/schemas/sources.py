@@ -108,7 +108,7 @@ class NewSource(Schema):
         description="Server that speaks S3, such as IBM COS, by https; AWS by default.",
         examples=["https://s3.eu-de.cloud-object-storage.appdomain.cloud"],
     )
-    anonymous: bool = Field(default=False, description="Ask S3 unsigned.")
+    anonymous: bool = Field(default=False, description="Send unsigned requests to S3.")
     profile: str = Field(
         default="",
         max_length=256,

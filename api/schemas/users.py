@@ -61,7 +61,7 @@ class MeBody(Schema):
     """Who asks."""
 
     name: str = Field(
-        description="Empty where the server asks nobody who they are.", examples=["anna"]
+        description="Empty where the server does not authenticate.", examples=["anna"]
     )
     roles: list[str] = Field(examples=[["datauser"]])
     level: str = Field(

@@ -29,8 +29,8 @@ class Audit:
         Args:
             who: Only of this user.
             outcome: Only with this outcome: "done", or a status such as "403".
-            before: Only with a smaller number.
-            limit: At most so many.
+            before: Only entries before this number.
+            limit: At most this many.
         """
         found = audit_log.entries(
             self._session.records, who=who, outcome=outcome, before=before, limit=limit

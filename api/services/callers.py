@@ -35,7 +35,7 @@ class Caller:
     """Who asks.
 
     Attributes:
-        user: The user's name; "" where the server asks nobody who they are.
+        user: The user's name; "" where the server does not authenticate.
         roles: The user's.
         scope: What the token may do at most, of catalog.accounts.accounts.SCOPES.
         logged_in: Whether it came by a password, and not by a token that was made to be kept.
@@ -97,7 +97,7 @@ class Caller:
 
 
 NOBODY_ASKED = Caller("", frozenset({"admin"}), "admin", logged_in=True)
-"""Who asks a server that asks nobody who they are."""
+"""The caller of a server that does not authenticate."""
 
 
 LOGIN = "/auth/v1/token"

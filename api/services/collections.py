@@ -59,7 +59,7 @@ class Collections:
         return body
 
     def remove(self, name: str) -> None:
-        """Remove a collection; its users see its rows no more.
+        """Remove a collection; its users lose access to its rows.
 
         Raises:
             NotAllowed: The caller is no admin.
@@ -69,7 +69,7 @@ class Collections:
         self._session.note("collection remove", name)
 
     def assign(self, name: str, user: str) -> CollectionBody:
-        """Let a user see a collection's rows.
+        """Give a user access to a collection's rows.
 
         Raises:
             NotAllowed: The caller is neither an admin nor one of its collection admins.

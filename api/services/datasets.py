@@ -48,7 +48,7 @@ class Datasets:
         """Choose frames and save them as a dataset's new version.
 
         Args:
-            name: What to call it.
+            name: Its name.
             at: The snapshot to choose from; the newest when None.
             **how: More of api.schemas.datasets.NewDataset.
 

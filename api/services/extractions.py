@@ -41,9 +41,9 @@ class Extractions:
         Args:
             source: The source.
             extractors: Of those that are installed.
-            full: Read frames done before, too.
+            full: Also read frames that were read before.
             workers: Frames read at once.
-            errors: List the files that were bad, and read nothing.
+            errors: Only list the bad files.
 
         Raises:
             NotFound: There is no such source.
@@ -86,9 +86,9 @@ class Extractions:
             source: The source.
             extractors: Of those that are installed.
             own: Extractors as FILE.py:CLASS.
-            full: Read frames done before, too.
+            full: Also read frames that were read before.
             workers: Frames read at once.
-            errors: List the files that were bad, and read nothing.
+            errors: Only list the bad files.
             progress: Told the family that is read, and its counts.
 
         Yields:

@@ -44,7 +44,7 @@ class Jobs:
             kind: Only of this kind.
             state: Only in this state.
             before: Only those whose number is lower.
-            limit: At most so many.
+            limit: At most this many.
         """
         records = self._workspace.records
         refresh_all(records)

@@ -18,7 +18,7 @@ class Models:
 
         Args:
             before: Only those of jobs whose number is lower.
-            limit: At most so many.
+            limit: At most this many.
         """
         records = self._workspace.records
         refresh_all(records)

@@ -50,7 +50,7 @@ class Policies:
         """Keep a policy, which runs on its schedule or when it is told to.
 
         Args:
-            name: What to call it.
+            name: Its name.
             action: "AUTOTAG", "IMPORT_TAGS" or "DEEPINSPECT".
             parameters: Of the action.
             **more: The other fields of NewPolicy.

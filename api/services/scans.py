@@ -31,7 +31,7 @@ class Scans:
             source: Only of this source.
             state: Only in this state.
             before: Only those whose number is lower.
-            limit: At most so many.
+            limit: At most this many.
         """
         scans = recorded_scans(
             self._workspace.records, source=source, state=state, before=before, limit=limit
@@ -54,7 +54,7 @@ class Scans:
         Args:
             number: The scan.
             offset: Problems that are passed over.
-            limit: At most so many.
+            limit: At most this many.
 
         Raises:
             NotFound: There is no such scan.
@@ -79,9 +79,9 @@ class Scans:
 
         Args:
             source: The source.
-            full: Count every label again, changed or not.
+            full: Count all labels again, changed or not.
             max_removed: Share of the source's catalogued files that may be removed at once.
-            errors: List what is wrong with its files, and scan nothing.
+            errors: Only list what is wrong with its files.
 
         Raises:
             NotFound: There is no such source.

@@ -68,7 +68,7 @@ class Sources:
         """Add a source that can be opened.
 
         Args:
-            name: What to call it.
+            name: Its name.
             uri: Folder or .tar archive: a path, file:/// or s3:// URI; on the command line of the
                 home's own machine a path may be relative.
             **more: The other fields of NewSource.

@@ -26,7 +26,7 @@ class Stagings:
         Args:
             dataset: Only of this NAME, or NAME@VERSION.
             before: Only those whose number is lower.
-            limit: At most so many.
+            limit: At most this many.
 
         Raises:
             NotFound: There is no such dataset.

@@ -101,7 +101,7 @@ class Tags:
         Args:
             tag: Of any family.
             at: Catalog snapshot; the newest when None.
-            limit: At most so many values.
+            limit: At most this many values.
 
         Raises:
             NotFound: There is no such tag.

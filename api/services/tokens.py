@@ -63,7 +63,7 @@ class Tokens:
         """
         caller, whose = self._session.caller, user or self._session.caller.user
         if not whose:
-            raise InvalidInput("user: say whose token it is; this server asks nobody who they are")
+            raise InvalidInput("user: name the token's user; this server does not authenticate you")
         if not caller.may("admin"):
             self._check_own(whose)
             if not caller.logged_in:

@@ -62,7 +62,7 @@ def found(records: RecordStore, name: str) -> tuple[Collection, list[str]]:
 
 
 def remove(records: RecordStore, name: str) -> None:
-    """Remove a collection; its users see its rows no more.
+    """Remove a collection; its users lose access to its rows.
 
     Raises:
         NotFound: There is none.
@@ -72,7 +72,7 @@ def remove(records: RecordStore, name: str) -> None:
 
 
 def assign(records: RecordStore, name: str, user_name: str) -> None:
-    """Let a user see a collection's rows.
+    """Give a user access to a collection's rows.
 
     Raises:
         NotFound: There is no such collection or user.

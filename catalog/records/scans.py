@@ -27,7 +27,7 @@ def recorded_scans(
         source: Only of the source of this name.
         state: Only in this state.
         before: Only those with a smaller number.
-        limit: At most so many.
+        limit: At most this many.
 
     Raises:
         NotFound: There is no such source.

@@ -18,7 +18,7 @@ def recorded_stagings(
         records: Where.
         dataset_id: Only of this dataset.
         before: Only those with a smaller id.
-        limit: At most so many.
+        limit: At most this many.
     """
     query = records.seen_stagings().order_by(Staging.id.desc()).limit(limit)
     if dataset_id is not None:

@@ -304,7 +304,7 @@ class RecordStore:
             kind: Only of this kind.
             states: Only in one of these states.
             before: Only those with a smaller id.
-            limit: At most so many.
+            limit: At most this many.
         """
         query = self._seen_jobs().order_by(Job.id.desc()).limit(limit)
         if kind is not None:

@@ -59,7 +59,7 @@ class LocalBackend:
         return str(ProcessId.of(runner.pid))
 
     def status(self, handle: str, paths: JobPaths) -> JobStatus:
-        """What the runner last wrote; failed when it died without a word."""
+        """What the runner last wrote; failed when it exited without writing its final status."""
         alive = _runner(handle, paths).is_alive()
         found = read_json(paths.status)  # read after the look: a last word is not missed
         state, error = found.get("state", "unknown"), found.get("error", "")
@@ -67,7 +67,10 @@ class LocalBackend:
             state, error, found = "cancelled", "cancelled", {**found, "waits": ""}
             if not paths.cancel.exists():
                 log = paths.logs / "runner.log"
-                state, error = "failed", f"the job's runner process ended without a word; see {log}"
+                state, error = (
+                    "failed",
+                    f"the job's runner process exited without writing its final status; see {log}",
+                )
         times = _time(found, "started"), _time(found, "finished")
         return JobStatus(state, error, *times, waits=found.get("waits", ""))
 

@@ -101,7 +101,7 @@ def page_of(
         frames: Which ones.
         class_names: Class name of each class tag; a range may name either.
         columns: What of each frame, besides fkey, which is always there.
-        limit: At most so many.
+        limit: At most this many.
         after: Where the page begins; at the first frame when None.
 
     Raises:

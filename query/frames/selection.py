@@ -56,9 +56,9 @@ class Question(BaseModel):
         fail_fast=True,
         description="Tags or columns, each with ' desc' for falling order.",
     )
-    limit: int | None = Field(default=None, ge=1, lt=2**63, description="At most so many frames.")
+    limit: int | None = Field(default=None, ge=1, lt=2**63, description="At most this many frames.")
     sample: int | None = Field(
-        default=None, ge=1, lt=2**63, description="So many of them at random."
+        default=None, ge=1, lt=2**63, description="Choose this many at random."
     )
     seed: int = Field(default=0, ge=0, description="Decides what a sample holds.")
     condition: Condition | None = Field(

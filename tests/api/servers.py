@@ -67,7 +67,7 @@ def serving(
 ) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """A server of the home on a free port: its URL and its process, ended at the block's end.
 
-    It asks nobody who they are unless it ``authenticates``: what most tests are of is beside that.
+    It does not authenticate unless it ``authenticates``: most tests are of something else.
     """
     asks = [] if authenticates else ["--no-auth"]
     process = _started(

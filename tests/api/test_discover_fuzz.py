@@ -82,7 +82,7 @@ BODIES = st.recursive(
 
 @pytest.fixture(scope="module")
 def client(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """A server that asks nobody who they are."""
+    """A server that does not authenticate."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("fuzz"))
     app = create_app(Settings(home=home, cache=None), authenticates=False)
     idle = {

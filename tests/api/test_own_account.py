@@ -105,7 +105,7 @@ def test_one_s_own_password_by_command(served: Served, tmp_path: Path) -> None:
     assert here.stderr.startswith("error: a home asks nobody who they are")
     with serving(served.home) as (url, _):
         nobody = framesift(tmp_path, "--server", url, *passwd, stdin=f"{NEW}\n{OLD}\n")
-    assert nobody.stderr == "error: this server asks nobody who they are: name the user\n"
+    assert nobody.stderr == "error: this server does not authenticate: name the user\n"
 
 
 def test_guesses_at_the_password_are_slowed_down(served: Served) -> None:

@@ -272,7 +272,7 @@ def test_a_job_that_died_is_listed_as_failed(served: tuple[httpx.Client, Workspa
     recorded(workspace, "lost", "scan", "running")
     found = client.get("/v1/jobs", params={"state": "running"}).json()["jobs"]
     assert "lost" not in {job["name"] for job in found}
-    assert "without a word" in client.get("/v1/jobs/lost").json()["error"]
+    assert "without writing its final status" in client.get("/v1/jobs/lost").json()["error"]
 
 
 def test_models_and_reports(served: tuple[httpx.Client, Workspace]) -> None:

@@ -246,7 +246,7 @@ def test_a_killed_runner_is_a_failed_job_and_its_commands_end(tmp_path: Path) ->
     os.kill(ProcessId.parse(handle).pid, signal.SIGKILL)
     status = ended(handle, tmp_path / "job")
     assert status.state == "failed"
-    assert "ended without a word" in status.error
+    assert "exited without writing its final status" in status.error
     assert status.started is not None
     eventually(lambda: not runs(tmp_path / "pid"))
 

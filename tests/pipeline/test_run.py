@@ -402,7 +402,7 @@ def test_a_job_under_submission_is_not_taken_for_a_dead_one(home: Workspace) -> 
         session.get_one(Job, job.id).created = now() - timedelta(minutes=5)
     found = refresh(home.records, home.records.job("first"))
     assert found.state == "failed"
-    assert "ended without a word" in found.error
+    assert "exited without writing its final status" in found.error
 
 
 def failed(home: Workspace, name: str) -> Job:

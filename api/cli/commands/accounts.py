@@ -16,7 +16,7 @@ from catalog.errors import InvalidInput
 user_app = typer.Typer(help="Users of a server.", no_args_is_help=True)
 token_app = typer.Typer(help="Tokens, for programs.", no_args_is_help=True)
 collection_app = typer.Typer(
-    help="Which rows users see whose role does not see all.", no_args_is_help=True
+    help="Collections: rows that users limited to collections can read.", no_args_is_help=True
 )
 
 PasswordStdin = Annotated[
@@ -35,7 +35,7 @@ def user_add(
     password_stdin: PasswordStdin = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add a user; the password is asked for."""
+    """Add a user; prompts for the password."""
     users = target().users
     check_name("user", name)
     password = None if no_password else _new_password(password_stdin)
@@ -73,9 +73,9 @@ def user_passwd(
     password_stdin: PasswordStdin = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give a user another password; logins with the old one end, and failures are forgotten.
+    """Change a user's password; logins with the old one end, failed logins are forgotten.
 
-    Your own takes the one until now, which is asked for first, and is the first line of stdin.
+    To change your own, give the current one first (with --password-stdin: the first line).
     """
     if name is None:
         _own_password(password_stdin, as_json)
@@ -89,12 +89,12 @@ def user_passwd(
 def _own_password(from_stdin: bool, as_json: bool) -> None:
     if chosen.server() is None:
         raise InvalidInput(
-            "a home asks nobody who they are: name the user, or give --server for yourself"
+            "a home has no accounts of its own: name the user, or give --server for yourself"
         )
     client = chosen.client()
     me = client.me()
     if not me["name"]:
-        raise InvalidInput("this server asks nobody who they are: name the user")
+        raise InvalidInput("this server does not authenticate: name the user")
     current = _password(from_stdin, "Password until now")
     client.set_own_password(current, _new_password(from_stdin))
     _emit(me, as_json, f"user {me['name']} has another password: log in again")
@@ -103,10 +103,10 @@ def _own_password(from_stdin: bool, as_json: bool) -> None:
 @user_app.command("disable")
 def user_disable(
     name: UserName,
-    undo: Annotated[bool, typer.Option("--undo", help="Let the user in again.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Enable the user again.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Refuse a user and their tokens."""
+    """Disable a user and their tokens."""
     user = target().users.set(name, disabled=not undo)
     _emit(user, as_json, f"user {name} is {'let in again' if undo else 'refused'}")
 
@@ -124,22 +124,22 @@ def user_roles(
     roles: Annotated[list[str], typer.Argument(help=", ".join(ROLES))],
     as_json: JsonFlag = False,
 ) -> None:
-    """Give a user these roles, and no others."""
+    """Set a user's roles; others are taken away."""
     user = target().users.set(name, roles=roles)
     _emit(user, as_json, f"user {name}: {', '.join(user['roles'])}")
 
 
 @token_app.command("create")
 def token_create(
-    name: Annotated[str, typer.Argument(help="Tells the user's tokens apart.")],
-    user: Annotated[str, typer.Option(help="Whose.")],
+    name: Annotated[str, typer.Argument(help="Name of the token.")],
+    user: Annotated[str, typer.Option(help="The token's user.")],
     scope: Annotated[
         str, typer.Option(help="read, write or admin; each has those before it.")
     ] = "read",
     days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="Until it expires.")] = 365,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a token, and print it; nothing shows it again."""
+    """Create a token and print it; it cannot be shown again."""
     token = target().tokens.create(name, user=user, scope=scope, days=days)
     if as_json:
         emit_json(token)
@@ -152,7 +152,7 @@ def token_list(
     user: Annotated[str | None, typer.Option(help="Only of this user.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the tokens, without what they are made of."""
+    """List the tokens, without their secrets."""
     tokens = list(target().tokens.list(user=user))
     if as_json:
         emit_json(tokens)
@@ -177,7 +177,7 @@ def collection_add(
     rule: Annotated[str, typer.Argument(help="A WHERE body over metaocean's columns.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Add a collection: the rows that a rule holds for."""
+    """Add a collection: the rows that meet a rule."""
     _emit(target().collections.add(name, rule), as_json, f"added collection {name}: {rule}")
 
 
@@ -198,10 +198,10 @@ def collection_list(as_json: JsonFlag = False) -> None:
 def collection_assign(
     name: Annotated[str, typer.Argument(help="The collection.")],
     user: UserName,
-    undo: Annotated[bool, typer.Option("--undo", help="Show its rows no more.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the access away.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Let a user see a collection's rows."""
+    """Give a user access to a collection's rows."""
     collections = target().collections
     body = collections.withdraw(name, user) if undo else collections.assign(name, user)
     _emit(body, as_json, f"collection {name}: {', '.join(body['users']) or 'nobody'}")
@@ -211,18 +211,20 @@ def collection_assign(
 def collection_remove(
     name: Annotated[str, typer.Argument(help="The collection.")], as_json: JsonFlag = False
 ) -> None:
-    """Remove a collection; its users see its rows no more."""
+    """Remove a collection; its users lose access to its rows."""
     target().collections.remove(name)
     _emit({"name": name}, as_json, f"removed collection {name}")
 
 
 def audit(
     who: Annotated[str | None, typer.Option(help="Only of this user.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="Only with this outcome, as 403.")] = None,
-    before: Annotated[
-        int | None, typer.Option(min=1, max=2**31 - 1, help="Only with a smaller number.")
+    outcome: Annotated[
+        str | None, typer.Option(help="Only with this outcome, such as 403.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")] = 100,
+    before: Annotated[
+        int | None, typer.Option(min=1, max=2**31 - 1, help="Only entries before this number.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 100,
     as_json: JsonFlag = False,
 ) -> None:
     """Show who changed what on the server, and who was refused; newest first."""

@@ -36,12 +36,12 @@ def _named(workspace: "Workspace") -> dict[str, int]:
 def compact(
     keep_days: Annotated[
         float,
-        typer.Option(min=0, help="Days whose states can be asked afterwards, datasets' apart."),
+        typer.Option(min=0, help="Days of snapshots to keep, beside those of datasets."),
     ] = 7.0,
     now: Annotated[
         bool,
         typer.Option(
-            "--now", help="Delete at once what a query under way may need: it must ask again."
+            "--now", help="Delete at once what running queries may need: they must be repeated."
         ),
     ] = False,
     as_json: JsonFlag = False,
@@ -72,7 +72,7 @@ def compact(
 
 @catalog_app.command("log")
 def log(
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many, newest first.")] = 20,
     as_json: JsonFlag = False,
 ) -> None:
     """List the catalog's snapshots: when, by whom, what for, and how much there was."""
@@ -92,9 +92,9 @@ def log(
 @catalog_app.command("diff")
 def diff(
     before: Annotated[int, typer.Argument(help="Number of a snapshot.")],
-    after: Annotated[int, typer.Argument(help="Number of another.")],
+    after: Annotated[int, typer.Argument(help="Number of the other snapshot.")],
     rows: Annotated[
-        int, typer.Option(min=0, help="Also list so many of the tags that differ, by file.")
+        int, typer.Option(min=0, help="Also list up to this many differing tags, by file.")
     ] = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -135,13 +135,14 @@ def diff(
 @catalog_app.command("check")
 def check(
     repair: Annotated[
-        bool, typer.Option("--repair", help="Put right what can be; nothing lost is made up.")
+        bool,
+        typer.Option("--repair", help="Repair what can be repaired; lost data is not invented."),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Verify counts, views, snapshots, files, datasets and models; exit code 1 when one is wrong.
+    """Verify counts, views, snapshots, files, datasets and models; exit code 1 if one is wrong.
 
-    With --repair it is 0 when everything that was wrong has been put right.
+    With --repair it is 0 if everything wrong was repaired.
     """
     found = _checked(open_workspace(), repair)
     if as_json:
@@ -228,7 +229,7 @@ def backup(
 @catalog_app.command("restore")
 def restore(
     source: Annotated[
-        Path | None, typer.Argument(help="What framesift catalog backup made.")
+        Path | None, typer.Argument(help="The folder or file of framesift catalog backup.")
     ] = None,
     to_snapshot: Annotated[
         int | None,

@@ -35,7 +35,7 @@ def copy(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Copy the catalog to a team's, with all of its history, and compare both.
+    """Copy the catalog with its whole history to a team's catalog, and compare both.
 
     Snapshots keep their numbers, so that datasets keep theirs. Writers wait meanwhile, readers do
     not. With --records, manifests of datasets and models are copied beside the data; other files

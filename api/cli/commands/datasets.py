@@ -50,7 +50,7 @@ dataset_app = typer.Typer(no_args_is_help=True, help="Saved, versioned selection
 @with_options("how", SetOptions)
 @with_options("division", DivisionOptions)
 def create(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
     options: QuestionOptions,
     how: SetOptions,
     division: DivisionOptions,
@@ -59,7 +59,7 @@ def create(
         list[str] | None,
         typer.Option(
             "--disjoint-from",
-            help="Dataset to share no scene, drive or moment with; repeatable.",
+            help="Share no scene, drive or moment with this dataset; repeatable.",
         ),
     ] = None,
     at: AtOption = None,
@@ -93,10 +93,12 @@ def split_(
     name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
     division: DivisionOptions,
     split: Annotated[str, typer.Option(help="Shares, such as train=0.8,validation=0.2.")],
-    seed: Annotated[int, typer.Option(min=0, help="Decides between equally good ones.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed that decides between equally good divisions.")
+    ] = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Divide a dataset's frames anew, as a new version of it."""
+    """Divide a dataset's frames again, as a new version of it."""
     wanted = _checked(NewSplit, split=split, seed=seed, **_divided(division))
     data = _data(wanted)
     _show(target().datasets.divide(name, data.pop("split"), **data), as_json)
@@ -111,7 +113,7 @@ def extend(
         list[str] | None,
         typer.Option(
             "--gap",
-            help="In how many frames a class should be: bicycle=50, bicycle:5000=50 (pixels).",
+            help="How many frames a class should be in: bicycle=50, bicycle:5000=50 (pixels).",
         ),
     ] = None,
     gap_where: Annotated[
@@ -121,12 +123,14 @@ def extend(
     grow: Annotated[
         str | None, typer.Option(help="Split that lacks them; the only one by default.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides between equally good ones.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed that decides between equally good divisions.")
+    ] = 0,
     at: AtOption = None,
     strict: StrictFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add as few frames as close a gap, as a new version; what stays open is told."""
+    """Add as few frames as close a gap, as a new version; lists what stays open."""
     demands = demands_of(gap, gap_where)
     if not demands:
         raise InvalidInput("dataset extend: say with --gap or --gap-where what is missing")
@@ -147,7 +151,7 @@ def rebuild(
     name: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a lost or damaged manifest again, from question, snapshot and seed; its id proves it."""
+    """Rebuild a lost or damaged manifest from question, snapshot and seed; its id is checked."""
     found = target().datasets.rebuild(name)
     if as_json:
         emit_json(found)

@@ -85,7 +85,7 @@ def demo(
     a2d2: Annotated[
         Path | None, typer.Option(help="Folder of real A2D2 files, instead of drawn frames.")
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Where the demo keeps everything.")] = Path("demo"),
+    folder: Annotated[Path, typer.Option(help="Folder of the demo.")] = Path("demo"),
     frames: Annotated[int, typer.Option(min=8, help="Frames to draw.")] = 120,
     max_steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 300,
 ) -> None:

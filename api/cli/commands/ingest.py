@@ -66,7 +66,7 @@ def ingest(
     source: Annotated[str, typer.Argument(help="The source.")],
     class_list: ClassListOption = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Count every label again, changed or not.")
+        bool, typer.Option("--full", help="Count all labels again, changed or not.")
     ] = False,
     check_images: CheckImagesOption = True,
     workers: Annotated[
@@ -84,7 +84,8 @@ def ingest(
     insecure: Annotated[
         bool,
         typer.Option(
-            "--insecure", help="Use a --scheduler of tcp://, which runs what anybody sends to it."
+            "--insecure",
+            help="Allow a --scheduler of tcp://, which runs code that anybody can send it.",
         ),
     ] = False,
     cluster: Annotated[
@@ -95,7 +96,7 @@ def ingest(
     ] = 2_000,
     write_units: Annotated[
         Path | None,
-        typer.Option(help="Count nothing; write units for a job array into this new folder."),
+        typer.Option(help="Only write units for a job array into this new folder; count nothing."),
     ] = None,
     collect_units: Annotated[
         Path | None, typer.Option(help="Catalog what a job array counted in this folder.")
@@ -110,7 +111,7 @@ def ingest(
     ] = None,
     max_removed: MaxRemovedOption = MOST_REMOVED,
     errors: Annotated[
-        bool, typer.Option("--errors", help="List what is wrong with its files, and scan nothing.")
+        bool, typer.Option("--errors", help="Only list what is wrong with its files.")
     ] = False,
     strict: StrictFlag = False,
     as_json: JsonFlag = False,
@@ -315,7 +316,7 @@ def _emit_problems(scan: int, problems: list[Problem], as_json: bool) -> None:
 def sample_data(
     out: Annotated[Path, typer.Option(help="Folder to write into.")],
     frames: Annotated[int, typer.Option(min=1, help="Frames to draw.")] = 24,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, other scenes.")] = 2026,
+    seed: Annotated[int, typer.Option(min=0, help="Seed; another one draws other scenes.")] = 2026,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: JsonFlag = False,
 ) -> None:

@@ -64,7 +64,7 @@ def context(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show which server or home commands ask, and why; or change it."""
+    """Show or change which server or home commands use."""
     settings = chosen.settings()
     if place == "home":
         keep_default_server(settings.config, None)

@@ -10,7 +10,9 @@ from api.cli.target import target
 from api.cli.terminal import JsonFlag, emit_json, emit_table, stdout
 from pipeline.policies.actions import BATCH_ROWS
 
-policy_app = typer.Typer(no_args_is_help=True, help="Policies: tags set on what a condition finds.")
+policy_app = typer.Typer(
+    no_args_is_help=True, help="Policies: set tags on files that meet a condition."
+)
 
 
 @policy_app.command("list")
@@ -34,14 +36,14 @@ def list_(as_json: JsonFlag = False) -> None:
 def run(
     name: Annotated[str, typer.Argument(help="The policy.")],
     run_id: Annotated[
-        str, typer.Option("--run", help="A run that was begun elsewhere; else a new one.")
+        str, typer.Option("--run", help="Continue this run; a new one by default.")
     ] = "",
     batch_rows: Annotated[
         int, typer.Option(min=1, help="Files of one commit; it may be paused between two.")
     ] = BATCH_ROWS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run an active policy here and now, whatever its schedule."""
+    """Run an active policy now, whatever its schedule."""
     ended = run_policy(name, run_id, batch_rows)
     if as_json:
         emit_json(ended)
@@ -51,7 +53,7 @@ def run(
 
 @policy_app.command("due")
 def due(as_json: JsonFlag = False) -> None:
-    """Start the policies whose time has come, as jobs: for a timer that runs every minute."""
+    """Start due policies as jobs; for a timer that runs every minute."""
     started = list(target().policies.start_due())
     if as_json:
         emit_json(started)

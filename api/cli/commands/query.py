@@ -28,7 +28,7 @@ def select(
         typer.Option(
             "--explain",
             "--show-sql",
-            help="Print what the question means, as a sentence and in SQL, in place of its answer.",
+            help="Print the question as a sentence and in SQL instead of running it.",
         ),
     ] = False,
     save: Annotated[str | None, typer.Option(help="Save the answer as a dataset.")] = None,

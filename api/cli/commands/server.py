@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8008,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free port.")] = 8008,
     no_auth: Annotated[
         bool,
-        typer.Option("--no-auth", help="Ask nobody who they are; on loopback only."),
+        typer.Option("--no-auth", help="Disable authentication (loopback only)."),
     ] = False,
     tls_cert: Annotated[
         Path | None, typer.Option(help="PEM file of the certificate: serve HTTPS.")
@@ -34,20 +34,25 @@ def serve(
         typer.Option("--tls-self-signed", help="Serve HTTPS by a certificate made in HOME/tls."),
     ] = False,
     workers: Annotated[
-        int, typer.Option(min=1, max=64, help="Processes that serve, on one address.")
+        int, typer.Option(min=1, max=64, help="Number of server processes on the address.")
     ] = 1,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(help="A name that requests may be for, beside localhost; repeatable."),
+        typer.Option(help="Host name to answer to, beside localhost; repeatable."),
     ] = None,
     shutdown_timeout: Annotated[
-        float, typer.Option(min=0, help="How long accepted requests may take at the end [s].")
+        float, typer.Option(min=0, help="Time for accepted requests to finish at shutdown [s].")
     ] = 8.0,
     drain: Annotated[
-        float, typer.Option(min=0, help="How long to serve on while /readyz says 503 [s].")
+        float,
+        typer.Option(
+            min=0, help="Time to go on serving at shutdown while /readyz answers 503 [s]."
+        ),
     ] = 0.0,
-    log_format: Annotated[LogFormat, typer.Option(help="Of the log on stderr.")] = "text",
-    log_level: Annotated[LogLevel, typer.Option(help="info has a line for each request.")] = "info",
+    log_format: Annotated[LogFormat, typer.Option(help="Format of the log on stderr.")] = "text",
+    log_level: Annotated[
+        LogLevel, typer.Option(help="Level of the log; info has a line per request.")
+    ] = "info",
 ) -> None:
     """Serve the REST API: Spectrum Discover's, and Framesift's own /v1."""
     # No other command needs the web framework, half a second to import.

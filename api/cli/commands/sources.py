@@ -23,7 +23,7 @@ source_app = typer.Typer(no_args_is_help=True, help="Places that hold files.")
 
 @source_app.command("add")
 def add(
-    name: Annotated[str, typer.Argument(help="What to call it.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
     uri: Annotated[str, typer.Argument(help=PLACES)],
     platform: Annotated[str, typer.Option(help=f"One of: {', '.join(PLATFORMS)}.")] = "local",
     datasource: Annotated[
@@ -34,12 +34,14 @@ def add(
     endpoint_url: Annotated[
         str, typer.Option(help="Server that speaks S3, such as IBM COS; AWS by default.")
     ] = "",
-    anonymous: Annotated[bool, typer.Option("--anonymous", help="Ask S3 unsigned.")] = False,
+    anonymous: Annotated[
+        bool, typer.Option("--anonymous", help="Send unsigned requests to S3.")
+    ] = False,
     profile: Annotated[str, typer.Option(help="Profile of ~/.aws/config with the keys.")] = "",
     access_key: Annotated[
         str,
         typer.Option(
-            help="In place of a profile; the secret key is asked for, or read from stdin."
+            help="Instead of a profile; prompts for the secret key, or reads it from stdin."
         ),
     ] = "",
     region: Annotated[str, typer.Option(help="Region of the bucket.")] = "",
@@ -62,7 +64,7 @@ def add(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add a source. Its rows read as objects for IBM COS and S3, as files otherwise."""
+    """Add a source. Its rows have the shape of objects for IBM COS and S3, of files otherwise."""
     wanted = _checked(
         name=name,
         uri=uri,
@@ -115,7 +117,7 @@ def set_(
         typer.Argument(help="Where its files lie now, if they were moved: a path or URI."),
     ] = None,
     differing: Annotated[
-        bool, typer.Option("--differing", help="Also where files are missing or changed there.")
+        bool, typer.Option("--differing", help="Even if files are missing or changed there.")
     ] = False,
     exclude: Annotated[
         list[str] | None,
@@ -131,9 +133,9 @@ def set_(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change a source: where its files lie, what is left out, which data set it is a part of.
+    """Change a source: its root, what it leaves out, the data set it is part of.
 
-    Files that were moved are compared first, and datasets follow. What is not given stays.
+    Moved files are compared first, and datasets follow. Options that are not given change nothing.
     """
     given = {"uri": root, "exclude": [] if exclude == [""] else exclude, "part_of": part_of}
     wanted = _valid(SourceChange, differing=differing, **given)
@@ -157,12 +159,12 @@ def set_(
 @source_app.command("remove")
 def remove(
     name: Annotated[str, typer.Argument(help="The source.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Remove a source and its files' rows from the catalog; the files stay where they are.
 
-    Where something hangs on it, that is said first, and asked whether to go on. Tags that people
+    Lists what depends on it and asks for confirmation. Tags that people
     gave are kept: they return when the files are catalogued under the same cluster and datasource.
     """
     sources = target().sources

@@ -33,7 +33,7 @@ def sql(
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
     at: AtOption = None,
     explained: Annotated[
-        bool, typer.Option("--explain", help="Show what would be run and read instead.")
+        bool, typer.Option("--explain", help="Show the plan instead: what would run and be read.")
     ] = False,
     strict: StrictFlag = False,
     as_json: JsonFlag = False,

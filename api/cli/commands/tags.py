@@ -85,7 +85,7 @@ def tags_set(
     values: ValuesOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give a tag another kind or other values; refused where files have values it would refuse."""
+    """Change a tag's kind or values; refused if files have values that are then not allowed."""
     _emit_kind(f"tag {name}", target().tags.set(name, kind, values=_values(values)), as_json)
 
 
@@ -105,7 +105,7 @@ def _emit_kind(what: str, tag: Record, as_json: bool) -> None:
 @tags_app.command("values")
 def tags_values(
     name: Annotated[str, typer.Argument(help="The tag.")],
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many values.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many values.")] = 100,
     at: AtOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -130,16 +130,16 @@ def tags_extract(
         list[str] | None,
         typer.Option("--extractor", help="FILE.py:CLASS, an extractor of your own; repeatable."),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Read frames done before, too.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Frames read at once.")] = 2,
-    errors: Annotated[
-        bool, typer.Option("--errors", help="List the files that were bad, and read nothing.")
+    full: Annotated[
+        bool, typer.Option("--full", help="Also read frames that were read before.")
     ] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Frames read at once.")] = 2,
+    errors: Annotated[bool, typer.Option("--errors", help="Only list the bad files.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Read tags from the files of every catalogued frame: only new and changed ones.
 
-    Bad files are recorded and passed over: the run goes on. With --json, progress goes to the
+    Bad files are recorded and skipped. With --json, progress goes to the
     error output as a JSON line every few seconds.
     """
     wanted = Extraction(source, names or (), own or (), full, workers, errors)

@@ -27,7 +27,7 @@ def watch(
     events: Annotated[
         str,
         typer.Option(
-            help="Where changes are heard of: inotify (folders, by default), sqs://QUEUE or the "
+            help="Source of change events: inotify (folders, by default), sqs://QUEUE or the "
             "https URL of an SQS queue, kafka://HOST:PORT/TOPIC, or none."
         ),
     ] = "",
@@ -38,7 +38,7 @@ def watch(
     relist: Annotated[
         float,
         typer.Option(
-            min=0, help="List the whole source so long after the last time [s]; 0: at the start."
+            min=0, help="Interval between full listings of the source [s]; 0: only at the start."
         ),
     ] = 300.0,
     class_list: ClassListOption = None,
@@ -49,7 +49,7 @@ def watch(
     ] = None,
     max_removed: MaxRemovedOption = MOST_REMOVED,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document a line, for each batch.")
+        bool, typer.Option("--json", help="Print a JSON document per line for each batch.")
     ] = False,
 ) -> None:
     """Catalog new, changed and removed files as they come, until Ctrl-C or SIGTERM.

@@ -1,4 +1,4 @@
-"""Which names a server answers to, where it asks nobody who they are.
+"""Which names a server answers to, where it does not authenticate.
 
 A page on the web can have its own name point to 127.0.0.1 and so read what a browser's user reaches
 there (DNS rebinding); its requests carry that name as their Host. And it can send requests without
@@ -45,7 +45,7 @@ class HostCheck:
             refused = problem(
                 403, "Forbidden",
                 f"Origin: {origin[:100]}: pages of other places may not ask this server, which "
-                "asks nobody who they are; name theirs by --allowed-host",
+                "does not authenticate; name theirs by --allowed-host",
             )  # fmt: skip
         else:
             await self._app(scope, receive, send)

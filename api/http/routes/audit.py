@@ -27,7 +27,7 @@ async def get_audit(
         ),
     ] = None,
     before: Annotated[
-        int | None, Query(ge=1, lt=2**31, description="Only with a smaller number.")
+        int | None, Query(ge=1, lt=2**31, description="Only entries before this number.")
     ] = None,
 ) -> AuditAnswer:
     """Who changed what, and who was refused."""

@@ -96,7 +96,7 @@ async def post_splits(
     session: CurrentSession,
     response: Response,
 ) -> DatasetBody:
-    """Divide a dataset's frames anew, as a new version of it."""
+    """Divide a dataset's frames again, as a new version of it."""
     divide = session.datasets.divide
     made = await run_in_threadpool(lambda: divide(name, **set_fields(wanted)))
     return _made(made, response)

@@ -33,7 +33,7 @@ async def put_password(
 ) -> Response:
     """Change one's own password, by the one until now; it ends what was logged in."""
     if not session.caller.user:
-        raise InvalidInput("this server asks nobody who they are: it knows no password of yours")
+        raise InvalidInput("this server does not authenticate: you have no password here")
     authentication: Authentication = request.state.authentication
     await authentication.prove(context, session.caller.user, wanted.current.get_secret_value())
     password = wanted.password.get_secret_value()

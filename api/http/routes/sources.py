@@ -87,7 +87,7 @@ async def get_contents(name: str, session: CurrentSession) -> SourceContents:
     },
 )
 async def patch_source(name: str, wanted: SourceChange, session: CurrentSession) -> SourceChanged:
-    """Change a source: where its files lie, what is left out, which data set it is a part of.
+    """Change a source: its root, what it leaves out, the data set it is part of.
 
     With ``uri`` a source whose files were moved is re-pointed, and its datasets follow. Its files
     are listed at the new place first: where some that are catalogued are missing or changed there,

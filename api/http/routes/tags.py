@@ -165,7 +165,7 @@ async def get_tag(
 async def get_values(
     tag: Annotated[str, InPath(examples=["weather"])],
     session: CurrentSession,
-    limit: Annotated[int, Query(ge=1, le=1000, description="At most so many values.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000, description="At most this many values.")] = 100,
     at: At = None,
 ) -> TagValuesAnswer:
     """The most frequent values of a tag, and how many files have each."""
@@ -178,7 +178,7 @@ async def get_values(
 async def patch_tag(
     tag: Annotated[str, InPath(examples=["weather"])], wanted: TagChange, session: CurrentSession
 ) -> TagBody:
-    """Give a tag another kind or other values; refused where files have values it would refuse."""
+    """Change a tag's kind or values; refused if files have values that are then not allowed."""
     return await run_in_threadpool(session.tags.set, tag, wanted.kind, values=wanted.values)
 
 
