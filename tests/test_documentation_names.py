@@ -30,6 +30,7 @@ NO_NAMES = (
     "framesift.extractors",  # a group of entry points
     "framesift.files",  # a table of an attached catalog
     "catalog.db",
+    "catalog.reading",  # a method of a store
     "query.kindd",  # a question that is wrong
     "api/application/v1/cipherkey",  # a route of Spectrum Discover's
 )

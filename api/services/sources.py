@@ -229,7 +229,7 @@ class Sources:
         return datasets
 
     def remove(self, name: str) -> SourceRemoved:
-        """Remove a source and its files' rows: ingest.sources.recorded.remove_source."""
+        """Remove a source and its files' rows: ingest.scan.change_source.remove_source."""
         files = remove_source(self._workspace.catalog, self._workspace.records, name)
         return SourceRemoved(name=name, files_removed=files)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from catalog.errors import SqlError
 from catalog.lake import stream_buffer
@@ -54,6 +55,7 @@ class SelectOnly:
         self._cursor, self._keeps_plans = cursor, plans
         stream_buffer.shrink(cursor)
         self._plans: Lru[str, str] = Lru(_MOST_PLANS)
+        self._beside: set[str] = set()
 
     def execute(self, query: str, parameters: Any = None) -> "SelectOnly":
         """Run one SELECT.
@@ -63,7 +65,9 @@ class SelectOnly:
             duckdb.Error: It cannot be parsed or fails.
         """
         self._refuse_others(query)
-        planned = self._keeps_plans and parameters is None and len(query) > _LONG
+        # A plan holds the rows of a table beside the catalog as they were when it was made.
+        of_catalog = self._keeps_plans and not self._beside
+        planned = of_catalog and parameters is None and len(query) > _LONG
         self._cursor.execute(self._plan(query) if planned else query, parameters)
         return self
 
@@ -93,6 +97,16 @@ class SelectOnly:
         if given_up := self._plans.put(query, name or ""):
             self._cursor.execute(f"DEALLOCATE {given_up}")
         return f"EXECUTE {name}" if name else query
+
+    def register(self, name: str, rows: pa.Table) -> None:
+        """Have statements read ``rows`` as a table of that name, beside the catalog."""
+        self._cursor.register(name, rows)
+        self._beside.add(name)
+
+    def unregister(self, name: str) -> None:
+        """Take the table of that name away."""
+        self._beside.discard(name)
+        self._cursor.unregister(name)
 
     def close(self) -> None:
         """Close the cursor."""
@@ -173,9 +187,7 @@ _OWN_METHODS = (
     "fetchmany",
     "fetchone",
     "interrupt",
-    "register",
     "rowcount",
     "to_arrow_reader",
     "to_arrow_table",
-    "unregister",
 )

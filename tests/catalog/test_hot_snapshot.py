@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from catalog.errors import NotFound, SqlError
@@ -78,6 +79,16 @@ def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
     databases = "SELECT path IS NULL FROM duckdb_databases() WHERE database_name = 'lake'"
     assert rows(hot, databases) == [(True,)]
     assert held(hot) == plain.snapshot() == hot.snapshot()
+
+
+def test_tables_beside_it_are_read_as_they_are(stores: tuple[CatalogStore, CatalogStore]) -> None:
+    """A long statement, which is planned when it comes again, reads the rows of each time."""
+    hot, _ = stores
+    long = f"SELECT number FROM few WHERE number > -1 {'AND number > -1 ' * 300}"
+    for number in range(4):
+        few = pa.table({"number": [number]})
+        with hot.reading() as snapshot, snapshot.with_table("few", few):
+            assert snapshot.execute(long).fetchall() == [(number,)]
 
 
 def test_it_is_loaded_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
