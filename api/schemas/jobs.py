@@ -85,14 +85,17 @@ class JobBody(Numbered):
         if job.started is not None and job.finished is not None:
             seconds = round((job.finished - job.started).total_seconds(), 3)
         paths = {name: tell(str(path)) for name, path in job.paths.items()}
-        tells_all, folder = paths == job.paths, str(job.paths["folder"])
+        tells_all, error = paths == job.paths, job.error
+        if not tells_all:
+            folder = str(job.paths["folder"])
+            error = error.replace(folder, tell(folder))
         body = cls(
             name=job.name,
             kind=job.kind,
             backend=job.backend,
             state=job.state,
             waits=job.waits,
-            error=job.error if tells_all else job.error.replace(folder, tell(folder)),
+            error=error,
             attempt=job.request.get("attempt", 1),
             dataset=job.dataset,
             split=settings.get("split"),

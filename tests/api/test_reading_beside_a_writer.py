@@ -10,7 +10,7 @@ from sqlalchemy import select
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import tokens, users
-from catalog.records import store as record_store
+from catalog.records import engine
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from tests.api.documents import openapi_document
@@ -29,7 +29,7 @@ def test_every_list_is_read_while_a_writer_is_open(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A GET that would take a write lock fails at once, for the writers hold both without end."""
-    monkeypatch.setattr(record_store, "_BUSY_S", 0)
+    monkeypatch.setattr(engine, "BUSY_S", 0)
     workspace = open_home(home)
     make(workspace, "all", split="train=0.75,validation=0.25")
     users.add(workspace.records, "ann", ["admin"], "a sentence is a good one")

@@ -304,10 +304,10 @@ def test_it_is_ready_when_the_snapshot_is_in_memory(
     """/readyz begins the load and says so; a later commit does not take it back."""
     goes_on = threading.Event()
 
-    def held_up(work: Callable[[HotSnapshot, Any], Any]) -> Callable[[HotSnapshot, Any], Any]:
-        def later(snapshot: HotSnapshot, source: Any) -> Any:
+    def held_up(work: Callable[..., Any]) -> Callable[..., Any]:
+        def later(*arguments: Any) -> Any:
             assert goes_on.wait(300)
-            return work(snapshot, source)
+            return work(*arguments)
 
         return later
 

@@ -31,7 +31,7 @@ def test_the_public_names_are_these() -> None:
     of_mapping = {"document", "get", "items", "keys", "values"}
     assert public["Client"] == [
         "ask", "call", "classes", "classes_by", "close", "correlation", "entries", "frame",
-        "frames", "histogram", "me", "select", "set_own_password", "sql",
+        "frames", "histogram", "info", "me", "select", "set_own_password", "sql",
     ]  # fmt: skip
     assert public["Selection"] == ["classes", "of", "save", "to_arrow", "to_pandas"]
     assert sorted(set(public["Dataset"]) - of_mapping) == [
@@ -40,8 +40,8 @@ def test_the_public_names_are_these() -> None:
         "train", "validate", "version",
     ]  # fmt: skip
     assert sorted(set(public["Job"]) - of_mapping) == [
-        "cancel", "changes", "file", "finished", "logs", "metrics", "name", "refresh", "report",
-        "result", "resume", "state", "validate", "wait",
+        "cancel", "changes", "file", "finished", "log_chunks", "logs", "metrics", "name", "refresh",
+        "report", "result", "resume", "state", "validate", "wait",
     ]  # fmt: skip
     assert sorted(set(public["Frame"]) - of_mapping) == [
         "details", "fkey", "image", "label", "overlay",

@@ -21,7 +21,7 @@ from catalog.values import File, KnownFile
 from ingest.engines.threads import ThreadEngine
 from ingest.scan.listing_diff import compare
 from ingest.scan.scan_counts import ScanCounts
-from ingest.sources import source_files
+from ingest.sources import local_folder
 from ingest.sources.local_folder import LocalFolder
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
@@ -194,7 +194,7 @@ def test_a_source_that_fails_stops_the_scan(
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return open_beneath(real, key)
 
-    monkeypatch.setattr(source_files, "open_beneath", failing)
+    monkeypatch.setattr(local_folder, "open_beneath", failing)
     with pytest.raises(StorageError, match="the source fails; scan it again"):
         home.scan(source)
     assert len(home.rows("SELECT * FROM t_car")) == 3
