@@ -186,6 +186,11 @@ def find(scope: Scope) -> Found:
     return found
 
 
+def find_none(scope: Scope) -> None:
+    """Keep in the scope that no route answers the request: its error has its service's shape."""
+    scope[_FOUND] = Found(_rule_of_nothing(scope))
+
+
 def found_of(scope: Scope) -> Found:
     """What `find` found; of a request that was answered before, the strictest rule."""
     found: Found | None = scope.get(_FOUND)

@@ -9,7 +9,7 @@ import unicodedata
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.http.errors import refusal
-from api.http.routing import find
+from api.http.routing import find, find_none
 from catalog.errors import InvalidInput
 
 _REFUSED = frozenset({"Cc", "Cs", "Zl", "Zp"})
@@ -35,6 +35,7 @@ class Resolver:
                 "path: it holds a control character, such as a line feed (%0A), which no path of "
                 "this server has; leave it out"
             )
+            find_none(scope)
             await refusal(scope, error)(scope, receive, send)
 
 
