@@ -5,9 +5,10 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 
 from api.http.middleware.request_context import RequestContext
-from api.services.callers import Caller
+from api.services.callers import LOGIN, Caller
 from api.services.session import Session
 from api.workspace import Workspace
+from catalog.errors import NotAuthenticated
 
 
 def _caller(request: Request) -> Caller | None:
@@ -32,16 +33,17 @@ CurrentWorkspace = Annotated[Workspace, Depends(_workspace)]
 
 
 def _session(request: Request, caller: Annotated[Caller | None, Depends(_caller)]) -> Session:
-    workspace: Workspace = request.app.state.workspace
-    return Session(workspace) if caller is None else Session(workspace, caller)
+    if caller is None:
+        raise NotAuthenticated(f"send 'Authorization: Bearer TOKEN'; a token comes from {LOGIN}")
+    return Session(request.app.state.workspace, caller)
 
 
 CurrentSession = Annotated[Session, Depends(_session)]
-"""The services of that home, for the request's caller."""
+"""The services of that home, for the request's caller; 401 without one, by whatever rule."""
 
 
 CurrentCaller = Annotated[Caller, Depends(_caller)]
-"""Who asks."""
+"""The caller."""
 
 
 def _context(request: Request) -> RequestContext:

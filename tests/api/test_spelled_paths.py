@@ -11,8 +11,10 @@ from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 from starlette.middleware import Middleware
 
+from api.http import rules
 from api.http.app import create_app
-from api.http.routing import rule_of
+from api.http.dependencies import CurrentSession
+from api.http.routing import Router, add_routers, rule_of
 from api.settings import Settings
 from catalog.accounts import audit_log, tokens, users
 from catalog.records.store import RecordStore
@@ -132,3 +134,16 @@ def test_rights_are_of_the_route_that_answers() -> None:
     answer = TestClient(app).get("/healthz")
     assert answer.json() == {"status": "ok"}
     assert [rule.permission for rule in seen] == [None]
+
+
+def test_a_session_takes_a_caller_whatever_the_rule(home: Path) -> None:
+    """A route that is open by mistake still answers nobody who has no token."""
+    app, router = create_app(Settings(home=home)), Router(prefix="/v1/mistake")
+
+    @router.get("", rule=rules.OPEN)
+    async def mistake(session: CurrentSession) -> str:
+        return session.caller.level
+
+    add_routers(app, [router])
+    with TestClient(app) as client:
+        assert client.get("/v1/mistake").status_code == 401
