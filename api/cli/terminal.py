@@ -83,19 +83,24 @@ def emit_json(data: object) -> None:
     Args:
         data: What JSON has, and schemas and mappings within it.
     """
-    data = plain(data)
+    text = json.dumps(data, indent=2, ensure_ascii=False, default=document)
     if _job is not None:
-        _keep(_job.result, data)
-    emit_text(json.dumps(data, indent=2, ensure_ascii=False), end="\n")
+        _keep(_job.result, json.loads(text))
+    emit_text(text, end="\n")
 
 
-def plain(value: Any) -> Any:
-    """The same as dicts and lists."""
+def document(value: Any) -> dict[str, Any]:
+    """A schema or a server's answer as JSON has it.
+
+    Raises:
+        TypeError: It is neither.
+    """
     if hasattr(value, "model_dump"):  # a schema: pydantic is not imported for it
-        return value.model_dump(mode="json")
+        body: dict[str, Any] = value.model_dump(mode="json")
+        return body
     if isinstance(value, Mapping):
-        return {key: plain(part) for key, part in value.items()}
-    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON: {value!r}")
 
 
 def emit_progress(data: object) -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from api.cli.shapes.record import Record
 from api.cli.target import target
-from api.cli.terminal import JsonFlag, emit_json, emit_table, emit_text, plain, stdout
+from api.cli.terminal import JsonFlag, document, emit_json, emit_table, emit_text, stdout
 from api.schemas.sources import SOURCE_NAME, NewSource, SourceChange
 from catalog.errors import InvalidInput
 from catalog.values import PLATFORMS
@@ -201,7 +201,7 @@ def _ask_whether_to_remove(contents: Record) -> None:
 
 def info(as_json: JsonFlag = False) -> None:
     """Show where things are and how much there is."""
-    info = plain(target().info())
+    info = document(target().info())
     if as_json:
         emit_json(info)
     else:
