@@ -3,73 +3,73 @@
 from typing import TYPE_CHECKING, Protocol
 
 from api.cli import chosen
-from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
-from api.cli.shapes.datasets import Datasets
-from api.cli.shapes.jobs import Jobs
-from api.cli.shapes.policies import Policies
-from api.cli.shapes.record import Record
-from api.cli.shapes.selections import Selections
-from api.cli.shapes.sources import Sources
-from api.cli.shapes.statements import Statements
-from api.cli.shapes.statistics import Statistics
-from api.cli.shapes.tags import Tags
 
 if TYPE_CHECKING:
+    from api.cli.shapes.accounts import Audit, Collections, Tokens, Users
+    from api.cli.shapes.datasets import Datasets
+    from api.cli.shapes.jobs import Jobs
+    from api.cli.shapes.policies import Policies
+    from api.cli.shapes.record import Record
+    from api.cli.shapes.selections import Selections
+    from api.cli.shapes.sources import Sources
+    from api.cli.shapes.statements import Statements
+    from api.cli.shapes.statistics import Statistics
+    from api.cli.shapes.tags import Tags
     from api.services.session import Session
 
 
 class Target(Protocol):
     """A home's services, or a server's client."""
 
-    def info(self) -> Record:
+    def info(self) -> "Record":
         """Where things are and how much there is."""
 
     @property
-    def jobs(self) -> Jobs:
+    def jobs(self) -> "Jobs":
         """Training, validation and other long work."""
 
     @property
-    def policies(self) -> Policies:
+    def policies(self) -> "Policies":
         """Tags that are set on what a condition finds."""
 
     @property
-    def sources(self) -> Sources:
+    def sources(self) -> "Sources":
         """Sources."""
 
     @property
-    def datasets(self) -> Datasets:
+    def datasets(self) -> "Datasets":
         """Datasets."""
 
     @property
-    def selections(self) -> Selections:
+    def selections(self) -> "Selections":
         """Questions and their answers."""
 
     @property
-    def statements(self) -> Statements:
+    def statements(self) -> "Statements":
         """Statements in SQL."""
 
     @property
-    def statistics(self) -> Statistics:
+    def statistics(self) -> "Statistics":
         """Statistics of frames."""
 
     @property
-    def tags(self) -> Tags:
+    def tags(self) -> "Tags":
         """Tags and tag families."""
 
     @property
-    def users(self) -> Users:
+    def users(self) -> "Users":
         """Users."""
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> "Tokens":
         """Tokens."""
 
     @property
-    def collections(self) -> Collections:
+    def collections(self) -> "Collections":
         """Collections."""
 
     @property
-    def audit(self) -> Audit:
+    def audit(self) -> "Audit":
         """The audit log."""
 
 
