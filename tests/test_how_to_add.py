@@ -2,7 +2,6 @@
 
 import re
 import sys
-import time
 import types
 import zipfile
 from pathlib import Path
@@ -25,6 +24,7 @@ from query.run.read_only import check, parse
 from query.sets import draw, methods
 from query.sets.strata import Strata
 from sample_data.regenerate import COMMITTED_SET
+from tests.api.servers import wait_until
 from tests.slurm_cluster import slurm_cluster
 
 SCHEMA = {"t": {"a": "INTEGER"}}
@@ -118,12 +118,11 @@ def test_a_job_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def ended(*command: str, end: bool = False) -> tuple[str, Path]:
             plan = Plan((Stage("say", (command,)),))
             job = submit(records, queue, Wanted("x", "x", backend="slurm"), lambda _: plan)
-            while end and refresh(records, job).state == "pending":
-                time.sleep(0.1)
             if end:
+                wait_until(lambda: refresh(records, job).state != "pending")
                 cancel(records, job)
-            while (job := refresh(records, job)).state in ("pending", "running"):
-                time.sleep(0.1)
+            wait_until(lambda: refresh(records, job).state not in ("pending", "running"))
+            job = refresh(records, job)
             return job.state, JobPaths(Path(job.paths["folder"])).log("say", 0)
 
         state, log = ended("echo", "hello")
