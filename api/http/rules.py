@@ -1,4 +1,4 @@
-"""What holds for a route: who may ask it, and how its requests are worked on.
+"""What holds for a route: whose requests it answers, and how they are worked on.
 
 A route names its rule where it is declared (api.http.routing.Router), and nothing else decides by
 what a path looks like.

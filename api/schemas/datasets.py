@@ -168,7 +168,7 @@ class NewDataset(Divided):
 
 
 class NewSplit(Divided):
-    """A dataset to be divided anew."""
+    """A dataset to be divided again."""
 
     split: Text = Field(min_length=1, examples=["train=0.8,validation=0.2"])
 

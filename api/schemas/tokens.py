@@ -10,7 +10,7 @@ from catalog.records.tables import now
 from catalog.text.bounded import Name
 
 DAYS = 365
-"""How long a token is valid unless it is said."""
+"""Days for which a token is valid by default."""
 
 
 class TokenBody(Schema):

@@ -58,7 +58,7 @@ class UserChange(BaseModel):
 
 
 class MeBody(Schema):
-    """Who asks."""
+    """The caller."""
 
     name: str = Field(
         description="Empty where the server does not authenticate.", examples=["anna"]

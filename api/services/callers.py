@@ -32,7 +32,7 @@ class Permission:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks.
+    """The user of a request.
 
     Attributes:
         user: The user's name; "" where the server does not authenticate.

@@ -16,7 +16,7 @@ router = Router(prefix="/v1/collections", tags=["users"], examples={"name": "mun
 
 @router.get("", rule=READ)
 async def get_collections(session: CurrentSession, page: CurrentPage) -> CollectionsAnswer:
-    """Every collection for who sees all rows; else one's own."""
+    """Every collection, for users who see all rows; else one's own."""
     collections = await run_in_threadpool(session.collections.list)
     shown, follows = page.page_of_all("collections", collections, lambda body: (body.name,), str)
     return CollectionsAnswer(collections=shown, next=follows)
@@ -24,7 +24,7 @@ async def get_collections(session: CurrentSession, page: CurrentPage) -> Collect
 
 @router.get("/{name}", rule=READ)
 async def get_collection(name: str, session: CurrentSession) -> CollectionBody:
-    """A collection that one sees rows of, or any for who sees all."""
+    """A collection that one sees rows of; any, for users who see all rows."""
     return await run_in_threadpool(session.collections.get, name)
 
 

@@ -1,4 +1,4 @@
-"""/v1/me: who asks, and one's own password."""
+"""/v1/me: the caller, and their own password."""
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -15,7 +15,7 @@ router = Router(prefix="/v1/me", tags=["users"])
 
 @router.get("", rule=READ)
 async def get_me(session: CurrentSession) -> MeBody:
-    """Who asks, and what they may do with this token."""
+    """The caller, and what they may do with this token."""
     return session.users.me()
 
 

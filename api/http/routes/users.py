@@ -1,4 +1,4 @@
-"""/v1/users: who may ask. Admins only."""
+"""/v1/users: the users. Admins only."""
 
 from urllib.parse import quote
 
