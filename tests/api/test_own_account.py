@@ -102,7 +102,7 @@ def test_one_s_own_password_by_command(served: Served, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["name"] == "hans"
     assert (served.login("hans", OLD), served.login("hans", NEW)) == (401, 200)
     here = framesift(served.home, *passwd, stdin=f"{NEW}\n{OLD}\n")
-    assert here.stderr.startswith("error: a home has no accounts of its own")
+    assert here.stderr.startswith("error: commands on a home act without an account")
     with serving(served.home) as (url, _):
         nobody = framesift(tmp_path, "--server", url, *passwd, stdin=f"{NEW}\n{OLD}\n")
     assert nobody.stderr == "error: this server does not authenticate: name the user\n"

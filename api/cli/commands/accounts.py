@@ -89,7 +89,7 @@ def user_passwd(
 def _own_password(from_stdin: bool, as_json: bool) -> None:
     if chosen.server() is None:
         raise InvalidInput(
-            "a home has no accounts of its own: name the user, or give --server for yourself"
+            "commands on a home act without an account: name the user, or give --server for yours"
         )
     client = chosen.client()
     me = client.me()
