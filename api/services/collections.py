@@ -35,7 +35,9 @@ class Collections:
         for body in self.list():
             if body.name == name:
                 return body
-        raise NotFound("collection", name[:80], "GET /v1/collections lists them")
+        raise NotFound(
+            "collection", name[:80], "framesift collection list, or GET /v1/collections, lists them"
+        )
 
     def add(self, name: str, rule: str) -> CollectionBody:
         """Add a collection.

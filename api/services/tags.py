@@ -64,7 +64,7 @@ class Tags:
         raise self._no_tag(tag)
 
     def _no_tag(self, tag: str) -> NotFound:
-        return NotFound("tag", tag[:80], "GET /v1/tags lists them")
+        return NotFound("tag", tag[:80], "framesift tags list, or GET /v1/tags, lists them")
 
     def add(
         self,
@@ -132,7 +132,9 @@ class Tags:
         for body in self.families():
             if body.name == name:
                 return body
-        raise NotFound("tag family", name[:80], "GET /v1/families lists them")
+        raise NotFound(
+            "tag family", name[:80], "framesift tags families, or GET /v1/families, lists them"
+        )
 
     def drop(self, family: str) -> FamilyDropped:
         """Remove a tag family with its tags and values; older snapshots keep it."""
