@@ -97,7 +97,7 @@ BAD = [
     (["user", "add", "anna", "--role", "king", "--no-password"], "unknown role 'king'"),
     (["user", "add", "anna", "--role", "admin"], "--password-stdin"),
     (["user", "passwd", "nobody"], "no user named 'nobody'"),
-    (["user", "passwd"], "name the user, or give --server for yourself"),
+    (["user", "passwd"], "name the user, or give --server for yours"),
     (["user", "roles", "nobody", "admin"], "no user named 'nobody'"),
     (["user", "disable", "nobody"], "no user named 'nobody'"),
     (["user", "remove", "nobody"], "no user named 'nobody'"),
