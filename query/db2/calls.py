@@ -1,4 +1,4 @@
-"""What the parser makes of a call: nodes that sqlglot has no class for, and how they are built."""
+"""Nodes that sqlglot has no class for, which the parser makes of calls, and how they are built."""
 
 from collections.abc import Callable
 from typing import ClassVar

@@ -82,16 +82,16 @@ def invalid() -> SqlError:
     )
 
 
-def convert(value: exp.Expr, kind: str, given: Db2Type, clock: exp.Expr | None) -> Typed:
+def convert(value: exp.Expr, kind: str, value_type: Db2Type, clock: exp.Expr | None) -> Typed:
     """DATE(x), TIME(x), TIMESTAMP(x) and TIMESTAMP(date, time), and the type."""
     if clock is not None:
-        date, _ = convert(value, "DATE", given, None)
+        date, _ = convert(value, "DATE", value_type, None)
         time = fill(_OF_TEXT["TIME"], x=clock) if _is_text(clock) else clock
         return fill("CAST({d} AS DATE) + CAST({t} AS TIME)", d=date, t=time), TIMESTAMP
     result = {"DATE": DATE, "TIME": TIME, "TIMESTAMP": TIMESTAMP}[kind]
-    if given is TEXT:
+    if value_type is TEXT:
         return fill(_OF_TEXT[kind], x=value), result
-    if given.is_number and kind == "DATE":
+    if value_type.is_number and kind == "DATE":
         days = "CAST(DATE '0001-01-01' + CAST(trunc({x}) - 1 AS INTEGER) AS DATE)"
         return fill(_in_range(days), x=value), DATE
     return fill(f"CAST({{x}} AS {kind})", x=value), result
@@ -103,10 +103,10 @@ def _is_text(node: exp.Expr) -> bool:
 
 def as_iso(literal: exp.Literal) -> exp.Literal:
     """A text beside a date, in the form that DuckDB reads: Db2 knows others as well."""
-    found = _DB2_LITERAL.fullmatch(literal.name)
-    if found is None:
+    match = _DB2_LITERAL.fullmatch(literal.name)
+    if match is None:
         return literal
-    day, hour, minute, second, m1, d1, y1, d2, m2, y2 = found.groups()
+    day, hour, minute, second, m1, d1, y1, d2, m2, y2 = match.groups()
     if day:
         return exp.Literal.string(f"{day} {hour}:{minute}:{second}")
     return exp.Literal.string(f"{y1}-{m1}-{d1}" if y1 else f"{y2}-{m2}-{d2}")
@@ -135,13 +135,13 @@ def shift(node: exp.Expr, value: Db2Type, amount: Db2Type) -> Typed:
     if unit in ("YEAR", "MONTH", "DAY"):
         whole = "CAST(trunc({n}) AS INTEGER)"
     sign = "-" if isinstance(node, exp.Sub) else "+"
-    made = f"CAST({{d}} {sign} to_{unit.lower()}s({whole}) AS {value.kind})"
-    return fill(made if value is TIME else _in_range(made), d=node.this, n=count), value
+    shifted = f"CAST({{d}} {sign} to_{unit.lower()}s({whole}) AS {value.kind})"
+    return fill(shifted if value is TIME else _in_range(shifted), d=node.this, n=count), value
 
 
-def _in_range(made: str) -> str:
-    outside = f"year({made}) NOT BETWEEN 1 AND 9999"
-    return f"CASE WHEN {outside} THEN error('{OUT_OF_RANGE}') ELSE {made} END"
+def _in_range(date: str) -> str:
+    outside = f"year({date}) NOT BETWEEN 1 AND 9999"
+    return f"CASE WHEN {outside} THEN error('{OUT_OF_RANGE}') ELSE {date} END"
 
 
 def difference(node: exp.Expr, left: Db2Type, right: Db2Type) -> Typed:
@@ -152,11 +152,11 @@ def difference(node: exp.Expr, left: Db2Type, right: Db2Type) -> Typed:
     """
     if not (left is DATE and right is DATE):
         raise invalid()
-    made = (
+    duration = (
         "CASE WHEN {a} >= {b} THEN " + _yyyymmdd("age({a}, {b})") + " ELSE -("
         + _yyyymmdd("age({b}, {a})") + ") END"
     )  # fmt: skip
-    return fill(f"CAST({made} AS DECIMAL(8, 0))", a=node.this, b=node.expression), (
+    return fill(f"CAST({duration} AS DECIMAL(8, 0))", a=node.this, b=node.expression), (
         db2_types.decimal(8, 0)
     )
 
@@ -190,4 +190,4 @@ def _strftime(pattern: exp.Expr) -> str:
             f"The format {pattern.sql()[:40]} of VARCHAR_FORMAT is not valid. Expected: a constant "
             f"of {', '.join(_STRFTIME)} and signs between them.",
         )
-    return "".join(_STRFTIME.get(part, part) for part in parts)
+    return "".join(_STRFTIME.get(directive, directive) for directive in parts)

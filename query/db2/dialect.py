@@ -1,4 +1,4 @@
-"""What Db2 writes differently, for sqlglot's parser: only the differences.
+"""The differences of Db2's SQL, for sqlglot's parser.
 
 sqlglot has no Db2 dialect. Taken from Db2's SQL reference as summarised with each rule:
 
@@ -68,8 +68,8 @@ def _call(name: str, function: Function) -> Any:
     def built(args: list[exp.Expr]) -> exp.Expr:
         if len(args) < function.least or (function.most is not None and len(args) > function.most):
             return exp.Anonymous(this=name, expressions=args)  # refused as an unknown function
-        made: exp.Expr = build(args)
-        return made
+        call: exp.Expr = build(args)
+        return call
 
     return built
 
@@ -84,7 +84,7 @@ def _cast(node: exp.Cast) -> exp.Expr:
     kind = _CAST_TYPES.get(node.to.this)
     if kind is None:
         return node
-    precision, scale, *_ = [*(part.this for part in node.to.expressions), None, None]
+    precision, scale, *_ = [*(size.this for size in node.to.expressions), None, None]
     if kind in ("DATE", "TIME", "TIMESTAMP"):
         precision = scale = None
     if kind == "DECIMAL" and precision is None:
@@ -212,16 +212,16 @@ class Db2(Dialect):
             return Db2Duration(this=this, unit=unit)
 
         def _is(self, word: str) -> bool:
-            found = self._curr
+            token = self._curr
             return (
-                bool(found)
-                and found.token_type is not TokenType.STRING
-                and (found.text.upper() == word)
+                bool(token)
+                and token.token_type is not TokenType.STRING
+                and (token.text.upper() == word)
             )
 
         @staticmethod
         def _ends(token: Any) -> bool:
-            """Whether what stands before the token was a name, and no operator."""
+            """Return whether the token before was a name, and no operator."""
             return token is None or token.token_type in (
                 TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.SEMICOLON,
             )  # fmt: skip
@@ -251,36 +251,36 @@ def join_names(tokens_: list[Any], hyphenated: Collection[str], columns: Collect
         columns: Names of columns, in lower case.
     """
     longest = max((name.count("-") for name in hyphenated), default=0)
-    place = 0
-    while place < len(tokens_):
+    position = 0
+    while position < len(tokens_):
         for hyphens in range(longest, 0, -1):
-            parts = tokens_[place : place + 2 * hyphens + 1]
-            name = "".join(part.text for part in parts)
+            parts = tokens_[position : position + 2 * hyphens + 1]
+            name = "".join(token.text for token in parts)
             if not _touch(parts, 2 * hyphens + 1) or name.lower() not in hyphenated:
                 continue
-            if all(part.text.lower() in columns for part in parts[::2]):
+            if all(token.text.lower() in columns for token in parts[::2]):
                 continue
             start, end = parts[0], parts[-1]
-            tokens_[place] = Token(
+            tokens_[position] = Token(
                 TokenType.IDENTIFIER, name, start.line, start.col, start.start, end.end
             )
-            del tokens_[place + 1 : place + len(parts)]
+            del tokens_[position + 1 : position + len(parts)]
             break
-        place += 1
+        position += 1
 
 
-def _touch(parts: list[Any], wanted: int) -> bool:
-    """Whether they are names and hyphens by turns, without anything in between."""
-    if len(parts) != wanted:
+def _touch(parts: list[Any], count: int) -> bool:
+    """Return whether they are names and hyphens by turns, without anything in between."""
+    if len(parts) != count:
         return False
-    for number, part in enumerate(parts):
+    for number, token in enumerate(parts):
         if number % 2:
-            if part.token_type is not TokenType.DASH:
+            if token.token_type is not TokenType.DASH:
                 return False
-        elif part.token_type in (TokenType.STRING, TokenType.IDENTIFIER) or not (
-            part.text.replace("_", "").isalnum()
+        elif token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) or not (
+            token.text.replace("_", "").isalnum()
         ):
             return False
-        if number and parts[number - 1].end + 1 != part.start:
+        if number and parts[number - 1].end + 1 != token.start:
             return False
     return True

@@ -1,4 +1,4 @@
-"""What DuckDB says of the data or the statement, as Db2 says it."""
+"""Errors that DuckDB raises of the data or the statement, in Db2's words."""
 
 import re
 from collections.abc import Iterator
@@ -63,8 +63,8 @@ def translated(error: duckdb.Error) -> SqlError:
     """Db2's error for one of DuckDB's, but for an interruption."""
     text = " ".join(str(error).partition("\n\nLINE 1:")[0].split())
     text = text.partition(" Candidate functions:")[0]
-    for found, sqlcode, sqlstate, message in _BY_TEXT:
-        if found in text:
+    for excerpt, sqlcode, sqlstate, message in _BY_TEXT:
+        if excerpt in text:
             return SqlError(sqlcode, sqlstate, message)
     told = _with_value(str(error))
     if told is not None:

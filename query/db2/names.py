@@ -51,23 +51,23 @@ def _normalised(schema: Schema) -> MappingSchema:
     if known is not None and known[0] is schema:
         return known[1]
     tables: dict[str, object] = {table: dict(columns) for table, columns in schema.items()}
-    made = MappingSchema(tables, dialect=Db2)
-    _made.put(id(schema), (schema, made))
-    return made
+    normalised = MappingSchema(tables, dialect=Db2)
+    _made.put(id(schema), (schema, normalised))
+    return normalised
 
 
 def _number_unnamed(query: exp.Query) -> None:
     """Give each result column that is no plain column the name ``_col_`` and its position."""
     for select in list(query.find_all(exp.Select)):
-        for place, item in enumerate(select.expressions):
+        for index, item in enumerate(select.expressions):
             if isinstance(item, exp.Alias | exp.Column) or item.is_star:
                 continue
             # An Alias round a subquery too, whose own alias sqlglot does not take for a name.
             name = item.args.get("alias") if isinstance(item, exp.Subquery) else None
-            identifier = name.this if name is not None else exp.to_identifier(f"_col_{place}")
+            identifier = name.this if name is not None else exp.to_identifier(f"_col_{index}")
             item.set("alias", None)
-            select.expressions[place] = named = exp.Alias(this=item.copy(), alias=identifier)
-            named.parent, named.arg_key, named.index = select, "expressions", place
+            select.expressions[index] = named = exp.Alias(this=item.copy(), alias=identifier)
+            named.parent, named.arg_key, named.index = select, "expressions", index
 
 
 def _not_resolved(error: SqlglotError) -> SqlError:
@@ -118,12 +118,12 @@ class _Names:
         return names
 
     def _names_of(self, star: exp.Expr, scope: Scope) -> list[str]:
-        """What ``*`` or ``table.*`` stands for."""
-        wanted = star.table.lower() if isinstance(star, exp.Column) else ""
+        """The columns that ``*`` or ``table.*`` stands for."""
+        prefix = star.table.lower() if isinstance(star, exp.Column) else ""
         return [
             name
             for alias, source in scope.selected_sources.items()
-            if not wanted or alias.lower() == wanted
+            if not prefix or alias.lower() == prefix
             for name in self._columns(source[1])
         ]
 

@@ -1,4 +1,4 @@
-"""What the columns that a query can name are, of views and of queries inside it."""
+"""The columns that a query can name, of views and of queries inside it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -14,7 +14,7 @@ def columns_of(
     schema: Mapping[str, Mapping[str, str]],
     of_view: Callable[[str], Known],
 ) -> dict[tuple[str, str], Known]:
-    """What is known of each column, by its table's alias and its name.
+    """Name and type of each column, by its table's alias and its name.
 
     Args:
         scope: The query.

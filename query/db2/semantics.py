@@ -93,8 +93,8 @@ def condition_to_duckdb(
     """
     with _limited():
         where: exp.Where = _rewritten(query, schema, None)[0].args["where"]
-        made = where.this if finish is None else finish(where.this)
-        condition: str = made.sql(dialect="duckdb")
+        rewritten = where.this if finish is None else finish(where.this)
+        condition: str = rewritten.sql(dialect="duckdb")
         return condition
 
 
@@ -137,8 +137,8 @@ class _Typing:
             if isinstance(root, exp.Select):
                 columns = self._columns(scope)
                 parts = sorted(root.iter_expressions(), key=lambda p: p.arg_key != "expressions")
-                for part in parts:
-                    node, kind = self._visit(part, columns)
+                for expression in parts:
+                    node, kind = self._visit(expression, columns)
                     if node.arg_key == "expressions":
                         types.append((node.alias_or_name, kind))
                         columns["", node.alias_or_name] = kind  # as ORDER BY may call it
@@ -155,31 +155,31 @@ class _Typing:
                 f"columns: {len(left)} and {len(right)}.",
             )  # fmt: skip
         types: _Outputs = []
-        for place, ((name, one), (_, other)) in enumerate(zip(left, right, strict=True)):
+        for index, ((name, one), (_, other)) in enumerate(zip(left, right, strict=True)):
             result = db2_types.common([one, other])
             types.append((name, result))
             for side, kind in ((root.this, one), (root.expression, other)):
                 if kind is TEXT and result is DOUBLE:
-                    self._as_number(side, place)
+                    self._as_number(side, index)
         return types
 
     def of_query(self, query: exp.Expr) -> _Outputs:
         """Names and types of a query's columns, once it is rewritten."""
         return self.outputs.get(id(query.unnest()), [])
 
-    def _as_number(self, query: exp.Expr, place: int) -> None:
+    def _as_number(self, query: exp.Expr, index: int) -> None:
         """Turn a text column of a subquery's result into a number."""
         inner = query.unnest()
         if isinstance(inner, exp.SetOperation):
-            self._as_number(inner.this, place)
-            self._as_number(inner.expression, place)
+            self._as_number(inner.this, index)
+            self._as_number(inner.expression, index)
         elif isinstance(inner, exp.Select):
-            item = inner.expressions[place]
-            made = exp.alias_(number(item.unalias()), item.alias_or_name, quoted=True)
-            inner.expressions[place].replace(made)
+            item = inner.expressions[index]
+            column = exp.alias_(number(item.unalias()), item.alias_or_name, quoted=True)
+            inner.expressions[index].replace(column)
         outputs = self.of_query(query)
         if outputs:
-            outputs[place] = (outputs[place][0], DOUBLE)
+            outputs[index] = (outputs[index][0], DOUBLE)
 
     def _columns(self, scope: Scope) -> _Columns:
         return columns_of(scope, self.outputs, self.schema, db2_types.of_engine)
@@ -196,10 +196,10 @@ class _Typing:
             return node, TEXT if node.is_string else db2_types.of_number(node.name)
         go_on()
         types: dict[int, Db2Type] = {}
-        for part in list(node.iter_expressions()):
-            rewritten, kind = self._visit(part, columns)
+        for child in list(node.iter_expressions()):
+            rewritten, kind = self._visit(child, columns)
             types[id(rewritten)] = kind
-        return self._rewrite(node, lambda part: types.get(id(part), OTHER))
+        return self._rewrite(node, lambda child: types.get(id(child), OTHER))
 
     def _rewrite(self, node: exp.Expr, of: _TypeOf) -> Typed:
         """One node whose parts are done."""
@@ -359,13 +359,13 @@ def _arithmetic(node: exp.Expr, of: _TypeOf) -> Typed:
         return _of_dates(node, of)
     kinds = {}
     for key in ("this", "expression"):
-        part = node.args[key]
-        kinds[key] = of(part)
+        operand = node.args[key]
+        kinds[key] = of(operand)
         if kinds[key] is TEXT:
-            part.replace(number(part))
+            operand.replace(number(operand))
             kinds[key] = DOUBLE
         elif kinds[key] is db2_types.SMALLINT:
-            part.replace(fill("CAST({x} AS INTEGER)", x=part))  # Db2 calculates in INTEGER
+            operand.replace(fill("CAST({x} AS INTEGER)", x=operand))  # Db2 calculates in INTEGER
             kinds[key] = INTEGER
     left, right = kinds["this"], kinds["expression"]
     if not (left.is_number and right.is_number):
@@ -375,8 +375,8 @@ def _arithmetic(node: exp.Expr, of: _TypeOf) -> Typed:
         return _replace(node, db2_templates.divide(node, left, right, result)), result
     if result.kind == "DECIMAL":
         if db2_templates.would_overflow(left, right, result):
-            part = node.args["this"]
-            part.replace(db2_templates.widened(part, left))
+            operand = node.args["this"]
+            operand.replace(db2_templates.widened(operand, left))
         scales = (left.scale, right.scale)
         scale = sum(scales) if isinstance(node, exp.Mul) else max(scales)
         return _replace(node, db2_templates.exact(node, result, scale)), result
@@ -386,12 +386,12 @@ def _arithmetic(node: exp.Expr, of: _TypeOf) -> Typed:
 def _of_dates(node: exp.Expr, of: _TypeOf) -> Typed:
     left, right = of(node.this), of(node.expression)
     if isinstance(node.expression, Db2Duration):
-        made, kind = db2_dates.shift(node, left, right)
+        computed, kind = db2_dates.shift(node, left, right)
     elif isinstance(node, exp.Sub):
-        made, kind = db2_dates.difference(node, left, right)
+        computed, kind = db2_dates.difference(node, left, right)
     else:
         raise db2_dates.invalid()
-    return _replace(node, made), kind
+    return _replace(node, computed), kind
 
 
 def _like(node: exp.Expr) -> exp.Expr:
@@ -402,8 +402,8 @@ def _like(node: exp.Expr) -> exp.Expr:
         like, escape = node.this, node.expression.name
     if not isinstance(like, exp.Like) or len(escape) > 1:
         raise SqlError(-130, "22025", "The ESCAPE of LIKE is not valid. Expected: one character.")
-    made = db2_templates.like(like, escape)
-    return node if made is like else _replace(node, made)
+    rewritten = db2_templates.like(like, escape)
+    return node if rewritten is like else _replace(node, rewritten)
 
 
 def _duration(node: exp.Expr, of: _TypeOf) -> Typed:
@@ -420,32 +420,32 @@ def _current(node: exp.Expr, of: _TypeOf) -> Typed:
 
 def _converted(node: exp.Expr, of: _TypeOf) -> Typed:
     """A conversion."""
-    given = of(node.this)
+    value_type = of(node.this)
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.VARCHAR:
         return node, TEXT  # a column of the view that no source fills
     if isinstance(node, exp.Cast):  # DATE '2020-01-31'
-        made, kind = db2_dates.convert(node.this, node.to.this.value, given, None)
+        converted, kind = db2_dates.convert(node.this, node.to.this.value, value_type, None)
     elif node.args["kind"] in ("DATE", "TIME", "TIMESTAMP"):
         clock = node.args.get("precision")
-        made, kind = db2_dates.convert(node.this, node.args["kind"], given, clock)
+        converted, kind = db2_dates.convert(node.this, node.args["kind"], value_type, clock)
     else:
-        made, kind = db2_templates.convert(cast(Db2Cast, node), given)
-    return _replace(node, made), kind
+        converted, kind = db2_templates.convert(cast(Db2Cast, node), value_type)
+    return _replace(node, converted), kind
 
 
 def _called(node: exp.Expr, of: _TypeOf) -> Typed:
     """A function of the table that has a template, or VARCHAR_FORMAT."""
     function = FUNCTIONS[node.args["name"]]
-    value, given = node.this, of(node.this)
-    if given is TEXT and function.reads == "number":
+    value, value_type = node.this, of(node.this)
+    if value_type is TEXT and function.reads == "number":
         value = number(value)
-    elif given is TEXT and function.reads:
-        value, given = db2_dates.convert(value, function.reads, given, None)
+    elif value_type is TEXT and function.reads:
+        value, value_type = db2_dates.convert(value, function.reads, value_type, None)
     if not isinstance(function.gives, Db2Type):
-        made = db2_dates.formatted(value, given, node.expressions[0])
-        return _replace(node, made), TEXT
-    made = fill(f"CAST({function.template} AS {function.gives.kind})", x=value)
-    return _replace(node, made), function.gives
+        result = db2_dates.formatted(value, value_type, node.expressions[0])
+        return _replace(node, result), TEXT
+    result = fill(f"CAST({function.template} AS {function.gives.kind})", x=value)
+    return _replace(node, result), function.gives
 
 
 def _replaced(node: exp.Expr, _: _TypeOf) -> Typed:
@@ -468,13 +468,13 @@ def _list(node: exp.Expr, _: _TypeOf) -> Typed:
         return node, TEXT  # made with its order
     if isinstance(node.parent, exp.Window):
         raise SqlError(-142, "42612", "The SQL statement is not supported: LISTAGG with OVER.")
-    found, order = node, []
+    call, order = node, []
     if isinstance(node, exp.WithinGroup):
-        found, order = node.this, node.expression.expressions
-    if not isinstance(found, exp.GroupConcat):
+        call, order = node.this, node.expression.expressions
+    if not isinstance(call, exp.GroupConcat):
         raise SqlError(-142, "42612", "The SQL statement is not supported: WITHIN GROUP here.")
-    made = db2_templates.list_of(found.this, found.args.get("separator"), order)
-    return _replace(node, made), TEXT
+    listed = db2_templates.list_of(call.this, call.args.get("separator"), order)
+    return _replace(node, listed), TEXT
 
 
 def _aggregate(node: exp.Expr, of: _TypeOf) -> Typed:
@@ -526,13 +526,13 @@ def _in_type(node: exp.Expr, kind: Db2Type) -> exp.Expr:
     return node
 
 
-def _replace(node: exp.Expr, made: exp.Expr) -> exp.Expr:
-    if made is node:
+def _replace(node: exp.Expr, new: exp.Expr) -> exp.Expr:
+    if new is node:
         return node
     # A projection must keep its name.
     if node.parent is not None and isinstance(node.parent, exp.Select):
-        made = exp.alias_(made, node.alias_or_name, quoted=True)
-    return exchange(node, made)
+        new = exp.alias_(new, node.alias_or_name, quoted=True)
+    return exchange(node, new)
 
 
 _REWRITES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, _TypeOf], Typed]], ...] = (

@@ -84,23 +84,23 @@ def fill(template: str, **parts: exp.Expr) -> exp.Expr:
         SqlError: SQL0101N, the statement grows too large.
     """
     stand_ins = {name: f"part_{name}" for name in parts}
-    named = {stand_ins[name]: part for name, part in parts.items()}
+    named = {stand_ins[name]: operand for name, operand in parts.items()}
     go_on()
     left = _nodes_left.get()
-    sizes = {name: sum(1 for _ in islice(part.walk(), left)) for name, part in named.items()}
+    sizes = {name: sum(1 for _ in islice(operand.walk(), left)) for name, operand in named.items()}
     tree = _parsed(template.format(**stand_ins))
-    places = [column.name for column in tree.find_all(exp.Column) if column.name in named]
-    if any(sizes[name] > _REPEATED_NODES and places.count(name) > 1 for name in named):
+    columns = [column.name for column in tree.find_all(exp.Column) if column.name in named]
+    if any(sizes[name] > _REPEATED_NODES and columns.count(name) > 1 for name in named):
         tree = _parsed(_computed_once(template, parts))
-    made = exp.Paren(this=tree.copy())
-    found = [column for column in made.find_all(exp.Column) if column.name in named]
-    left -= sum(sizes[place.name] for place in found)
+    filled = exp.Paren(this=tree.copy())
+    slots = [column for column in filled.find_all(exp.Column) if column.name in named]
+    left -= sum(sizes[slot.name] for slot in slots)
     if left <= 0:
         raise too_complex()
     _nodes_left.set(left)
-    for place in found:
-        place.replace(exp.Paren(this=named[place.name].copy()))
-    return made
+    for slot in slots:
+        slot.replace(exp.Paren(this=named[slot.name].copy()))
+    return filled
 
 
 def _computed_once(template: str, parts: Mapping[str, exp.Expr]) -> str:
@@ -109,16 +109,18 @@ def _computed_once(template: str, parts: Mapping[str, exp.Expr]) -> str:
     DuckDB has functions of a list's elements only: the operands are the one element of a list. They
     stay outside of the function, where they may be aggregates, windows and queries.
     """
-    bound = [name for name, part in parts.items() if not isinstance(part.unnest(), _CONSTANTS)]
+    bound = [
+        name for name, operand in parts.items() if not isinstance(operand.unnest(), _CONSTANTS)
+    ]
     # Not operands.name: where the statement has a table of that name, that would be its column.
     inside = {name: f"struct_extract(operands, '{name}')" for name in bound}
-    made = template.format(**{name: inside.get(name, f"part_{name}") for name in parts})
+    computed = template.format(**{name: inside.get(name, f"part_{name}") for name in parts})
     packed = ", ".join(f"{name} := part_{name}" for name in bound)
-    return f"list_transform([struct_pack({packed})], lambda operands: {made})[1]"
+    return f"list_transform([struct_pack({packed})], lambda operands: {computed})[1]"
 
 
-def exchange(node: exp.Expr, made: exp.Expr) -> exp.Expr:
-    """Put ``made`` in the place of ``node``, and return it.
+def exchange(node: exp.Expr, new: exp.Expr) -> exp.Expr:
+    """Put ``new`` in the place of ``node``, and return it.
 
     sqlglot's replace goes through the whole list where that is one of a list: 30,000 texts of an IN
     took two minutes.
@@ -126,11 +128,11 @@ def exchange(node: exp.Expr, made: exp.Expr) -> exp.Expr:
     parent, key, index = node.parent, node.arg_key, node.index
     siblings = parent.args.get(key) if parent is not None and key else None
     if parent is None or not isinstance(siblings, list) or index is None:
-        replaced: exp.Expr = node.replace(made)
+        replaced: exp.Expr = node.replace(new)
         return replaced
-    siblings[index] = made
-    made.parent, made.arg_key, made.index = parent, key, index
-    return made
+    siblings[index] = new
+    new.parent, new.arg_key, new.index = parent, key, index
+    return new
 
 
 def integer_behind(text: exp.Expr) -> exp.Expr | None:
@@ -219,15 +221,15 @@ def _to_text(cast: Db2Cast, argument: Db2Type) -> exp.Expr:
 
 def _constant(cast: Db2Cast, name: str, default: int, lowest: int, highest: int) -> int:
     """A length, precision or scale, which Db2 wants as a whole number written out."""
-    given = cast.args.get(name)
-    if given is None:
+    argument = cast.args.get(name)
+    if argument is None:
         return default
-    text = given.name if isinstance(given, exp.Literal) and not given.is_string else ""
+    text = argument.name if isinstance(argument, exp.Literal) and not argument.is_string else ""
     if not (text.isdecimal() and len(text) < 9 and lowest <= int(text) <= highest):
         raise SqlError(
             -171,
             "42815",
-            f'The {name} "{given.sql()[:40]}" of {cast.args["kind"]} is not valid. '
+            f'The {name} "{argument.sql()[:40]}" of {cast.args["kind"]} is not valid. '
             f"Expected: a number from {lowest} to {highest}.",
         )
     return int(text)
@@ -286,14 +288,14 @@ result has more."""
 
 
 def would_overflow(left: Db2Type, right: Db2Type, result: Db2Type) -> bool:
-    """Whether DuckDB's 64 bits may be too few for a result that is none too large for Db2."""
+    """Return whether DuckDB's 64 bits may be too few for a result that Db2 can hold."""
     digits = max(left.as_decimal().precision, right.as_decimal().precision)
     return result.precision > _NARROW >= digits
 
 
-def widened(part: exp.Expr, kind: Db2Type) -> exp.Expr:
+def widened(operand: exp.Expr, kind: Db2Type) -> exp.Expr:
     """A number as a decimal that DuckDB calculates with in 128 bits."""
-    return fill(f"CAST({{x}} AS DECIMAL({_NARROW + 1}, {kind.scale}))", x=part)
+    return fill(f"CAST({{x}} AS DECIMAL({_NARROW + 1}, {kind.scale}))", x=operand)
 
 
 def exact(node: exp.Expr, result: Db2Type, scale: int) -> exp.Expr:
@@ -318,8 +320,8 @@ def like(node: exp.Like, escape: str) -> exp.Expr:
     expression = _regular_expression(pattern.name, escape)
     if not escape and ("_" not in pattern.name or pattern.name.count("%") <= 2):
         return node
-    made = fill("regexp_full_match({x}, {p}, 's')", x=node.this, p=exp.Literal.string(expression))
-    return exp.Not(this=made) if node.args.get("negate") else made
+    match = fill("regexp_full_match({x}, {p}, 's')", x=node.this, p=exp.Literal.string(expression))
+    return exp.Not(this=match) if node.args.get("negate") else match
 
 
 def _regular_expression(pattern: str, escape: str) -> str:
@@ -342,7 +344,7 @@ def _regular_expression(pattern: str, escape: str) -> str:
 
 def concatenated(parts: Sequence[exp.Expr]) -> exp.Expr:
     """``a || b``, null where a part is, and Db2's error before it would be too long."""
-    named = {f"p{n}": part for n, part in enumerate(parts)}
+    named = {f"p{n}": operand for n, operand in enumerate(parts)}
     length = " + ".join(f"strlen(CAST({{{name}}} AS VARCHAR))" for name in named)
     joined = " || ".join(f"{{{name}}}" for name in named)
     return fill(_unless_long(length, joined), **named)
@@ -350,8 +352,8 @@ def concatenated(parts: Sequence[exp.Expr]) -> exp.Expr:
 
 def replaced(text: exp.Expr, old: exp.Expr, new: exp.Expr) -> exp.Expr:
     """REPLACE, and Db2's error before the text would be too long."""
-    found = "(strlen({x}) - strlen(replace({x}, {o}, ''))) // greatest(strlen({o}), 1)"
-    length = f"strlen({{x}}) + {found} * (strlen({{n}}) - strlen({{o}}))"
+    matches = "(strlen({x}) - strlen(replace({x}, {o}, ''))) // greatest(strlen({o}), 1)"
+    length = f"strlen({{x}}) + {matches} * (strlen({{n}}) - strlen({{o}}))"
     return fill(_unless_long(length, "replace({x}, {o}, {n})"), x=text, o=old, n=new)
 
 
@@ -373,24 +375,24 @@ def list_of(value: exp.Expr, separator: exp.Expr | None, order: Sequence[exp.Exp
             -171, "42815", "The separator of LISTAGG is not valid. Expected: a constant in quotes."
         )
     if order:
-        text = exp.Order(this=text, expressions=[part.copy() for part in order])
-    made = exp.GroupConcat(this=text, separator=separator.copy())
-    return fill(_unless_long("strlen({x})", "{x}"), x=made)
+        text = exp.Order(this=text, expressions=[term.copy() for term in order])
+    joined = exp.GroupConcat(this=text, separator=separator.copy())
+    return fill(_unless_long("strlen({x})", "{x}"), x=joined)
 
 
-def _unless_long(length: str, made: str) -> str:
-    return f"CASE WHEN {length} > {MAX_TEXT} THEN error('{TOO_LONG}') ELSE {made} END"
+def _unless_long(length: str, text: str) -> str:
+    return f"CASE WHEN {length} > {MAX_TEXT} THEN error('{TOO_LONG}') ELSE {text} END"
 
 
 def joined_parts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What a chain of || joins, from left to right."""
+    """The operands that a chain of || joins, from left to right."""
     pending = [node]
     while pending:
-        found = pending.pop()
-        inner = found.unnest()
+        operand = pending.pop()
+        inner = operand.unnest()
         if isinstance(inner, exp.DPipe):
             pending += [inner.expression, inner.this]
         elif isinstance(inner, exp.Concat):
             pending += reversed(inner.expressions)
         else:
-            yield found
+            yield operand

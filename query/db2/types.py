@@ -35,17 +35,17 @@ class Db2Type:
 
     @property
     def is_number(self) -> bool:
-        """Whether arithmetic works on it without a conversion."""
+        """True where arithmetic works without a conversion."""
         return self.is_integer or self.kind in ("DECIMAL", "DOUBLE")
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is an integer type, where division truncates."""
+        """True for an integer type, where division truncates."""
         return self.kind in ("SMALLINT", "INTEGER", "BIGINT")
 
     @property
     def is_datetime(self) -> bool:
-        """Whether it is a date, a time or both."""
+        """True for a date, a time or both."""
         return self.kind in ("DATE", "TIME", "TIMESTAMP")
 
     def as_decimal(self) -> "Db2Type":

@@ -1,4 +1,4 @@
-"""What becomes of a Db2 statement: DuckDB's SQL, the tables that are read, and an estimate."""
+"""An explanation of a Db2 statement: DuckDB's SQL, the tables that it reads, and an estimate."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ class TableRead:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How a statement would be answered.
+    """The way in which a statement would be answered.
 
     Attributes:
         sql: What DuckDB executes.
@@ -56,7 +56,7 @@ class Explanation:
 
 
 def explain(store: CatalogStore, text: str, at: int | None = None) -> Explanation:
-    """How a statement would be answered; it is not run.
+    """Explain how a statement would be answered; it is not run.
 
     Always of the catalog's tables, also where a server holds them in memory.
 
@@ -150,21 +150,21 @@ def _table(scan: dict[str, Any]) -> str:
 
 
 def _columns(snapshot: Snapshot, table: str) -> list[str]:
-    found = execute(
+    columns = execute(
         snapshot,
         "SELECT column_name FROM duckdb_columns() WHERE database_name = ? AND schema_name = 'main' "
         "AND table_name = ? ORDER BY column_index",
         [LAKE, table],
     )
-    return [str(name) for name in found["column_name"].to_pylist()]
+    return [str(name) for name in columns["column_name"].to_pylist()]
 
 
 def _read(scan: dict[str, Any], columns: list[str]) -> tuple[str, ...]:
-    """What is given on, and what only the filters on the table ask for."""
+    """The columns that the scan hands on, and those that only the table's filters use."""
     extra = scan["extra_info"]
-    given, filters = _listed(extra.get("Projections")), _listed(extra.get("Filters"))
-    asked = {name for text in filters for name in _NAME.findall(_CONSTANT.sub("", text))}
-    return tuple(name for name in columns if name in given or name in asked)
+    projected, filters = _listed(extra.get("Projections")), _listed(extra.get("Filters"))
+    filtered = {name for text in filters for name in _NAME.findall(_CONSTANT.sub("", text))}
+    return tuple(name for name in columns if name in projected or name in filtered)
 
 
 def _listed(info: Any) -> list[str]:
@@ -179,11 +179,11 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 def _cardinality(node: dict[str, Any]) -> int | None:
     if node["name"] == "UNGROUPED_AGGREGATE":
         return 1
-    found = node.get("extra_info", {}).get("Estimated Cardinality")
-    return None if found is None else int(found)
+    cardinality = node.get("extra_info", {}).get("Estimated Cardinality")
+    return None if cardinality is None else int(cardinality)
 
 
 def _estimate(plan: dict[str, Any]) -> int:
     """The outermost operator's that has one: a sort gives what it gets."""
-    found = (_cardinality(node) for node in _nodes(plan))
-    return next((rows for rows in found if rows is not None), 0)
+    estimates = (_cardinality(node) for node in _nodes(plan))
+    return next((rows for rows in estimates if rows is not None), 0)

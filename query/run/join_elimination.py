@@ -35,7 +35,7 @@ _FILE_VIEWS = ("metaocean", "metaocean_view")
 
 @dataclass(frozen=True)
 class Tables:
-    """What is behind the views.
+    """Tables and columns behind the views.
 
     Attributes:
         tags: The column behind every tag, by its name in lower case.
@@ -119,14 +119,14 @@ class _Rewrite:
         self.joins: list[exp.Join] = list(self.select.args.get("joins") or [])
 
     def run(self) -> int:
-        """Rewrite it if it can be; how many derived tables there are by now."""
+        """Rewrite it if it can be, and return the number of derived tables by now."""
         members = self._members()
         if not members or any(self._keeps_order(join) for join in self.joins):
             return self.count
         classes = self._classes(members)
         rows = [row for row in classes if len(row) > 1 or row[0].view != "metaocean"]
-        for found in rows:
-            self._replace(found)
+        for row in rows:
+            self._replace(row)
         return self.count
 
     # What is there
@@ -156,7 +156,7 @@ class _Rewrite:
             yield join.this, join
 
     def _is_shadowed(self, alias: str) -> bool:
-        """Whether a query inside has a source of the same name, so that columns are ambiguous."""
+        """Return whether a query inside has a source of that name: columns are then ambiguous."""
         return any(
             inner is not self.select
             and any(source.alias_or_name == alias for source in _named(inner))
@@ -200,7 +200,7 @@ class _Rewrite:
         return list(classes.values())
 
     def _conditions(self) -> Iterator[exp.Expr]:
-        """What must hold for every row, as far as AND takes it apart."""
+        """Conditions that hold for every row, as far as AND takes them apart."""
         where = self.select.args.get("where")
         if where is not None:
             yield from _conjuncts(where.this)
@@ -234,7 +234,7 @@ class _Rewrite:
         row.present.append(_base(tag.table, tag.tag))
 
     def _column(self, row: _Row, member: _Member, name: str) -> exp.Expr:
-        """What a column of a member is in the derived table."""
+        """The expression in the derived table for a column of a member."""
         if name == _FKEY:
             if not member.optional:
                 return self._of(row, _FKEY, row.required[0] if row.required else FILES, _FKEY)
@@ -246,10 +246,10 @@ class _Rewrite:
             return _text(self._tag(row, tag), tag.type)
         if name in FILES_COLUMNS:
             return self._of(row, f"f_{name}", FILES, name)
-        found = self.tags.get(name)
-        if found is None:  # a column that the product has and no source fills
+        behind = self.tags.get(name)
+        if behind is None:  # a column that the product has and no source fills
             return exp.Cast(this=exp.Null(), to=exp.DataType.build("varchar"))
-        return _text(self._tag(row, found), found.type)
+        return _text(self._tag(row, behind), behind.type)
 
     def _tag(self, row: _Row, tag: TagColumn) -> exp.Column:
         return self._of(row, f"t_{tag.tag}", tag.table, tag.tag)
@@ -316,24 +316,24 @@ class _Rewrite:
         """Put the derived table where the members were; what their ON said more goes to WHERE."""
         where = self.select.args.get("where")
         conditions = [] if where is None else list(_conjuncts(where.this))
-        kept: list[exp.Join] = []
+        joins: list[exp.Join] = []
         for join in self.joins:
             if _alias_of(join.this) not in aliases:
-                kept.append(join)
+                joins.append(join)
             elif _is_inner(join) and join.args.get("on") is not None:
                 conditions += _conjuncts(join.args["on"])
         start = self.select.args["from_"]
         if _alias_of(start.this) in aliases:
             start.set("this", derived)
         else:
-            kept.insert(0, exp.Join(this=derived))
-        for join in kept:
+            joins.insert(0, exp.Join(this=derived))
+        for join in joins:
             # A comma would bind less than the joins that follow.
             if not (join.side or join.kind or join.args.get("on")):
                 join.set("kind", "CROSS")
-        self.joins = kept
-        self.select.set("joins", kept)
-        left = [found for found in conditions if not _within(_equated(found), aliases)]
+        self.joins = joins
+        self.select.set("joins", joins)
+        left = [condition for condition in conditions if not _within(_equated(condition), aliases)]
         holds = exp.Where(this=exp.and_(*left, copy=False)) if left else None
         self.select.set("where", holds)
 
@@ -343,27 +343,27 @@ def _is_inner(join: exp.Join) -> bool:
 
 
 def _alias_of(source: exp.Expr) -> str:
-    """What a query calls a table; empty where it is none."""
+    """The name that a query gives a table; empty where it is none."""
     return source.alias_or_name if isinstance(source, exp.Table) else ""
 
 
 def _conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
     pending = [condition]  # no recursion: a chain of thousands is as deep
     while pending:
-        found = pending.pop()
-        inner = found.unnest()
+        operand = pending.pop()
+        inner = operand.unnest()
         if isinstance(inner, exp.And):
             pending += [inner.right, inner.left]
         else:
-            yield found
+            yield operand
 
 
 def _equated(condition: exp.Expr | None) -> tuple[str, str] | None:
     """The two tables whose fkeys a condition equates."""
-    found = None if condition is None else condition.unnest()
-    if not isinstance(found, exp.EQ):
+    comparison = None if condition is None else condition.unnest()
+    if not isinstance(comparison, exp.EQ):
         return None
-    left, right = found.left.unnest(), found.right.unnest()
+    left, right = comparison.left.unnest(), comparison.right.unnest()
     if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
         return None
     return (left.table, right.table) if left.name == right.name == _FKEY else None
@@ -375,10 +375,12 @@ _STRICT = (Db2Cast, exp.Cast, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul)
 
 def _columns_without_null(condition: exp.Expr) -> Iterator[exp.Column]:
     """Columns that are not null where a condition holds, as far as is easily seen."""
-    found = condition.unnest()
-    if not isinstance(found, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between):
+    comparison = condition.unnest()
+    if not isinstance(
+        comparison, exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between
+    ):
         return
-    for operand in (found.this, found.args.get("expression")):
+    for operand in (comparison.this, comparison.args.get("expression")):
         pending = [operand]
         while pending:
             node = pending.pop()
@@ -389,7 +391,7 @@ def _columns_without_null(condition: exp.Expr) -> Iterator[exp.Column]:
 
 
 def _within(pair: tuple[str, str] | None, aliases: Mapping[str, _Member]) -> bool:
-    """Whether both are members that every result has."""
+    """Return whether both are members that every result has."""
     return pair is not None and all(
         alias in aliases and not aliases[alias].optional for alias in pair
     )
@@ -407,9 +409,9 @@ def _text(column: exp.Column, kind: str) -> exp.Expr:
 
 
 def _as_text(column: exp.Column, kind: str) -> exp.Expr:
-    made = exp.Cast(this=column, to=exp.DataType.build("varchar"))
-    made.meta[VIEW_TEXT] = kind
-    return made
+    text = exp.Cast(this=column, to=exp.DataType.build("varchar"))
+    text.meta[VIEW_TEXT] = kind
+    return text
 
 
 def _table(name: str) -> exp.Table:

@@ -49,15 +49,15 @@ def join_open_tags(query: exp.Query, schema: Schema, tags: Collection[str]) -> N
             continue
         others = [source for source in sources if source not in files]
         for table in files:
-            wanted = _wanted(select, table, others, schema, tags)
-            if wanted:
-                table.replace(_joined(table, wanted, schema))
+            named = _wanted(select, table, others, schema, tags)
+            if named:
+                table.replace(_joined(table, named, schema))
 
 
 def _sources(select: exp.Select) -> list[exp.Expr]:
-    """What stands in FROM."""
-    found = [select.args.get("from_"), *select.args.get("joins", ())]
-    return [item.this for item in found if item is not None]
+    """The tables and queries in FROM."""
+    clauses = [select.args.get("from_"), *select.args.get("joins", ())]
+    return [item.this for item in clauses if item is not None]
 
 
 def _is_files(source: exp.Expr, names_in_with: set[str]) -> bool:
@@ -75,23 +75,23 @@ def _wanted(
 ) -> list[str]:
     """The tags that are taken from the table: by its name, or where nothing else has them."""
     name = table.alias_or_name.lower()
-    found: dict[str, None] = {}
+    named: dict[str, None] = {}
     for column in select.find_all(exp.Column):
         tag = column.name.lower()
         if tag not in tags or f"t_{tag}" not in schema or tag in schema[_FILES]:
             continue
         if column.table:
             if column.table.lower() == name:
-                found[tag] = None
+                named[tag] = None
         elif column.find_ancestor(exp.Select) is select and not any(
             _has(other, tag, schema) for other in others
         ):
-            found[tag] = None
-    return list(found)
+            named[tag] = None
+    return list(named)
 
 
 def _has(source: exp.Expr, column: str, schema: Schema) -> bool:
-    """Whether a column may be this source's; a query's in parentheses always may."""
+    """Return whether a column may be this source's; a query's in parentheses always may."""
     return not isinstance(source, exp.Table) or column in schema.get(source.name.lower(), {column})
 
 

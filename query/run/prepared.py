@@ -17,7 +17,7 @@ STATEMENTS = 256
 
 @dataclass
 class _Known:
-    """What is known of one snapshot: its views, and what statements that ask them became."""
+    """The views of one snapshot, and the rewritten statements that ask them."""
 
     schema: Schema
     tables: Tables

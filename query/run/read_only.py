@@ -104,15 +104,15 @@ def balance(query: exp.Expr) -> None:
 
 
 def _terms(head: exp.Expr, kind: type[exp.Connector]) -> list[exp.Expr]:
-    found: list[exp.Expr] = []
+    terms: list[exp.Expr] = []
     pending = [head]
     while pending:
         node = pending.pop()
         if isinstance(node, kind):
             pending += [node.right, node.left]
         else:
-            found.append(node)
-    return found
+            terms.append(node)
+    return terms
 
 
 def _tree(terms: list[exp.Expr], kind: type[exp.Connector]) -> exp.Expr:
@@ -141,8 +141,8 @@ def parse_condition(text: str, schema: Schema | None = None) -> exp.Select:
     except SqlError as error:
         if error.sqlcode != -104:
             raise
-        shown = " ".join(text.split())[:200]
-        raise SqlError(-104, "42601", f'The condition "{shown}" is not valid.') from error
+        excerpt = " ".join(text.split())[:200]
+        raise SqlError(-104, "42601", f'The condition "{excerpt}" is not valid.') from error
     where = query.args.get("where")
     if not (
         isinstance(query, exp.Select)
@@ -151,8 +151,8 @@ def parse_condition(text: str, schema: Schema | None = None) -> exp.Select:
         and not isinstance(where.this.this, exp.Query)
         and not any(value for name, value in query.args.items() if name not in _BARE)
     ):
-        shown = " ".join(text.split())[:200]
-        raise SqlError(-104, "42601", f'The condition "{shown}" is not valid.')
+        excerpt = " ".join(text.split())[:200]
+        raise SqlError(-104, "42601", f'The condition "{excerpt}" is not valid.')
     return query
 
 
@@ -178,7 +178,7 @@ def _parsed(text: str, schema: Schema) -> list[exp.Expr]:
             columns = {name for names in schema.values() for name in names}
             named = {name for name in columns.union(schema) if "-" in name}
             join_names(tokens, named, columns)
-        return [found for found in dialect.parser().parse(tokens, text) if found is not None]
+        return [query for query in dialect.parser().parse(tokens, text) if query is not None]
     except (ParseError, TokenError) as error:
         raise _syntax_error(error) from error
     except RecursionError as error:
@@ -213,7 +213,7 @@ def check(query: exp.Query, schema: Schema) -> None:
             if isinstance(node, exp.Table):
                 _check_table(node, schema, names_in_with)
             _check_kind(node)
-        level = [part for node in level for part in node.iter_expressions()]
+        level = [child for node in level for child in node.iter_expressions()]
         depth += 1
 
 

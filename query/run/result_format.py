@@ -79,7 +79,7 @@ def _ndjson(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
 
 
 class _Written(io.RawIOBase):
-    """What was written since the last time it was taken."""
+    """A file that hands out the bytes written since they were last taken."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,9 +91,9 @@ class _Written(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         """Keep the bytes."""
-        part = bytes(data)
-        self._parts.append(part)
-        return len(part)
+        piece = bytes(data)
+        self._parts.append(piece)
+        return len(piece)
 
     def take(self) -> bytes:
         """The bytes, once."""

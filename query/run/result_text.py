@@ -63,15 +63,15 @@ def plain(value: Any) -> Any:
 
 
 def _between(parts: list[Any], separator: str) -> list[Any]:
-    made: list[Any] = []
-    for part in parts:
-        made += [part] if not made else [separator, part]
-    return made
+    pieces: list[Any] = []
+    for piece in parts:
+        pieces += [piece] if not pieces else [separator, piece]
+    return pieces
 
 
 def _joined(parts: list[Any], missing: str) -> bytes:
     """The texts of every row one after the other."""
-    whole = [pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts]
+    whole = [pa.scalar(piece, _TEXT) if isinstance(piece, str) else piece for piece in parts]
     lines = pc.binary_join_element_wise(
         *whole, pa.scalar("", _TEXT), null_handling="replace", null_replacement=missing
     )
@@ -101,7 +101,7 @@ def _json_values(column: pa.Array) -> pa.Array:
 
 
 def _plain_texts(column: pa.Array, each: Callable[[Any], str]) -> pa.Array:
-    """What is written alike everywhere; other values one by one."""
+    """Cast a column where all formats agree on the text; ``each`` writes other values one by one."""
     kind = column.type
     if kinds.is_integer(kind) or kinds.is_date32(kind):
         return column.cast(_TEXT)

@@ -1,4 +1,4 @@
-"""How wide a statement's rows may become, and Db2's error where one is wider than a row may be.
+"""Limits the width of a statement's rows: Db2's error where one is wider than a row may be.
 
 DuckDB hands rows over 2,048 at a time and copies every text of each, a constant's too, outside of
 its memory limit: so many rows of 32 kB are 67 MB, and of 256 kB they are half a gigabyte.
@@ -58,7 +58,7 @@ class RowWidths:
             ]
 
     def may_be_wide(self, query: exp.Expr) -> bool:
-        """Whether a row of the query may be wider than rows usually are."""
+        """Return whether a row of the query may be wider than rows usually are."""
         return sum(width for _, width in self._of_query(query)) > _NARROW
 
     def _of_query(self, query: exp.Expr) -> _Outputs:
@@ -77,7 +77,7 @@ class RowWidths:
             return len(node.name.encode()) if node.is_string else _NUMBER
         if isinstance(node, exp.GroupConcat):
             return MAX_TEXT
-        widths = [self._of(part, columns) for part in node.iter_expressions()]
+        widths = [self._of(child, columns) for child in node.iter_expressions()]
         if isinstance(node, exp.DPipe | exp.Concat):
             return min(MAX_TEXT, sum(widths))
         if isinstance(node, exp.Replace):
@@ -93,7 +93,7 @@ def guarded(statement: str, outputs: Sequence[tuple[str, Db2Type]]) -> str:
         statement: In DuckDB's SQL.
         outputs: Its columns' names and types.
     """
-    columns = [f"_{place}" for place in range(len(outputs))]
+    columns = [f"_{number}" for number in range(len(outputs))]
     width = _sum([
         _width(column, kind) for column, (_, kind) in zip(columns, outputs, strict=True)
     ])  # fmt: skip

@@ -182,16 +182,18 @@ def _read(watch: StatementWatch, reader: pa.RecordBatchReader) -> Iterator[pa.Re
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows in batches that are large, but not too large; the first ones at once."""
     yield from islice(batches, 1)
-    held: list[pa.RecordBatch] = []
+    gathered: list[pa.RecordBatch] = []
     rows = weight = 0
     for batch in batches:
-        if held and (rows + batch.num_rows > _BATCH_ROWS or weight + batch.nbytes > _BATCH_BYTES):
-            yield pa.concat_batches(held)
-            held, rows, weight = [], 0, 0
-        held.append(batch)
+        if gathered and (
+            rows + batch.num_rows > _BATCH_ROWS or weight + batch.nbytes > _BATCH_BYTES
+        ):
+            yield pa.concat_batches(gathered)
+            gathered, rows, weight = [], 0, 0
+        gathered.append(batch)
         rows, weight = rows + batch.num_rows, weight + batch.nbytes
-    if held:
-        yield pa.concat_batches(held)
+    if gathered:
+        yield pa.concat_batches(gathered)
 
 
 def _limited(
@@ -211,17 +213,17 @@ def _limited(
 
 def _db2_names(names: list[str]) -> list[str]:
     """Columns' names as Db2 gives them, each once: one without a name has its number, from 1."""
-    made: dict[str, None] = {}
+    unique: dict[str, None] = {}
     uses: dict[str, int] = {}
     for name in names:
         prefix, _, number = name.rpartition("_")
         plain = str(int(number) + 1) if prefix == "_col" and number.isdigit() else name
-        wanted = plain
-        while wanted in made:  # a second one of a name: name_1
+        candidate = plain
+        while candidate in unique:  # a second one of a name: name_1
             uses[plain] = uses.get(plain, 0) + 1
-            wanted = f"{plain}_{uses[plain]}"
-        made[wanted] = None
-    return list(made)
+            candidate = f"{plain}_{uses[plain]}"
+        unique[candidate] = None
+    return list(unique)
 
 
 def execute(snapshot: Snapshot, statement: str, values: Sequence[object] = ()) -> pa.Table:

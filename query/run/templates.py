@@ -25,7 +25,7 @@ class _Template:
     order: tuple[int, ...]
 
     def filled(self, shape: Shape) -> str:
-        numbers = [shape.numbers[place] for place in self.order]
+        numbers = [shape.numbers[index] for index in self.order]
         return Shape(self.parts, tuple(numbers)).with_numbers(numbers)
 
 
@@ -34,7 +34,7 @@ _Kept = _Template | Literal["once", "never"]
 
 
 class Templates:
-    """What statements were rewritten to, by their shapes."""
+    """Rewritten statements, by the shapes of what they were."""
 
     def __init__(self, most: int) -> None:
         """Keep none yet.
@@ -45,7 +45,7 @@ class Templates:
         self._kept: Lru[tuple[str, ...], _Kept] = Lru(most)
 
     def rewritten(self, statement: str, rewrite: Callable[[str], str]) -> str:
-        """What ``rewrite`` makes of a statement.
+        """The statement as ``rewrite`` makes it, from a template where one is known.
 
         Raises:
             SqlError: As ``rewrite``.
@@ -53,21 +53,21 @@ class Templates:
         if len(statement) > LONGEST:
             return rewrite(statement)
         shape = shape_of(statement)
-        kept = self._kept.get(shape.parts)
-        if isinstance(kept, _Template):
-            return kept.filled(shape)
-        made = rewrite(statement)
+        known = self._kept.get(shape.parts)
+        if isinstance(known, _Template):
+            return known.filled(shape)
+        rewritten = rewrite(statement)
         if not shape.numbers:
-            self._kept.put(shape.parts, _Template((made,), ()))
-        elif kept is None:  # most shapes are seen once
+            self._kept.put(shape.parts, _Template((rewritten,), ()))
+        elif known is None:  # most shapes are seen once
             self._kept.put(shape.parts, "once")
-        elif kept == "once":
-            self._kept.put(shape.parts, _template(shape, made, rewrite) or "never")
-        return made
+        elif known == "once":
+            self._kept.put(shape.parts, _template(shape, rewritten, rewrite) or "never")
+        return rewritten
 
 
-def _template(shape: Shape, made: str, rewrite: Callable[[str], str]) -> _Template | None:
-    """What a shape becomes; None where it does not give ``made`` for its own numbers."""
+def _template(shape: Shape, expected: str, rewrite: Callable[[str], str]) -> _Template | None:
+    """The template of a shape; None where it does not give ``expected`` for its own numbers."""
     whole = "".join(shape.parts)
     stand_ins = [
         number
@@ -77,12 +77,12 @@ def _template(shape: Shape, made: str, rewrite: Callable[[str], str]) -> _Templa
     if len(stand_ins) < len(shape.numbers):
         return None
     try:
-        found = rewrite(shape.with_numbers(stand_ins))
+        rewritten = rewrite(shape.with_numbers(stand_ins))
     except SqlError:
         return None
-    pieces = re.split(f"(?<![0-9])({'|'.join(stand_ins)})(?![0-9])", found)
+    pieces = re.split(f"(?<![0-9])({'|'.join(stand_ins)})(?![0-9])", rewritten)
     template = _Template(
         tuple(pieces[::2]), tuple(stand_ins.index(number) for number in pieces[1::2])
     )
     complete = set(template.order) == set(range(len(shape.numbers)))
-    return template if complete and template.filled(shape) == made else None
+    return template if complete and template.filled(shape) == expected else None
