@@ -84,7 +84,7 @@ def _cast(node: exp.Cast) -> exp.Expr:
     kind = _CAST_TYPES.get(node.to.this)
     if kind is None:
         return node
-    precision, scale, *_ = [*(size.this for size in node.to.expressions), None, None]
+    precision, scale, *_ = [*(parameter.this for parameter in node.to.expressions), None, None]
     if kind in ("DATE", "TIME", "TIMESTAMP"):
         precision = scale = None
     if kind == "DECIMAL" and precision is None:

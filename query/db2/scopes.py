@@ -14,7 +14,7 @@ def columns_of(
     schema: Mapping[str, Mapping[str, str]],
     of_view: Callable[[str], Known],
 ) -> dict[tuple[str, str], Known]:
-    """Name and type of each column, by its table's alias and its name.
+    """Each column, by its table's alias and its name, with the type that is known of it.
 
     Args:
         scope: The query.

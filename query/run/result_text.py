@@ -101,7 +101,7 @@ def _json_values(column: pa.Array) -> pa.Array:
 
 
 def _plain_texts(column: pa.Array, each: Callable[[Any], str]) -> pa.Array:
-    """Cast a column where all formats agree on the text; ``each`` writes other values one by one."""
+    """Cast a column where all formats agree on the text; write other values one by one."""
     kind = column.type
     if kinds.is_integer(kind) or kinds.is_date32(kind):
         return column.cast(_TEXT)
