@@ -217,10 +217,10 @@ def grown_content(
         found = cover(
             packed((holds[free] for holds in covers.members()), int(free.sum())),
             hashes[free],
-            np.maximum(covers.wanted - had, 0),
+            np.maximum(covers.targets - had, 0),
             gap.seed,
         )
-        report = _report(covers.names, covers.wanted, had, found, left_out)
+        report = _report(covers.names, covers.targets, had, found, left_out)
         _refuse_nothing(dataset, report)
         number, wanted = snapshot.number, hashes[free][found.positions]
         rows, classes = frames_of(snapshot, wanted, stores.class_names)

@@ -56,7 +56,7 @@ class Bucket:
 
     @property
     def document(self) -> list[dict[str, str]]:
-        """What the service answers."""
+        """The buckets, as the service answers them."""
         return [{"data": json.dumps({**self.data, "name": self.name}), "name": self.name}]
 
 

@@ -66,5 +66,5 @@ def _scalar(text: str) -> pa.Scalar:
 
 def _joined(*parts: Any) -> pa.Array:
     """Texts one after the other; null where one of them is."""
-    whole = [_scalar(part) if isinstance(part, str) else part for part in parts]
+    whole = [_scalar(piece) if isinstance(piece, str) else piece for piece in parts]
     return pc.binary_join_element_wise(*whole, _scalar(""))

@@ -166,13 +166,13 @@ class _Names:
         raise _unknown(name)
 
     def is_time(self, name: str) -> bool:
-        """Whether the column holds times."""
+        """Return whether the column holds times."""
         return self.columns.get(name.lower()) == "TIMESTAMP"
 
 
 def _unknown(name: str) -> SqlError:
-    shown = name[:128].upper()
-    return SqlError(-206, "42703", f'"{shown}" is not valid in the context where it is used.')
+    excerpt = name[:128].upper()
+    return SqlError(-206, "42703", f'"{excerpt}" is not valid in the context where it is used.')
 
 
 def _of_groups(groups: list[str]) -> Any:
@@ -187,7 +187,7 @@ def _of_groups(groups: list[str]) -> Any:
 
 
 def _found(names: _Names, where: str, columns: Any) -> str:
-    """What is found, as a table of these columns, and of what totals and duplicates need."""
+    """The files that match, as a table of these columns, and of those for totals and duplicates."""
     values = [f"{names.sql(name)} as {_quoted([name])}" for name in columns]
     more = "filename as f_filename, size as f_size, sizeconsumed as f_sizeconsumed"
     return f"(select {', '.join(values)}, {more} from {VIEW}{where}) found"

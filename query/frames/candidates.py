@@ -60,19 +60,19 @@ def candidates(
         UnknownName: There is no such column, class, camera or scene.
         SqlError: The WHERE body is wrong.
     """
-    wanted = _named(relation, columns)
+    selected = _named(relation, columns)
     values: list[object] = []
     for number, of_set in enumerate(holding):
         condition, bound = question_where(of_set, relation, snapshot, class_names)
         # A condition on a value that is missing is neither true nor false.
-        wanted.append(f"coalesce(({condition}), false) AS {holds(number)}")
+        selected.append(f"coalesce(({condition}), false) AS {holds(number)}")
         values += bound
     condition, bound = question_where(question, relation, snapshot, class_names)
     return Candidates(
         execute_encoded(
             snapshot,
-            f"WITH frames AS ({relation.sql_for(condition, *wanted)}) "
-            f"SELECT {', '.join(wanted)} FROM frames WHERE {condition}",
+            f"WITH frames AS ({relation.sql_for(condition, *selected)}) "
+            f"SELECT {', '.join(selected)} FROM frames WHERE {condition}",
             [*values, *bound],
         )
     )
@@ -123,10 +123,10 @@ def columns_of(
     Raises:
         UnknownName: There is no such column.
     """
-    wanted = ", ".join(_named(relation, columns))
+    selected = ", ".join(_named(relation, columns))
     with only(snapshot, relation, hashes) as few:
         return Candidates(
-            execute_encoded(snapshot, f"WITH frames AS ({few.sql}) SELECT {wanted} FROM frames")
+            execute_encoded(snapshot, f"WITH frames AS ({few.sql}) SELECT {selected} FROM frames")
         )
 
 

@@ -39,13 +39,13 @@ def with_versions(snapshot: Snapshot, selection: Selection) -> Selection:
 
 
 def _versions(snapshot: Snapshot, fkeys: pa.ChunkedArray) -> pa.ChunkedArray:
-    wanted = pa.table({"place": pa.array(range(len(fkeys))), "fkey": fkeys})
-    with snapshot.with_table(_WANTED, wanted):
+    requested = pa.table({"place": pa.array(range(len(fkeys))), "fkey": fkeys})
+    with snapshot.with_table(_WANTED, requested):
         # Inner: DuckDB then lays the few files into the join's table, and not all of the catalog's.
-        found = execute(
+        rows = execute(
             snapshot,
             f"SELECT place, {_VERSION} AS version FROM {_WANTED} "
             f"JOIN {LAKE}.main.{FILES} USING (fkey)",
         )
-    versions = dict(zip(found["place"].to_pylist(), found["version"].to_pylist(), strict=True))
+    versions = dict(zip(rows["place"].to_pylist(), rows["version"].to_pylist(), strict=True))
     return pa.chunked_array([pa.array(map(versions.get, range(len(fkeys))), pa.string())])

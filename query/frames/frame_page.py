@@ -54,14 +54,14 @@ class Place:
     snapshot: int
     after: str
 
-    def cursor(self, asked: str) -> str:
-        """As a text without meaning for clients, good for what was ``asked`` only."""
-        content = json.dumps([self.snapshot, self.after, _digest(asked)])
+    def cursor(self, question: str) -> str:
+        """As a text without meaning for clients, good for what was ``question`` only."""
+        content = json.dumps([self.snapshot, self.after, _digest(question)])
         return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
     @classmethod
-    def parse(cls, cursor: str, asked: str) -> "Place":
-        """What `cursor` gave.
+    def parse(cls, cursor: str, question: str) -> "Place":
+        """The place that a ``cursor`` was made of.
 
         Raises:
             InvalidInput: It is no cursor, or one of another question.
@@ -74,7 +74,7 @@ class Place:
             raise InvalidInput(
                 "cursor: expected the 'next' of an earlier page as it was; begin without one"
             ) from error
-        if type(snapshot) is not int or digest != _digest(asked):
+        if type(snapshot) is not int or digest != _digest(question):
             raise InvalidInput(
                 "cursor: it is of another question; repeat the parameters of the first page "
                 "(limit and columns may change), or begin without one"
@@ -82,8 +82,8 @@ class Place:
         return cls(snapshot, after)
 
 
-def _digest(asked: str) -> str:
-    return hashlib.sha256(asked.encode("utf-8", "replace")).hexdigest()[:16]
+def _digest(question: str) -> str:
+    return hashlib.sha256(question.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def page_of(
@@ -118,18 +118,18 @@ def page_of(
         )
     if after is not None:
         frames = replace(frames, at=after.snapshot)
-    with population(store, frames, class_names) as found:
-        known = [name for name in found.relation.columns if name not in _INTERNAL]
+    with population(store, frames, class_names) as members:
+        known = [name for name in members.relation.columns if name not in _INTERNAL]
         for name in columns:
             if name not in known:
                 raise UnknownName("column", name, known)
         listed = ", ".join(f'"{name}"' for name in dict.fromkeys(["fkey", *columns]))
-        later, place = ("fkey > ? AND ", (after.after,)) if after is not None else ("", ())
-        rows = found.table(
-            f"SELECT {listed} FROM {POPULATION} WHERE {later}{found.relation.has_label} "
+        later, bound = ("fkey > ? AND ", (after.after,)) if after is not None else ("", ())
+        rows = members.table(
+            f"SELECT {listed} FROM {POPULATION} WHERE {later}{members.relation.has_label} "
             f"ORDER BY fkey LIMIT {limit + 1}",
-            place,
+            bound,
         )
-        given = rows.slice(0, limit)
-        last = given["fkey"][-1].as_py() if rows.num_rows > limit else None
-        return Page(found.snapshot, given, last)
+        listed_rows = rows.slice(0, limit)
+        last = listed_rows["fkey"][-1].as_py() if rows.num_rows > limit else None
+        return Page(members.snapshot, listed_rows, last)

@@ -72,6 +72,6 @@ def find_frame(store: CatalogStore, fkey: str, at: int | None = None) -> FoundFr
 
 
 def _is_there(snapshot: Snapshot, fkey: str) -> bool:
-    """Whether a file is in a snapshot: a label is a row of its own."""
+    """Return whether a file is in a snapshot: a label is a row of its own."""
     statement = f"SELECT 1 AS one FROM {LAKE}.main.{FILES} WHERE fkey = ?"
     return bool(execute(snapshot, statement, [fkey]).num_rows)

@@ -49,14 +49,14 @@ def select_frames(
     with store.reading(question.asked_of(at)) as snapshot:
         relation = relation_for(snapshot, question)
         classes = tuple(tag for tag in class_names if tag in relation.tags)
-        with _wanted(snapshot, relation, question, class_names) as wanted:
-            asked_of, condition, values = wanted
+        with _wanted(snapshot, relation, question, class_names) as chosen:
+            asked_of, condition, values = chosen
             items = order_items(question, vocabulary_of(relation, class_names))
             order = [_order(item) for item in items]
             fetch = _Fetch(snapshot, asked_of, classes)
             frames = fetch.frames(condition, values, order, question.limit)
-        asked = question.model_copy(update={"snapshot": snapshot.number})
-        return Selection(asked, snapshot.number, frames, classes)
+        resolved = question.model_copy(update={"snapshot": snapshot.number})
+        return Selection(resolved, snapshot.number, frames, classes)
 
 
 def frames_of(
@@ -86,8 +86,8 @@ def _wanted(
     if question.sample is None:
         yield relation, *question_where(question, relation, snapshot, class_names)
         return
-    found = candidates(snapshot, relation, question, class_names, mark_column(snapshot))
-    hashes = np.asarray(once(found.rows)[FKEY_HASH])
+    chosen = candidates(snapshot, relation, question, class_names, mark_column(snapshot))
+    hashes = np.asarray(once(chosen.rows)[FKEY_HASH])
     drawn = hashes[first(places(hashes, question.seed), question.sample)]
     with only(snapshot, relation, np.asarray(drawn)) as few:
         yield few, "true", []
@@ -119,22 +119,22 @@ class _Fetch:
         if sized:
             condition = f"({condition}) AND {self.relation.has_label}"
         columns = [name for name in (*_COLUMNS, *self.classes) if name != LABEL_SIZE or sized]
-        by, shown = ", ".join([*order, "fkey"]), ", ".join(map(_quoted, columns))
-        found = execute(
+        by, listed = ", ".join([*order, "fkey"]), ", ".join(map(_quoted, columns))
+        frames = execute(
             self.snapshot,
-            f"WITH frames AS ({self.relation.sql_for(condition, by, shown)}) SELECT {shown} "
+            f"WITH frames AS ({self.relation.sql_for(condition, by, listed)}) SELECT {listed} "
             f"FROM frames WHERE {condition} ORDER BY {by}"
             + (f" LIMIT {limit}" if limit is not None else ""),
             values,
         )
-        return found if sized else self._sized(found)
+        return frames if sized else self._sized(frames)
 
-    def _sized(self, found: pa.Table) -> pa.Table:
+    def _sized(self, frames: pa.Table) -> pa.Table:
         """The frames with the sizes of their labels, which are rows of their own."""
         # A statement of its own, in which DuckDB knows how few the labels are: else it may lay all
         # files of the catalog into the join's hash table.
-        named = found.select(["cluster", "datasource", "label_file"])
-        named = named.add_column(0, "place", pa.array(range(len(found))))
+        named = frames.select(["cluster", "datasource", "label_file"])
+        named = named.add_column(0, "place", pa.array(range(len(frames))))
         with self._labels(named) as (labels, values):
             sizes = execute(
                 self.snapshot,
@@ -145,9 +145,9 @@ class _Fetch:
                 "SELECT place, NULL FROM labels WHERE label_file IS NULL ORDER BY place",
                 values,
             )
-        if len(sizes) < len(found):
-            found = found.take(sizes["place"])
-        sized = found.append_column(LABEL_SIZE, sizes["size"])
+        if len(sizes) < len(frames):
+            frames = frames.take(sizes["place"])
+        sized = frames.append_column(LABEL_SIZE, sizes["size"])
         return sized.select([*_COLUMNS, *self.classes])
 
     @contextmanager

@@ -82,20 +82,20 @@ class Question(BaseModel):
 
     def conditions(self) -> tuple[Leaf | Group, ...]:
         """All that must hold but ``where``, in one form: ranges, cameras, scenes, condition."""
-        found: list[Leaf | Group] = [
-            PixelRange(kind="pixels", **wanted.model_dump()) for wanted in self.ranges
+        conditions: list[Leaf | Group] = [
+            PixelRange(kind="pixels", **limits.model_dump()) for limits in self.ranges
         ]
         if self.cameras:
-            found.append(CameraIn(kind="camera", names=self.cameras))
+            conditions.append(CameraIn(kind="camera", names=self.cameras))
         if self.scenes:
-            found.append(SceneIn(kind="scene", names=self.scenes))
+            conditions.append(SceneIn(kind="scene", names=self.scenes))
         if self.condition is not None:
-            found.append(self.condition)
-        return tuple(_without_all(found))
+            conditions.append(self.condition)
+        return tuple(_without_all(conditions))
 
     @property
     def decides_on_labels(self) -> bool:
-        """Whether it says itself if frames must have a label, by naming the tag `labelled`."""
+        """True where it says itself if frames must have a label, by naming the tag `labelled`."""
         if any(getattr(leaf, "tag", "").lower() == LABELLED for leaf in leaves(self.conditions())):
             return True
         return _NAMES_LABELLED.search(_TEXTS.sub("", self.where or "")) is not None

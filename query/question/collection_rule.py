@@ -89,10 +89,10 @@ def try_rule(text: str, catalog: Callable[[], CatalogStore]) -> None:
     failing = _in_duckdb(text, _failing)
     statement = f'SELECT "{ROW}".fkey FROM {LAKE}.main.{FILES} AS "{ROW}" WHERE {failing} LIMIT 1'
     with catalog().reading() as snapshot:
-        found = execute(snapshot, statement).column(0).to_pylist()
-    if found:
+        fkeys = execute(snapshot, statement).column(0).to_pylist()
+    if fkeys:
         raise InvalidInput(
-            f"rule '{_short(text)}': it fails for a file, {found[0]}; expected one that holds or "
+            f"rule '{_short(text)}': it fails for a file, {fkeys[0]}; expected one that holds or "
             "does not for each: compare its text, or convert in CASE what can be converted"
         )
 
@@ -110,10 +110,10 @@ def rows_of(rules: Sequence[str]) -> str:
         CollectionFails: A rule is none.
     """
     try:
-        made = [_in_duckdb(rule, _never_failing) for rule in sorted(set(rules))]
+        rewritten = [_in_duckdb(rule, _never_failing) for rule in sorted(set(rules))]
     except InvalidInput as error:
         raise CollectionFails from error
-    return " OR ".join(f"({rule})" for rule in made) or "false"
+    return " OR ".join(f"({rule})" for rule in rewritten) or "false"
 
 
 def _tried(rule: str, failing: str) -> tuple[str, bool]:
@@ -168,35 +168,35 @@ def _may_fail(rule: exp.Expr) -> exp.Expr:
 
 def _never_failing(rule: exp.Expr) -> exp.Expr:
     """The rule, null where a part that fails would decide."""
-    for part in _failing_parts(_may_fail(rule)):
-        part.replace(fill(_TRIED, part=part))
+    for operand in _failing_parts(_may_fail(rule)):
+        operand.replace(fill(_TRIED, part=operand))
     return rule
 
 
 def _failing(rule: exp.Expr) -> exp.Expr:
     """Where a part fails that would decide."""
     failing: exp.Expr = exp.false()
-    for part in _failing_parts(_may_fail(rule)):
-        failing = exp.Or(this=failing, expression=fill(_PART_FAILS, part=part))
-    made = fill(_RULE_FAILS, tried=_never_failing(rule), failing=failing)
-    read_only.balance(made)
-    return made
+    for operand in _failing_parts(_may_fail(rule)):
+        failing = exp.Or(this=failing, expression=fill(_PART_FAILS, part=operand))
+    failure = fill(_RULE_FAILS, tried=_never_failing(rule), failing=failing)
+    read_only.balance(failure)
+    return failure
 
 
 def _failing_parts(rule: exp.Expr) -> list[exp.Expr]:
-    """What of a rule can fail, of what it connects by AND, OR and NOT.
+    """The parts of a rule that can fail, of those that it connects by AND, OR and NOT.
 
     The rest stays as it is: DuckDB skips row groups by it, and not by what stands in TRY.
     """
-    found: list[exp.Expr] = []
+    parts: list[exp.Expr] = []
     pending = [rule]
     while pending:
         node = pending.pop()
         if isinstance(node, exp.Paren | exp.And | exp.Or | exp.Not):
             pending += node.iter_expressions()
         elif not (isinstance(node, _COMPARISONS) and all(map(_cannot_fail, node.walk()))):
-            found.append(node)
-    return found
+            parts.append(node)
+    return parts
 
 
 def _cannot_fail(node: exp.Expr) -> bool:
@@ -204,7 +204,7 @@ def _cannot_fail(node: exp.Expr) -> bool:
     if isinstance(node, _COMPARISONS):
         # Text beside a time is made one of, and beside a condition a BOOLEAN.
         kinds = {_SCHEMA[ROW][column.name.lower()] for column in node.find_all(exp.Column)}
-        values = all(isinstance(part.unnest(), _VALUES) for part in node.iter_expressions())
+        values = all(isinstance(operand.unnest(), _VALUES) for operand in node.iter_expressions())
         times = "TIMESTAMP" not in kinds or all(map(_is_time, node.find_all(exp.Literal)))
         return values and times and len(kinds) < 2
     # A fraction beside a BIGINT makes that a DECIMAL, which it may not fit.
@@ -213,7 +213,7 @@ def _cannot_fail(node: exp.Expr) -> bool:
 
 
 def _is_time(literal: exp.Literal) -> bool:
-    """Whether it is a time as Python and DuckDB read it."""
+    """Return whether it is a time as Python and DuckDB read it."""
     try:
         return bool(_TIME.fullmatch(literal.name) and datetime.fromisoformat(literal.name))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a frame must be, as data: leaves about one thing, and groups of them.
+"""A condition on frames, as data: leaves about one thing, and groups of them.
 
     {"kind": "all", "of": [
         {"kind": "pixels", "tag": "car", "lowest": 10000, "highest": 20000},
@@ -178,16 +178,16 @@ class TagIs(_Data):
             raise ValueError(
                 f"tag {self.tag}: unknown operator '{self.op}'; known: {', '.join(OPERATORS)}"
             )
-        given = len(self.values)
+        count = len(self.values)
         listed = isinstance(self.value, tuple)
         fits = {
             "none": self.value is None,
-            "one": given == 1 and not listed,
-            "two": given == 2,
-            "many": given >= 1,
+            "one": count == 1 and not listed,
+            "two": count == 2,
+            "many": count >= 1,
         }
         if not fits[operator.shape]:
-            got = "a list" if listed and operator.shape == "one" else f"{given}"
+            got = "a list" if listed and operator.shape == "one" else f"{count}"
             raise ValueError(
                 f"tag {self.tag}: '{self.op}' takes {SHAPES[operator.shape]}, got {got}"
             )
@@ -247,7 +247,7 @@ def check_size(condition: Any) -> None:
 
 
 def _members(condition: Any) -> Sequence[Any] | None:
-    """What a group holds; None of what is no group."""
+    """The members of a group; None where it is no group."""
     if isinstance(condition, Group):
         return condition.of
     of = condition.get("of") if isinstance(condition, dict) else None

@@ -71,7 +71,7 @@ def tag_values(condition: TagIs, vocabulary: Vocabulary) -> tuple[Column, list[V
             f"{' or '.join(operator.types)}; a {column.type} takes "
             f"{', '.join(operators_of(column.type))}"
         )
-    values = [value_of(column.name, column.type, given) for given in condition.values]
+    values = [value_of(column.name, column.type, value) for value in condition.values]
     if operator.shape == "two" and values[0] > values[1]:  # type: ignore[operator]
         raise InvalidInput(
             f"tag {column.name}: between {condition.values[0]} and {condition.values[1]} holds for "

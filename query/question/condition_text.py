@@ -74,12 +74,12 @@ def parse_tag(text: str) -> TagIs:
         )
     name, value = match["sign"] or match["word"], match["value"]
     shape = OPERATORS[name].shape
-    given: str | tuple[str, ...] | None = value
+    operand: str | tuple[str, ...] | None = value
     if shape in ("two", "many"):
-        given = tuple(part.strip() for part in value.split(",") if part.strip())
+        operand = tuple(element.strip() for element in value.split(",") if element.strip())
     elif not value:
-        given = None if shape == "none" else ""
-    return _checked(text, lambda: TagIs(kind="tag", tag=match["tag"], op=name, value=given))
+        operand = None if shape == "none" else ""
+    return _checked(text, lambda: TagIs(kind="tag", tag=match["tag"], op=name, value=operand))
 
 
 def _checked(text: str, make: Callable[[], _Made]) -> _Made:

@@ -28,7 +28,7 @@ _PREPARE_S = 60.0
 
 
 def relation_for(snapshot: Snapshot, question: Question) -> FramesRelation:
-    """What a question's conditions are about: labelled frames, or all where it says so itself."""
+    """The frames that a question's conditions are about: labelled ones, or all where it says so."""
     return snapshot.every_frame if question.decides_on_labels else snapshot.relation
 
 
@@ -51,10 +51,10 @@ def question_where(
         InvalidInput: A value or operator does not fit its tag.
         SqlError: The WHERE body is wrong.
     """
-    wanted = question.conditions()
-    _check_names(wanted, snapshot)
+    members = question.conditions()
+    _check_names(members, snapshot)
     conditions = []
-    bodies = conjuncts(wanted, vocabulary_of(relation, class_names))
+    bodies = conjuncts(members, vocabulary_of(relation, class_names))
     if bodies:
         conditions.append(_frames(snapshot, relation).engine(" and ".join(bodies)))
     if question.where is not None:
@@ -64,7 +64,7 @@ def question_where(
 
 @dataclass(frozen=True)
 class _Named:
-    """What conditions may name, and what conditions with those names became."""
+    """Names that conditions may use, and the SQL of conditions with those names."""
 
     schema: read_only.Schema
     templates: Templates = field(default_factory=lambda: Templates(_SHAPES))
@@ -81,19 +81,19 @@ class _Named:
 
 
 def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
-    """What conditions name; of a snapshot always the same object, see db2.names."""
+    """The names that conditions may use; of a snapshot always the same object, see db2.names."""
     return snapshot.once("frames alone", lambda: _Named({"frames": {**relation.columns, **_NAMES}}))
 
 
 def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
-    """What a user's WHERE body may name: a sub-select asks the views."""
+    """The names that a user's WHERE body may use: a sub-select asks the views."""
     return snapshot.once(
         "frames and views", lambda: _Named({**snapshot.schema, "frames": relation.columns})
     )
 
 
 def vocabulary_of(relation: FramesRelation, class_names: Mapping[str, str]) -> Vocabulary:
-    """What a question may name of these frames."""
+    """The names that a question of these frames may use."""
     return Vocabulary(
         relation.columns,
         frozenset(relation.tags),
@@ -101,9 +101,9 @@ def vocabulary_of(relation: FramesRelation, class_names: Mapping[str, str]) -> V
     )
 
 
-def _check_names(wanted: Iterable[Leaf | Group], snapshot: Snapshot) -> None:
+def _check_names(conditions: Iterable[Leaf | Group], snapshot: Snapshot) -> None:
     """Every camera and scene is one that the catalog has."""
-    for leaf in leaves(wanted):
+    for leaf in leaves(conditions):
         if not isinstance(leaf, CameraIn | SceneIn):
             continue
         present = snapshot.layout.present(snapshot, leaf.kind, leaf.names)

@@ -15,7 +15,7 @@ from query.run.prepared import prepare
 
 @dataclass(frozen=True)
 class Description:
-    """What a question means.
+    """A question in all its forms.
 
     Attributes:
         question: The question, with the snapshot that it is about.
@@ -38,7 +38,7 @@ def describe(
     *,
     answered: bool = False,
 ) -> Description:
-    """What a question means; its names and values are checked as if it were run.
+    """Describe a question; its names and values are checked as if it were run.
 
     Args:
         store: The catalog.
@@ -58,18 +58,18 @@ def describe(
         if not answered:
             question_where(question, relation, snapshot, class_names)
         vocabulary = vocabulary_of(relation, class_names)
-        made = _as_it_runs(question, to_sql(question, vocabulary), snapshot)
-        asked = question.model_copy(update={"snapshot": snapshot.number})
-        return Description(asked, snapshot.number, made, sentence(asked, vocabulary))
+        statement = _as_it_runs(question, to_sql(question, vocabulary), snapshot)
+        resolved = question.model_copy(update={"snapshot": snapshot.number})
+        return Description(resolved, snapshot.number, statement, sentence(resolved, vocabulary))
 
 
-def _as_it_runs(question: Question, made: QuestionSql, snapshot: Snapshot) -> QuestionSql:
+def _as_it_runs(question: Question, statement: QuestionSql, snapshot: Snapshot) -> QuestionSql:
     """The SQL, with a note where a WHERE body or an order names what only selections have."""
     if question.where is None and not question.order:
-        return made
+        return statement
     try:
-        prepare(snapshot, made.text)
+        prepare(snapshot, statement.text)
     except SqlError as error:
-        note = f"metaocean_view cannot be asked this: {error.text} {made.note}"
-        return replace(made, note=note.strip())
-    return made
+        note = f"metaocean_view cannot be asked this: {error.text} {statement.note}"
+        return replace(statement, note=note.strip())
+    return statement

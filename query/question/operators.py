@@ -1,4 +1,4 @@
-"""What a tag can be asked: the operators, as a table.
+"""The operators that conditions on a tag can have, as a table.
 
 Everything that knows an operator reads this table: questions and their JSON schema, the SQL they
 become, the sentence, the command line, GET /v1/selections/operators, docs/selections.md.

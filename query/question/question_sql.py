@@ -67,7 +67,7 @@ def to_sql(question: Question, vocabulary: Vocabulary) -> QuestionSql:
 
 
 def order_items(question: Question, vocabulary: Vocabulary) -> list[OrderItem]:
-    """What a question orders by.
+    """The columns that a question orders by, each with its direction.
 
     Raises:
         UnknownName: There is no such column.

@@ -30,14 +30,14 @@ _MOST_NAMES = 5
 
 
 def sentence(question: Question, vocabulary: Vocabulary) -> str:
-    """What a question asks, in English, without a full stop.
+    """The question in English, without a full stop.
 
     Raises:
         UnknownName: A class, tag or column that the catalog does not have.
         InvalidInput: A value or operator does not fit its tag.
     """
     conditions = list(question.conditions())
-    cameras = next((found for found in conditions if isinstance(found, CameraIn)), None)
+    cameras = next((member for member in conditions if isinstance(member, CameraIn)), None)
     if cameras is not None:
         conditions.remove(cameras)
     kind = "" if cameras is None else listed([_camera(name) for name in cameras.names], "or") + " "
@@ -71,8 +71,8 @@ def _merged(phrases: Sequence[str]) -> list[str]:
         else:
             by_word.setdefault(word + rest, []).append(phrase)
     return [
-        f"{word} {listed(found, 'and')}" if word in ("with", "whose") else found[0]
-        for word, found in by_word.items()
+        f"{word} {listed(ends, 'and')}" if word in ("with", "whose") else ends[0]
+        for word, ends in by_word.items()
     ]
 
 

@@ -27,47 +27,47 @@ _EXACT_DIGITS = 15
 """A decimal of more digits is not the nearest DOUBLE's when DuckDB converts it."""
 
 
-def value_of(tag: str, tag_type: TagType, given: Scalar) -> Value:
+def value_of(tag: str, tag_type: TagType, scalar: Scalar) -> Value:
     """A given value as the tag's type; text is read as that type, as on a command line.
 
     Raises:
         InvalidInput: It is no value of that type.
     """
     try:
-        return _READ[tag_type](given)
+        return _READ[tag_type](scalar)
     except ValueError as error:
         raise InvalidInput(
-            f"tag {tag} is a {tag_type}: got {given!r}, expected {_EXPECTED[tag_type]}"
+            f"tag {tag} is a {tag_type}: got {scalar!r}, expected {_EXPECTED[tag_type]}"
         ) from error
 
 
-def _number(given: Scalar) -> int | float:
-    if isinstance(given, str):
-        given = int(given) if _INTEGER.fullmatch(given.strip()) else float(given)
-    too_large = isinstance(given, int) and abs(given) >= 2**63
-    if isinstance(given, bool) or too_large or not isfinite(given):
-        raise ValueError(given)
-    return given
+def _number(scalar: Scalar) -> int | float:
+    if isinstance(scalar, str):
+        scalar = int(scalar) if _INTEGER.fullmatch(scalar.strip()) else float(scalar)
+    too_large = isinstance(scalar, int) and abs(scalar) >= 2**63
+    if isinstance(scalar, bool) or too_large or not isfinite(scalar):
+        raise ValueError(scalar)
+    return scalar
 
 
-def _text(given: Scalar) -> str:
-    if not isinstance(given, str) or "\0" in given:
-        raise ValueError(given)
-    return given
+def _text(scalar: Scalar) -> str:
+    if not isinstance(scalar, str) or "\0" in scalar:
+        raise ValueError(scalar)
+    return scalar
 
 
-def _boolean(given: Scalar) -> bool:
-    found = given if isinstance(given, bool) else _BOOLEANS.get(str(given).strip().lower())
-    if found is None:
-        raise ValueError(given)
-    return found
+def _boolean(scalar: Scalar) -> bool:
+    answer = scalar if isinstance(scalar, bool) else _BOOLEANS.get(str(scalar).strip().lower())
+    if answer is None:
+        raise ValueError(scalar)
+    return answer
 
 
-def _time(given: Scalar) -> datetime:
-    found = datetime.fromisoformat(_text(given).strip())
-    if found.tzinfo is not None or found.year < 1000:
-        raise ValueError(given)
-    return found
+def _time(text: Scalar) -> datetime:
+    moment = datetime.fromisoformat(_text(text).strip())
+    if moment.tzinfo is not None or moment.year < 1000:
+        raise ValueError(text)
+    return moment
 
 
 _READ = {"number": _number, "text": _text, "boolean": _boolean, "time": _time}
@@ -85,7 +85,7 @@ def sql_value(value: Value, operator: Operator) -> str:
         return f"'{time_text(value)}'"
     if not operator.pattern:  # blanks at the end count in LIKE only
         return quoted(value if "like" in operator.sql else value.rstrip(" "))
-    escaped = _SPECIAL.sub(lambda found: _ESCAPE + found[0], value)
+    escaped = _SPECIAL.sub(lambda match: _ESCAPE + match[0], value)
     escape = f" escape '{_ESCAPE}'" if escaped != value else ""
     return quoted(operator.pattern.replace("{}", escaped)) + escape
 

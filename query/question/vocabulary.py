@@ -1,4 +1,4 @@
-"""What a question may name: the catalog's classes, tags and columns, and how SQL writes them."""
+"""The classes, tags and columns that a question may name, and how SQL writes them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -98,7 +98,7 @@ class Vocabulary:
         Raises:
             UnknownName: There is none.
         """
-        known = {*self.tags, *_MADE, *(found for found in VIEW_COLUMNS if found in self.columns)}
+        known = {*self.tags, *_MADE, *(column for column in VIEW_COLUMNS if column in self.columns)}
         if name.lower() not in known:
             raise UnknownName("tag", name, known)
         return self.column(name.lower())
@@ -110,6 +110,6 @@ class Vocabulary:
         return Column(name, type_of(kind), kind, _MADE.get(name, quoted), name in self.tags)
 
     def title(self, column: Column) -> str:
-        """What a sentence calls it: a class by its title, small unless it begins with letters."""
+        """The column's name in a sentence: a class by its title, small unless an abbreviation."""
         title = self.class_names.get(column.name, column.name)
         return title if title[1:2].isupper() else title[:1].lower() + title[1:]

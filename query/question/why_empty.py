@@ -20,7 +20,7 @@ def why_empty(
     class_names: Mapping[str, str],
     at: int | None = None,
 ) -> str:
-    """What to change in a question that no frame answers, in one line.
+    """Say in one line what to change in a question that no frame answers.
 
     Every condition is counted by itself, in one pass over the frames.
 
@@ -37,21 +37,23 @@ def why_empty(
         vocabulary = vocabulary_of(relation, class_names)
         wheres = [question_where(each, relation, snapshot, class_names)[0] for each in alone]
         counts = [f"count(*) FILTER (WHERE {where})" for where in wheres]
-        ranges = [found for found in question.conditions() if isinstance(found, PixelRange)]
-        columns = [vocabulary.counted(found.tag).name for found in ranges]
+        ranges = [range_ for range_ in question.conditions() if isinstance(range_, PixelRange)]
+        columns = [vocabulary.counted(range_.tag).name for range_ in ranges]
         highest = [f'max("{name}")' for name in columns]
         measured = ", ".join(["count(*)", *counts, *highest])
         frames = relation.sql_for(measured)
         statement = f"WITH frames AS ({frames}) SELECT {measured} FROM frames"
         row = list(execute(snapshot, statement).to_pylist()[0].values())
-    total, held, most = row[0], row[1 : 1 + len(counts)], row[1 + len(counts) :]
+    total, matching, most = row[0], row[1 : 1 + len(counts)], row[1 + len(counts) :]
     if not total:
         return "the catalog has no labelled frames: framesift ingest SOURCE"
     words = [sentence(each, vocabulary).removeprefix("all ") for each in alone]
-    for text, count, condition in zip(words, held, [*question.conditions(), None], strict=False):
+    for text, count, condition in zip(
+        words, matching, [*question.conditions(), None], strict=False
+    ):
         if not count:
             return f"there are no {text}{_highest(condition, ranges, most, vocabulary)}"
-    told = [f"{count:,} {text}" for text, count in zip(words, held, strict=True)]
+    told = [f"{count:,} {text}" for text, count in zip(words, matching, strict=True)]
     more = f" and {len(told) - _SHOWN} more conditions" if len(told) > _SHOWN else ""
     return f"no frame is all of these: {'; '.join(told[:_SHOWN])}{more}"
 
@@ -66,7 +68,7 @@ def _highest(
     most: Sequence[int | None],
     vocabulary: Vocabulary,
 ) -> str:
-    """How far a range could go down to have frames."""
+    """The bound down to which a range would have to go to have frames."""
     if not isinstance(condition, PixelRange) or condition.lowest is None:
         return ""
     highest = most[list(ranges).index(condition)] or 0

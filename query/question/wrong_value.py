@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a value, in our words: given and expected, on one line."""
+"""Messages for values that pydantic refuses: given and expected, on one line."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,37 +16,37 @@ _SHOWN = 80
 """Characters of what was given."""
 
 
-def validation_message(error: ValueError, given: str = "") -> str:
-    """What is wrong, on one line.
+def validation_message(error: ValueError, text: str = "") -> str:
+    """The fault, on one line.
 
     Args:
         error: pydantic's, or any other, whose own text it then is.
-        given: The text that the value was read from, named where the message would not.
+        text: The text that the value was read from, named where the message would not.
     """
     errors = getattr(error, "errors", None)
     if errors is None:
         return " ".join(str(error).split())
-    found: list[_Error] = errors()
-    first = found[0]
+    details: list[_Error] = errors()
+    first = details[0]
     if first["type"] == "value_error":  # our own words, which name the value
         return str(first["msg"]).removeprefix("Value error, ")
-    before = f"'{given}': " if given else ""
-    return before + _foreign(found)
+    before = f"'{text}': " if text else ""
+    return before + _foreign(details)
 
 
-def _foreign(found: Sequence[_Error]) -> str:
-    """What pydantic itself found."""
-    first = found[0]
+def _foreign(errors: Sequence[_Error]) -> str:
+    """The message of faults that pydantic itself found."""
+    first = errors[0]
     loc, said = first["loc"], _said(first)
-    kinds = _of_union(found)
+    kinds = _of_union(errors)
     if kinds:
         loc, said = loc[:-1], f"got {_given(first)}, expected {' or '.join(kinds)}"
-    place = ".".join(str(part) for part in loc)
-    return f"{place}: {said}" if place else said
+    path = ".".join(str(key) for key in loc)
+    return f"{path}: {said}" if path else said
 
 
 def _of_union(errors: Sequence[_Error]) -> list[str]:
-    """What was expected where any of several types would do; pydantic says each by itself."""
+    """The kinds that a union expected; pydantic reports each by itself."""
     first = errors[0]["loc"]
     members = [one for one in errors if one["loc"][:-1] == first[:-1] and one["loc"] != first]
     kinds = [_kind(one) for one in (errors[0], *members)]
@@ -55,7 +55,7 @@ def _of_union(errors: Sequence[_Error]) -> list[str]:
 
 
 def _said(error: _Error) -> str:
-    """What is wrong with the value at its place."""
+    """The fault of the value at its path."""
     kind, context = str(error["type"]), error.get("ctx", {})
     if kind in _WORDS:
         return _WORDS[kind](error, context)
@@ -106,11 +106,11 @@ _WORDS: Mapping[str, Callable[[_Error, Mapping[str, Any]], str]] = {
 
 
 def _given(error: _Error) -> str:
-    given = error.get("input")
-    if isinstance(given, Mapping):
+    value = error.get("input")
+    if isinstance(value, Mapping):
         return "an object"
-    if isinstance(given, list | tuple):
+    if isinstance(value, list | tuple):
         return "a list"
-    if isinstance(given, str):
-        return f"'{given[:_SHOWN]}'"
-    return json.dumps(given, default=str)[:_SHOWN]
+    if isinstance(value, str):
+        return f"'{value[:_SHOWN]}'"
+    return json.dumps(value, default=str)[:_SHOWN]

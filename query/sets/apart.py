@@ -26,7 +26,7 @@ _DATE = "%Y%m%d_%H%M%S"
 
 
 def frame_times(scenes: pa.ChunkedArray, frame_numbers: pa.ChunkedArray) -> Seconds:
-    """When each frame was taken [s since 1970, the recording's clock]; NaN where names do not say.
+    """The time of each frame [s since 1970, the recording's clock]; NaN where names do not say.
 
     The scene's name says when it began, the frame's number how long after that.
     """
@@ -43,8 +43,8 @@ def frame_times(scenes: pa.ChunkedArray, frame_numbers: pa.ChunkedArray) -> Seco
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    made = column.unify_dictionaries().combine_chunks()
-    return made.chunk(0) if isinstance(made, pa.ChunkedArray) else made
+    encoded = column.unify_dictionaries().combine_chunks()
+    return encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
 
 
 def chains(times: Seconds, min_gap_s: float) -> Codes:
@@ -55,9 +55,9 @@ def chains(times: Seconds, min_gap_s: float) -> Codes:
     order = np.argsort(times, kind="stable")  # NaN comes last, and differs from everything
     with np.errstate(invalid="ignore"):
         begins = ~(np.diff(times[order], prepend=-np.inf) < min_gap_s)
-    found = np.empty(len(times), np.int64)
-    found[order] = np.cumsum(begins) - 1
-    return found
+    codes = np.empty(len(times), np.int64)
+    codes[order] = np.cumsum(begins) - 1
+    return codes
 
 
 def held_together(groupings: Sequence[Codes]) -> Codes:
@@ -117,7 +117,7 @@ class KeepAway:
     marks: frozenset[str] = frozenset()
 
     def same(self, marks: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """Which frames, by their marks, are the same as one of the set."""
+        """Return which frames, by their marks, are the same as one of the set."""
         return _among(marks, self.marks)
 
     def near(
@@ -127,23 +127,23 @@ class KeepAway:
         drives: pa.ChunkedArray | None,
         times: Seconds,
     ) -> npt.NDArray[np.bool_]:
-        """Which frames are too near: the same, of the same scene or drive, or near in time."""
-        found = np.isin(hashes, self.hashes)
-        found |= _among(scenes, self.scenes)
+        """Return which frames are the same, of the same scene or drive, or near in time."""
+        near = np.isin(hashes, self.hashes)
+        near |= _among(scenes, self.scenes)
         if drives is not None:
-            found |= _among(drives, self.drives)
+            near |= _among(drives, self.drives)
         known = np.sort(self.times[~np.isnan(self.times)])
         if len(known):
             after = np.searchsorted(known, times)
             left = known[np.maximum(after - 1, 0)]
             right = known[np.minimum(after, len(known) - 1)]
             with np.errstate(invalid="ignore"):
-                found |= np.minimum(np.abs(times - left), np.abs(right - times)) < self.min_gap_s
-        return found
+                near |= np.minimum(np.abs(times - left), np.abs(right - times)) < self.min_gap_s
+        return near
 
 
-def _among(column: pa.ChunkedArray, wanted: frozenset[str]) -> npt.NDArray[np.bool_]:
+def _among(column: pa.ChunkedArray, names: frozenset[str]) -> npt.NDArray[np.bool_]:
     encoded = _encoded(column)
-    values = [value in wanted for value in encoded.dictionary.cast(pa.string()).to_pylist()]
-    found = np.array([*values, False])[np.asarray(pc.fill_null(encoded.indices, len(values)))]
-    return cast(npt.NDArray[np.bool_], found)
+    values = [value in names for value in encoded.dictionary.cast(pa.string()).to_pylist()]
+    belongs = np.array([*values, False])[np.asarray(pc.fill_null(encoded.indices, len(values)))]
+    return cast(npt.NDArray[np.bool_], belongs)

@@ -23,7 +23,7 @@ class Covered:
 
     Attributes:
         positions: The frames' positions, rising.
-        wanted: Frames wanted for each demand.
+        targets: Frames wanted for each demand.
         available: Candidates that hold it.
         achieved: Frames of the set that hold it.
         lower_bound: No set that achieves as much is smaller than this [frames].
@@ -32,7 +32,7 @@ class Covered:
     """
 
     positions: npt.NDArray[np.int64]
-    wanted: Counts
+    targets: Counts
     available: Counts
     achieved: Counts
     lower_bound: int
@@ -40,7 +40,7 @@ class Covered:
 
 
 def packed(members: Iterable[npt.NDArray[np.bool_]], frames: int) -> Words:
-    """Which frame holds what, as bits.
+    """The demands that each frame holds, as bits.
 
     Args:
         members: For each demand, whether each frame holds it.
@@ -54,7 +54,7 @@ def packed(members: Iterable[npt.NDArray[np.bool_]], frames: int) -> Words:
     return np.array(words) if words else np.zeros((1, frames), np.uint64)
 
 
-def cover(words: Words, hashes: Hashes, wanted: Counts, seed: int) -> Covered:
+def cover(words: Words, hashes: Hashes, targets: Counts, seed: int) -> Covered:
     """Take the frame that serves most unmet demands, until all are met that can be.
 
     The gain of a frame only falls, and only when a demand is met. So an old gain is an upper bound,
@@ -64,12 +64,12 @@ def cover(words: Words, hashes: Hashes, wanted: Counts, seed: int) -> Covered:
     Args:
         words: Which frame holds what, see `packed`.
         hashes: The frames' fkey_hash.
-        wanted: Frames wanted for each demand.
+        targets: Frames wanted for each demand.
         seed: Decides between frames of equal gain.
     """
     order = places(hashes, seed)
-    available = np.array([_held(words, number).sum() for number in range(len(wanted))], np.int64)
-    reachable = np.minimum(wanted, available)
+    available = np.array([_held(words, number).sum() for number in range(len(targets))], np.int64)
+    reachable = np.minimum(targets, available)
     left = reachable.copy()
     counted = _bits(words & _mask(left)[:, None])
     most = int(counted.max(initial=1)) or 1
@@ -83,11 +83,11 @@ def cover(words: Words, hashes: Hashes, wanted: Counts, seed: int) -> Covered:
     chosen = np.concatenate(taken) if taken else np.empty(0, np.int64)
     chosen = np.sort(_without_needless(words, chosen, reachable))
     achieved = np.array(
-        [_held(words[:, chosen], number).sum() for number in range(len(wanted))], np.int64
+        [_held(words[:, chosen], number).sum() for number in range(len(targets))], np.int64
     )
     factor = float((1 / np.arange(1, most + 1)).sum())
     bound = _lower_bound(words, reachable, available, len(chosen))
-    return Covered(chosen, wanted, available, achieved, bound, factor)
+    return Covered(chosen, targets, available, achieved, bound, factor)
 
 
 def _phase(
@@ -105,16 +105,16 @@ def _phase(
         level = level[gains[level] == gain]
         # A level may hold millions of frames and a few be needed: rank those few only.
         while len(level):
-            part = _first(level, order, _STEP)
-            held = np.cumsum(_rows(words[:, part], len(left)), axis=1)
-            met = (held >= left[:, None]) & (left[:, None] > 0)
-            end = int(met.any(axis=0).argmax()) if met.any() else len(part) - 1
-            np.maximum(left - held[:, end], 0, out=left)
-            taken.append(part[: end + 1])
+            portion = _first(level, order, _STEP)
+            served = np.cumsum(_rows(words[:, portion], len(left)), axis=1)
+            met = (served >= left[:, None]) & (left[:, None] > 0)
+            end = int(met.any(axis=0).argmax()) if met.any() else len(portion) - 1
+            np.maximum(left - served[:, end], 0, out=left)
+            taken.append(portion[: end + 1])
             gains[taken[-1]] = 0
             if met.any():
                 return np.concatenate(taken)
-            level = np.setdiff1d(level, part, assume_unique=True)
+            level = np.setdiff1d(level, portion, assume_unique=True)
     raise AssertionError("every demand left can be met")  # left is at most what is available
 
 
@@ -155,40 +155,40 @@ def _bits(words: Words) -> npt.NDArray[np.int64]:
 
 
 def _without_needless(
-    words: Words, chosen: npt.NDArray[np.int64], wanted: Counts
+    words: Words, chosen: npt.NDArray[np.int64], targets: Counts
 ) -> npt.NDArray[np.int64]:
     """Without the frames that later ones made needless, the last taken looked at first."""
-    rows = _rows(words[:, chosen], len(wanted))
-    spare = rows.sum(axis=1) - wanted
-    kept = np.ones(len(chosen), bool)
-    for place in range(len(chosen) - 1, -1, -1):
-        holds = rows[:, place] > 0
+    rows = _rows(words[:, chosen], len(targets))
+    spare = rows.sum(axis=1) - targets
+    needed = np.ones(len(chosen), bool)
+    for index in range(len(chosen) - 1, -1, -1):
+        holds = rows[:, index] > 0
         if (spare[holds] > 0).all():
             spare[holds] -= 1
-            kept[place] = False
-    return cast(npt.NDArray[np.int64], chosen[kept])
+            needed[index] = False
+    return cast(npt.NDArray[np.int64], chosen[needed])
 
 
-def _lower_bound(words: Words, wanted: Counts, available: Counts, found: int) -> int:
+def _lower_bound(words: Words, targets: Counts, available: Counts, size: int) -> int:
     """A number of frames that no set can do with less of, by duality.
 
     For any group of demands: their sum, less what frames that serve several of them can save. The
     group takes the rarest first, each as long as that raises the bound.
     """
-    if not found:
+    if not size:
         return 0
     # So many frames of the most useful ones are needed in any case.
-    served = _bits(words & _mask(wanted)[:, None])
-    top = np.sort(np.partition(served, len(served) - found)[len(served) - found :])[::-1]
-    best = int(np.searchsorted(np.cumsum(top), wanted.sum())) + 1
-    best = max(best, int(wanted.max()))
+    served = _bits(words & _mask(targets)[:, None])
+    top = np.sort(np.partition(served, len(served) - size)[len(served) - size :])[::-1]
+    best = int(np.searchsorted(np.cumsum(top), targets.sum())) + 1
+    best = max(best, int(targets.max()))
     bound = 0
     served_before = np.zeros(words.shape[1], bool)
-    order = np.lexsort((np.arange(len(wanted)), available))
-    for number in order[wanted[order] > 0].tolist():
+    order = np.lexsort((np.arange(len(targets)), available))
+    for number in order[targets[order] > 0].tolist():
         holds = _held(words, number)
         saved = int(np.count_nonzero(holds & served_before))
-        if wanted[number] > saved:
-            bound += int(wanted[number]) - saved
+        if targets[number] > saved:
+            bound += int(targets[number]) - saved
             served_before |= holds
-    return min(max(best, bound), found)
+    return min(max(best, bound), size)

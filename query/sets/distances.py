@@ -1,4 +1,4 @@
-"""How far one distribution is from another."""
+"""Distances of one distribution from another."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ class Distance:
     largest_difference: float
 
     def to_json(self) -> dict[str, float]:
-        """As a mapping, rounded to six places."""
+        """The distances as a mapping, rounded to six places."""
         return {name: round(value, 6) for name, value in asdict(self).items()}
 
 

@@ -53,7 +53,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Frames:
-    """What sets are drawn from.
+    """The frames that sets are drawn from.
 
     Attributes:
         snapshot: What is asked.
@@ -82,8 +82,8 @@ class Frames:
 
         Of frames that are the same there is one.
         """
-        place = guard_columns(self.snapshot, self.relation) if self.keep_away else []
-        rows = self.fetch_all([*columns, *place, *mark_column(self.snapshot)], holding)
+        guards = guard_columns(self.snapshot, self.relation) if self.keep_away else []
+        rows = self.fetch_all([*columns, *guards, *mark_column(self.snapshot)], holding)
         if self.keep_away is None:
             return once(rows), 0
         near = near_rows(rows, self.keep_away)
@@ -103,7 +103,7 @@ def guard_columns(snapshot: Snapshot, relation: FramesRelation) -> list[str]:
 
 
 def near_rows(rows: pa.Table, keep_away: KeepAway) -> npt.NDArray[np.bool_]:
-    """Which rows, with guard_columns, are too near to another set."""
+    """Return which rows, with guard_columns, are too near to another set."""
     drives = rows[DRIVE] if DRIVE in rows.column_names else None
     times = frame_times(rows["scene"], rows["frame_number"])
     near = keep_away.near(hashes_of(rows), rows["scene"], drives, times)
@@ -193,13 +193,13 @@ def marginal_of(
     """
     strata = one_stratum(rows, Stratifier.parse(text), classes)
     labels = [*sorted(set(shares) - {REST}), REST]
-    place = {label: code for code, label in enumerate(labels)}
-    code = np.array([place.get(label[0], place[REST]) for label in strata.labels], np.int64)
-    wanted = np.array([shares.get(label, 0.0) for label in labels])
+    code_of = {label: code for code, label in enumerate(labels)}
+    code = np.array([code_of.get(label[0], code_of[REST]) for label in strata.labels], np.int64)
+    targets = np.array([shares.get(label, 0.0) for label in labels])
     # A byte a frame: 39 marginals of 10,000,000 frames are 0.4 GB and not 3.
     narrow = code.astype(np.min_scalar_type(len(labels)))
     return matched.Marginal(
-        text, tuple(labels), wanted / wanted.sum(), narrow[strata.codes] if len(code) else narrow
+        text, tuple(labels), targets / targets.sum(), narrow[strata.codes] if len(code) else narrow
     )
 
 
@@ -219,9 +219,9 @@ def _match(frames: Frames, method: Match, seed: int) -> Drawn:
     }
     if not len(hashes):
         return Drawn(hashes, report)
-    found = matched.match(hashes, marginals, method.frames, method.tolerance, seed)
+    match_ = matched.match(hashes, marginals, method.frames, method.tolerance, seed)
     return Drawn(
-        hashes[found.positions], report | matched.report(marginals, found, method.tolerance)
+        hashes[match_.positions], report | matched.report(marginals, match_, method.tolerance)
     )
 
 
@@ -231,19 +231,19 @@ class Covers:
 
     Attributes:
         names: What each demand is called.
-        wanted: Frames wanted for each.
+        targets: Frames wanted for each.
         members: For each, whether each row meets it; made when asked for.
     """
 
     names: list[str]
-    wanted: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int64]
     rows: pa.Table
     strata: list[Strata]
-    places: list[tuple[int, int]]
+    codes: list[tuple[int, int]]
 
     def members(self) -> Iterator[npt.NDArray[np.bool_]]:
         """For each demand, whether each row meets it."""
-        for number, code in self.places:
+        for number, code in self.codes:
             holding = self.rows[holds(number)].to_numpy()
             yield holding & (self.strata[number].codes == code)
 
@@ -255,16 +255,16 @@ def demand_columns(demands: Sequence[Demand]) -> list[str]:
 
 def covers_of(rows: pa.Table, demands: Sequence[Demand], classes: Mapping[str, str]) -> Covers:
     """Demands as sets of rows, which have demand_columns and are fetched holding the questions."""
-    names, wanted, places, strata = [], [], [], []
+    names, targets, strata_codes, strata = [], [], [], []
     for number, demand in enumerate(demands):
         by = strata_of(rows, [Stratifier.parse(text) for text in demand.per], classes)
         strata.append(by)
         name = demand.name or demand.question.model_dump_json(exclude_defaults=True)
         for code, label in enumerate(by.labels or ((),)):
             names.append("/".join([*label, name.rpartition("/")[2] if demand.per else name]))
-            wanted.append(demand.frames)
-            places.append((number, code))
-    return Covers(names, np.array(wanted, np.int64), rows, strata, places)
+            targets.append(demand.frames)
+            strata_codes.append((number, code))
+    return Covers(names, np.array(targets, np.int64), rows, strata, strata_codes)
 
 
 def _cover(frames: Frames, method: Cover, seed: int) -> Drawn:
@@ -272,30 +272,30 @@ def _cover(frames: Frames, method: Cover, seed: int) -> Drawn:
     rows, left_out = frames.fetch(demand_columns(demands), [one.question for one in demands])
     covers = covers_of(rows, demands, frames.classes)
     hashes = hashes_of(rows)
-    found = cover(packed(covers.members(), len(hashes)), hashes, covers.wanted, seed)
+    covered = cover(packed(covers.members(), len(hashes)), hashes, covers.targets, seed)
     return Drawn(
-        hashes[found.positions],
+        hashes[covered.positions],
         {
             "candidates": len(hashes),
             "left_out_as_too_near": left_out,
-            **covered_report(covers.names, found),
+            **covered_report(covers.names, covered),
         },
     )
 
 
-def covered_report(names: Sequence[str], found: Covered) -> Report:
-    """What a cover achieved, as JSON."""
+def covered_report(names: Sequence[str], covered: Covered) -> Report:
+    """The cover's frames, bounds and unmet demands, as JSON."""
     demands = [
         {"demand": name, "wanted": wanted, "achieved": achieved, "available": available}
         for name, wanted, achieved, available in zip(
-            names, found.wanted.tolist(), found.achieved.tolist(), found.available.tolist(),
+            names, covered.targets.tolist(), covered.achieved.tolist(), covered.available.tolist(),
             strict=True,
         )
     ]  # fmt: skip
     return {
-        "achieved": len(found.positions),
-        "lower_bound": found.lower_bound,
-        "bound_factor": round(found.factor, 4),
+        "achieved": len(covered.positions),
+        "lower_bound": covered.lower_bound,
+        "bound_factor": round(covered.factor, 4),
         "demands": demands,
         "unmet": [
             {**one, "short_by": one["wanted"] - one["achieved"]}
@@ -341,8 +341,8 @@ def _class_shares(frames: Frames, hashes: Hashes) -> npt.NDArray[np.float64]:
     """Standardised shares of the classes in each frame, in the order of the hashes."""
     classes = list(frames.classes)
     rows = columns_of(frames.snapshot, frames.relation, hashes, classes).rows
-    found = hashes_of(rows)
-    order = np.argsort(found)[np.argsort(np.argsort(hashes))]
+    fetched = hashes_of(rows)
+    order = np.argsort(fetched)[np.argsort(np.argsort(hashes))]
     pixels = np.array(
         [pc.fill_null(rows[tag].cast(pa.float64()), 0).to_numpy() for tag in classes]
     ).reshape(len(classes), -1)
@@ -364,12 +364,12 @@ def shares_of(
     rows: pa.Table, stratifiers: Sequence[str], classes: Mapping[str, str]
 ) -> dict[str, dict[str, float]]:
     """The distribution of rows, as the targets of a Match."""
-    found: dict[str, dict[str, float]] = {}
+    shares: dict[str, dict[str, float]] = {}
     for text in stratifiers:
         strata = one_stratum(rows, Stratifier.parse(text), classes)
         sizes: Codes = strata.sizes
-        found[text] = {
+        shares[text] = {
             label[0]: int(size) / rows.num_rows
             for label, size in zip(strata.labels, sizes, strict=True)
         }
-    return found
+    return shares

@@ -54,7 +54,7 @@ class Shortfall:
     Attributes:
         marginal: Name of its marginal.
         label: The category.
-        wanted: Frames wanted.
+        target: Frames wanted.
         achieved: Frames of the set.
         available: Candidates.
         scarce: Categories of the same marginal of which there are fewer than wanted.
@@ -62,26 +62,26 @@ class Shortfall:
 
     marginal: str
     label: str
-    wanted: float
+    target: float
     achieved: int
     available: int
     scarce: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """As a mapping, with a sentence."""
-        wanted = round(self.wanted)
-        by = abs(self.achieved - wanted)
-        if self.available < self.wanted:
+        """The shortfall as a mapping, with a sentence."""
+        target = round(self.target)
+        by = abs(self.achieved - target)
+        if self.available < self.target:
             reason = f"there are {self.available:,}"
         elif self.scarce:
             reason = f"it stands in for what is missing of {', '.join(self.scarce)}"
         else:
             reason = f"the other targets stand against it, of {self.available:,} that there are"
-        side = "short" if self.achieved < wanted else "over"
+        side = "short" if self.achieved < target else "over"
         return {
-            "marginal": self.marginal, "value": self.label, "wanted": wanted,
+            "marginal": self.marginal, "value": self.label, "wanted": target,
             "achieved": self.achieved, "available": self.available, f"{side}_by": by,
-            "reason": f"wants {wanted:,} frames and gets {self.achieved:,}: {reason}",
+            "reason": f"wants {target:,} frames and gets {self.achieved:,}: {reason}",
         }  # fmt: skip
 
 
@@ -111,21 +111,21 @@ class _Cells:
     Attributes:
         category: For each marginal (rows) and cell, the category, numbered through all marginals.
         capacity: Candidates of each cell.
-        wanted: Frames wanted of each category.
+        targets: Frames wanted of each category.
         of_frame: Cell of each candidate.
     """
 
     category: npt.NDArray[np.int64]
     capacity: Counts
-    wanted: Reals
+    targets: Reals
     of_frame: Codes
 
     def counts(self, taken: Reals | Counts) -> Reals:
         """Frames of each category."""
-        found = np.zeros(len(self.wanted))
+        counts = np.zeros(len(self.targets))
         for row in self.category:
-            found += np.bincount(row, weights=taken, minlength=len(found))
-        return found
+            counts += np.bincount(row, weights=taken, minlength=len(counts))
+        return counts
 
 
 def match(
@@ -143,26 +143,26 @@ def match(
     Returns:
         The same set for the same candidates, in whatever order they are given.
     """
-    asked, frames = frames, min(frames, len(hashes))
+    requested, frames = frames, min(frames, len(hashes))
     pool = _pool(hashes, marginals, frames, seed)
     chosen = _choose(hashes, marginals, frames, tolerance, seed, pool)
-    found = _judged(marginals, asked, tolerance, chosen)
-    if len(pool) < len(hashes) and _contradicted(found):
+    best = _judged(marginals, requested, tolerance, chosen)
+    if len(pool) < len(hashes) and _contradicted(best):
         everyone = np.arange(len(hashes))
         chosen = _choose(hashes, marginals, frames, tolerance, seed, everyone)
-        found = min(found, _judged(marginals, asked, tolerance, chosen), key=_missing)
-    return found
+        best = min(best, _judged(marginals, requested, tolerance, chosen), key=_missing)
+    return best
 
 
-def _contradicted(found: Matched) -> bool:
-    """Whether a marginal is missed though there are candidates enough of each category."""
-    missed = {one.marginal for one in found.shortfalls}
-    rare = {one.marginal for one in found.shortfalls if one.available < one.wanted}
+def _contradicted(match_: Matched) -> bool:
+    """Return whether a marginal is missed though each category has candidates enough."""
+    missed = {one.marginal for one in match_.shortfalls}
+    rare = {one.marginal for one in match_.shortfalls if one.available < one.target}
     return bool(missed - rare)
 
 
-def _missing(found: Matched) -> float:
-    return sum(abs(one.achieved - one.wanted) for one in found.shortfalls)
+def _missing(match_: Matched) -> float:
+    return sum(abs(one.achieved - one.target) for one in match_.shortfalls)
 
 
 def _pool(
@@ -175,8 +175,8 @@ def _pool(
     keep = np.full(len(hashes), min(1.0, _POOL * frames / max(len(hashes), 1)))
     for marginal in marginals:
         sizes = np.bincount(marginal.codes, minlength=len(marginal.labels))
-        wanted = marginal.shares * frames
-        rate = np.where(sizes > 0, _POOL * wanted / np.maximum(sizes, 1), 0.0)
+        targets = marginal.shares * frames
+        rate = np.where(sizes > 0, _POOL * targets / np.maximum(sizes, 1), 0.0)
         np.maximum(keep, rate[marginal.codes], out=keep)
     return np.flatnonzero(places(hashes, seed) < np.where(keep >= 1, np.inf, keep * 2.0**64))
 
@@ -220,8 +220,8 @@ def _cells(
             for code, start in zip(codes, starts[:-1], strict=True)
         ]
     )
-    wanted = cast(Reals, np.concatenate([one.shares for one in marginals]) * frames)
-    return _Cells(category, capacity, wanted, joint.astype(np.int64))
+    targets = cast(Reals, np.concatenate([one.shares for one in marginals]) * frames)
+    return _Cells(category, capacity, targets, joint.astype(np.int64))
 
 
 def _raked(cells: _Cells, frames: int) -> Reals:
@@ -230,10 +230,10 @@ def _raked(cells: _Cells, frames: int) -> Reals:
     Factors are found by turns (iterative proportional fitting); a cell gives no more than it has.
     """
     base = cells.capacity * (frames / cells.capacity.sum())
-    factor = np.zeros(len(cells.wanted))  # logarithms
+    factor = np.zeros(len(cells.targets))  # logarithms
     of_cell = np.zeros(len(base))  # the sum of its factors
     taken = base
-    wanted = np.maximum(cells.wanted, 1e-9)
+    targets = np.maximum(cells.targets, 1e-9)
     best, since = np.inf, 0
     for _ in range(SWEEPS):
         worst = 0.0
@@ -241,8 +241,8 @@ def _raked(cells: _Cells, frames: int) -> Reals:
             present = np.bincount(row, weights=taken, minlength=len(factor))
             some = np.zeros(len(factor), bool)
             some[row] = True
-            step = np.log(wanted[some]) - np.log(np.maximum(present[some], 1e-12))
-            worst = max(worst, float(np.abs(present - cells.wanted)[some].max()))
+            step = np.log(targets[some]) - np.log(np.maximum(present[some], 1e-12))
+            worst = max(worst, float(np.abs(present - cells.targets)[some].max()))
             change = np.zeros(len(factor))
             change[some] = np.clip(factor[some] + step, -60, 60) - factor[some]
             factor += change
@@ -266,7 +266,7 @@ def _summing_to(taken: Reals, capacity: Counts, frames: int) -> Reals:
 
 
 def _excess(cells: _Cells, taken: Counts, allowed: float) -> float:
-    missed = np.abs(cells.counts(taken) - cells.wanted) - allowed
+    missed = np.abs(cells.counts(taken) - cells.targets) - allowed
     return float(missed[missed > 1e-9].sum())
 
 
@@ -274,8 +274,8 @@ def _exchanged(cells: _Cells, taken: Counts, ties: npt.NDArray[np.int64]) -> Cou
     """Give one frame back and take another, as long as the marginals come nearer by it."""
     category, capacity = cells.category[:, ties], cells.capacity[ties]
     taken = np.minimum(taken[ties], capacity)
-    off = cells.counts(taken[np.argsort(ties)]) - cells.wanted
-    left = 10 * len(cells.wanted) + 2_000
+    off = cells.counts(taken[np.argsort(ties)]) - cells.targets
+    left = 10 * len(cells.targets) + 2_000
     # Some cells to take from are as good as all, until they are not.
     for most in (_OPEN_CELLS, len(taken)):
         scope = np.flatnonzero((taken > 0) | (np.arange(len(taken)) < most))
@@ -284,15 +284,15 @@ def _exchanged(cells: _Cells, taken: Counts, ties: npt.NDArray[np.int64]) -> Cou
             step = _best_exchange(few, room, taken[scope], off)
             if step is None:
                 break
-            given, got = scope[step[0]], scope[step[1]]
-            taken[given] -= 1
+            giver, got = scope[step[0]], scope[step[1]]
+            taken[giver] -= 1
             taken[got] += 1
-            off[category[:, given]] -= 1
+            off[category[:, giver]] -= 1
             off[category[:, got]] += 1
             left -= 1
-    found = np.empty_like(taken)
-    found[ties] = taken
-    return found
+    counts = np.empty_like(taken)
+    counts[ties] = taken
+    return counts
 
 
 _OPEN_CELLS = 10_000
@@ -309,14 +309,14 @@ def _best_exchange(
     more[taken >= capacity] = np.inf
     best: tuple[float, int, int] = (-1e-9, -1, -1)
     # What both cells share is counted twice as 2 though it changes nothing.
-    for given in np.argsort(less, kind="stable")[:_TRIED]:
-        if not np.isfinite(less[given]):
+    for giver in np.argsort(less, kind="stable")[:_TRIED]:
+        if not np.isfinite(less[giver]):
             break
-        shared = (category == category[:, given : given + 1]).sum(axis=0)
+        shared = (category == category[:, giver : giver + 1]).sum(axis=0)
         change = more - 2 * shared
         got = int(np.argmin(change))
-        if less[given] + change[got] < best[0]:
-            best = (float(less[given] + change[got]), int(given), got)
+        if less[giver] + change[got] < best[0]:
+            best = (float(less[giver] + change[got]), int(giver), got)
     return None if best[1] < 0 else (best[1], best[2])
 
 
@@ -337,7 +337,7 @@ def _program(cells: _Cells, frames: int, allowed: float) -> Counts | None:
         vstack,
     )
 
-    number, kinds = len(cells.capacity), len(cells.wanted)
+    number, kinds = len(cells.capacity), len(cells.targets)
     width = len(cells.category)
     member = csr_array(
         (np.ones(number * width), (cells.category.ravel(), np.tile(np.arange(number), width))),
@@ -347,7 +347,7 @@ def _program(cells: _Cells, frames: int, allowed: float) -> Counts | None:
     one = eye_array(kinds)
     rows = vstack([hstack([member, -one, -one]), hstack([-member, -one, -one])])
     total = hstack([csr_array(np.ones((1, number))), csr_array((1, 2 * kinds))])
-    limits = np.concatenate([cells.wanted, -cells.wanted])
+    limits = np.concatenate([cells.targets, -cells.targets])
     solved = milp(
         np.concatenate([np.zeros(number), np.ones(kinds), np.full(kinds, 1e-4)]),
         integrality=np.concatenate(
@@ -371,7 +371,7 @@ def _program(cells: _Cells, frames: int, allowed: float) -> Counts | None:
 
 def _judged(
     marginals: Sequence[Marginal],
-    asked: int,
+    requested: int,
     tolerance: float,
     chosen: npt.NDArray[np.int64],
 ) -> Matched:
@@ -384,7 +384,7 @@ def _judged(
         achieved.append(got)
         available.append(there)
         distances.append(distance(got.tolist(), marginal.shares.tolist()))
-        scarce = np.flatnonzero(there < np.floor(marginal.shares * asked * (1 - tolerance)))
+        scarce = np.flatnonzero(there < np.floor(marginal.shares * requested * (1 - tolerance)))
         for code in np.flatnonzero(
             np.abs(got - marginal.shares * frames) > tolerance * frames + 1e-9
         ):
@@ -392,7 +392,7 @@ def _judged(
                 Shortfall(
                     marginal.name,
                     marginal.labels[code],
-                    float(marginal.shares[code] * asked),
+                    float(marginal.shares[code] * requested),
                     int(got[code]),
                     int(there[code]),
                     tuple(marginal.labels[few] for few in scarce),
@@ -401,12 +401,12 @@ def _judged(
     return Matched(chosen, tuple(achieved), tuple(available), tuple(distances), tuple(shortfalls))
 
 
-def report(marginals: Sequence[Marginal], found: Matched, tolerance: float) -> dict[str, object]:
+def report(marginals: Sequence[Marginal], match_: Matched, tolerance: float) -> dict[str, object]:
     """Achieved against wanted, as a mapping: marginals, distances, what cannot be met."""
-    frames = len(found.positions)
+    frames = len(match_.positions)
     tables = []
     for marginal, achieved, available, apart in zip(
-        marginals, found.achieved, found.available, found.distances, strict=True
+        marginals, match_.achieved, match_.available, match_.distances, strict=True
     ):
         values = [
             {
@@ -423,7 +423,7 @@ def report(marginals: Sequence[Marginal], found: Matched, tolerance: float) -> d
         tables.append({"marginal": marginal.name, "values": values, **apart.to_json()})
     return {
         "tolerance": tolerance,
-        "tolerance_met": not found.shortfalls,
+        "tolerance_met": not match_.shortfalls,
         "marginals": tables,
-        "unmet": [one.to_json() for one in found.shortfalls],
+        "unmet": [one.to_json() for one in match_.shortfalls],
     }

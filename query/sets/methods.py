@@ -1,4 +1,4 @@
-"""How a set is built from the frames that answer a question: the methods, as data."""
+"""Methods that build a set from the frames that answer a question, as data."""
 
 import re
 from fractions import Fraction

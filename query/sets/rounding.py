@@ -29,23 +29,23 @@ def largest_remainder(
         The whole numbers, in the order of the weights.
     """
     order = np.arange(len(weights)) if ties is None else ties
-    given = np.zeros(len(weights), np.int64)
+    divided = np.zeros(len(weights), np.int64)
     left = min(total, int(capacity.sum()))
     while left > 0:
-        open_ = np.flatnonzero(given < capacity)
+        open_ = np.flatnonzero(divided < capacity)
         share = weights[open_]
         if not share.sum():
-            share = (capacity - given)[open_].astype(np.float64)
+            share = (capacity - divided)[open_].astype(np.float64)
         # Quotas are rounded so that 0.3 of 10 is 3 and not a little less.
         quota = np.round(share / share.sum() * left, 9)
         add = np.floor(quota).astype(np.int64)
         rest = left - int(add.sum())
         first = np.lexsort((order[open_], -np.round(quota - add, 9)))
         add[first[:rest]] += 1
-        add = np.minimum(add, (capacity - given)[open_])
-        given[open_] += add
+        add = np.minimum(add, (capacity - divided)[open_])
+        divided[open_] += add
         left -= int(add.sum())
-    return given
+    return divided
 
 
 def systematic(quotas: Weights, total: int, seed: int) -> Counts:

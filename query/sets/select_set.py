@@ -24,7 +24,7 @@ from query.sets.stratifier import Stratifier
 
 @dataclass(frozen=True)
 class Asked:
-    """What a set is chosen by.
+    """The request for a set.
 
     Attributes:
         question: Which frames; its limit and sample only where there is no method.
@@ -43,7 +43,7 @@ class Asked:
 
 def select_set(
     store: CatalogStore,
-    asked: Asked,
+    request: Asked,
     class_names: Mapping[str, str],
     at: int | None = None,
 ) -> tuple[Selection, dict[str, Any]]:
@@ -51,7 +51,7 @@ def select_set(
 
     Args:
         store: The catalog.
-        asked: What it is chosen by.
+        request: What it is chosen by.
         class_names: Class name of each class tag.
         at: The snapshot to ask where the question names none; the newest when None.
 
@@ -61,48 +61,48 @@ def select_set(
         InvalidInput: A method and a question that do not fit each other.
         SqlError: A WHERE body is wrong.
     """
-    with store.reading(asked.question.asked_of(at)) as snapshot:
-        found: Selection
+    with store.reading(request.question.asked_of(at)) as snapshot:
+        selection: Selection
         report: dict[str, Any] = {}
-        method, question = _drawn_by(asked)
+        method, question = _drawn_by(request)
         if method is None:
-            found, report = _whole(store, asked, class_names, snapshot)
+            selection, report = _whole(store, request, class_names, snapshot)
         else:
             relation = relation_for(snapshot, question)
-            frames = Frames(snapshot, relation, question, class_names, asked.keep_away)
-            drawn = draw_set(frames, method, asked.seed)
+            frames = Frames(snapshot, relation, question, class_names, request.keep_away)
+            drawn = draw_set(frames, method, request.seed)
             rows, classes = frames_of(snapshot, drawn.hashes, class_names)
-            named = asked.question.model_copy(update={"snapshot": snapshot.number})
-            found, report = Selection(named, snapshot.number, rows, classes), drawn.report
-        return with_columns(snapshot, found, asked.columns), report
+            named = request.question.model_copy(update={"snapshot": snapshot.number})
+            selection, report = Selection(named, snapshot.number, rows, classes), drawn.report
+        return with_columns(snapshot, selection, request.columns), report
 
 
-def _drawn_by(asked: Asked) -> tuple[Method | None, Question]:
+def _drawn_by(request: Asked) -> tuple[Method | None, Question]:
     """The method, and its question: a sample of frames that keep away from others is one, too."""
-    question = asked.question
-    if asked.method is None and asked.keep_away is not None and question.sample is not None:
+    question = request.question
+    if request.method is None and request.keep_away is not None and question.sample is not None:
         if question.limit is not None or question.order:
             raise InvalidInput("a sample apart from another dataset has neither order nor limit")
         return Sample(frames=question.sample), question.model_copy(update={"sample": None})
-    return asked.method, question
+    return request.method, question
 
 
 def _whole(
-    store: CatalogStore, asked: Asked, class_names: Mapping[str, str], snapshot: Snapshot
+    store: CatalogStore, request: Asked, class_names: Mapping[str, str], snapshot: Snapshot
 ) -> tuple[Selection, dict[str, Any]]:
     """All frames that answer the question, less those that are kept away from."""
-    question, at = asked.question, snapshot.number
-    if asked.keep_away is None:
+    question, at = request.question, snapshot.number
+    if request.keep_away is None:
         return select_frames(store, question, class_names, at), {}
     everything = select_frames(store, question.model_copy(update={"limit": None}), class_names, at)
     everything = with_columns(snapshot, everything, [DRIVE, DUPLICATE])
     rows = everything.frames
     hashes = pa.array(hashes_of(rows["fkey"].to_pylist()))
-    near = near_rows(rows.append_column(FKEY_HASH, hashes), asked.keep_away)
-    kept = rows.filter(pa.array(~near)).slice(0, question.limit)
+    near = near_rows(rows.append_column(FKEY_HASH, hashes), request.keep_away)
+    apart = rows.filter(pa.array(~near)).slice(0, question.limit)
     asked_question = question.model_copy(update={"snapshot": at})
     return (
-        replace(everything, frames=kept, question=asked_question),
+        replace(everything, frames=apart, question=asked_question),
         {"left_out_as_too_near": int(near.sum())},
     )
 
@@ -123,9 +123,9 @@ def with_columns(snapshot: Snapshot, selection: Selection, columns: Sequence[str
         return selection
     hashes = hashes_of(selection.frames["fkey"].to_pylist())
     rows = columns_of(snapshot, relation, hashes, missing).rows
-    found = np.asarray(rows[FKEY_HASH])
-    place = np.argsort(found)[np.searchsorted(np.sort(found), hashes)]
-    rows = rows.take(pa.array(place))
+    fetched = np.asarray(rows[FKEY_HASH])
+    order = np.argsort(fetched)[np.searchsorted(np.sort(fetched), hashes)]
+    rows = rows.take(pa.array(order))
     frames = selection.frames
     for name in missing:
         frames = frames.append_column(name, rows[name])

@@ -1,4 +1,4 @@
-"""What frames are divided by: a column's values, or bins of a number."""
+"""Strata: frames divided by a column's values, or by bins of a number."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -132,9 +132,9 @@ def _dense(codes: Codes, number: int) -> tuple[Codes, Codes]:
     present = np.flatnonzero(np.bincount(codes, minlength=number))
     if len(present) and present[-1] == len(present) - 1:
         return present, codes  # they have no gaps
-    place = np.zeros(number, np.int64)
-    place[present] = np.arange(len(present))
-    return present, place[codes]
+    index = np.zeros(number, np.int64)
+    index[present] = np.arange(len(present))
+    return present, index[codes]
 
 
 def _compact(codes: Codes, labels: Sequence[tuple[str, ...]]) -> Strata:

@@ -22,7 +22,7 @@ _BLOCK = 16_384
 
 
 def allocate(strata: Strata, total: int, allocation: Allocation, seed: int) -> Counts:
-    """How many frames to take of each stratum, by largest remainders, never more than it has.
+    """Allocate frames to strata by largest remainders, never more than a stratum has.
 
     Where a proportional sample has fewer frames than there are strata, largest remainders would
     take all of them of the largest ones: then a stratum gets its frame with a probability that is
@@ -76,16 +76,16 @@ def draw(hashes: Hashes, codes: Codes, counts: Counts, seed: int) -> npt.NDArray
     rate = (counts + 6 * np.sqrt(counts) + 4) / np.maximum(sizes, 1)
     threshold = np.where(rate < 1, rate * _FULL, np.inf)
     threshold[counts == 0] = -1.0
-    kept, order = _below(hashes, codes, threshold, seed)
-    short = np.bincount(codes[kept], minlength=len(counts)) < counts
+    chosen, order = _below(hashes, codes, threshold, seed)
+    short = np.bincount(codes[chosen], minlength=len(counts)) < counts
     if short.any():
         threshold[short] = np.inf
-        kept, order = _below(hashes, codes, threshold, seed)
-    kept = kept[np.lexsort((order, codes[kept]))]
-    of_stratum = codes[kept]
+        chosen, order = _below(hashes, codes, threshold, seed)
+    chosen = chosen[np.lexsort((order, codes[chosen]))]
+    of_stratum = codes[chosen]
     starts = np.concatenate(([0], np.cumsum(np.bincount(of_stratum, minlength=len(counts)))[:-1]))
-    rank = np.arange(len(kept)) - starts[of_stratum]
-    return cast(npt.NDArray[np.int64], np.sort(kept[rank < counts[of_stratum]]))
+    rank = np.arange(len(chosen)) - starts[of_stratum]
+    return cast(npt.NDArray[np.int64], np.sort(chosen[rank < counts[of_stratum]]))
 
 
 def _below(
@@ -95,12 +95,12 @@ def _below(
 
     In blocks that stay in the processor's cache: half the time.
     """
-    found: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
+    positions: list[npt.NDArray[np.int64]] = [np.empty(0, np.int64)]
     of_found: list[Hashes] = [np.empty(0, np.uint64)]
     for start in range(0, len(hashes), _BLOCK):
         block = slice(start, start + _BLOCK)
         order = places(hashes[block], seed)
         below = np.flatnonzero(order < threshold[codes[block]])
-        found.append(below + start)
+        positions.append(below + start)
         of_found.append(order[below])
-    return np.concatenate(found), np.concatenate(of_found)
+    return np.concatenate(positions), np.concatenate(of_found)

@@ -1,4 +1,4 @@
-"""What frames are divided by, as it is written."""
+"""Stratifiers: what frames are divided by, as users write it."""
 
 import math
 import re
@@ -54,10 +54,10 @@ def parse_stratifiers(text: str) -> tuple[Stratifier, ...]:
         InvalidInput: One of them is not written as it should be.
     """
     parts: list[str] = []
-    for part in text.split(","):
-        is_edge = re.fullmatch(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", part)
+    for piece in text.split(","):
+        is_edge = re.fullmatch(r"\s*[-+]?[0-9.]+(e[-+]?[0-9]+)?\s*", piece)
         if is_edge and parts and ":" in parts[-1]:
-            parts[-1] += "," + part
+            parts[-1] += "," + piece
         else:
-            parts.append(part)
-    return tuple(Stratifier.parse(part) for part in parts)
+            parts.append(piece)
+    return tuple(Stratifier.parse(piece) for piece in parts)

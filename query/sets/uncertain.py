@@ -37,7 +37,7 @@ def most_uncertain(
 
 
 def _rank_within(groups: Codes) -> Positions:
-    """How many came before each of the same group."""
+    """The number of earlier ones of the same group, for each."""
     by_group = np.argsort(groups, kind="stable")
     sorted_groups = groups[by_group]
     starts = np.flatnonzero(np.diff(sorted_groups, prepend=-1))
@@ -70,7 +70,7 @@ def spread_out(vectors: Reals, scenes: Codes, count: int, per_scene: int | None)
     """
     chosen: list[int] = []
     nearest = np.full(len(vectors), np.inf)
-    held = np.zeros(int(scenes.max(initial=-1)) + 1, np.int64)
+    taken = np.zeros(int(scenes.max(initial=-1)) + 1, np.int64)
     squares = (vectors * vectors).sum(axis=1)
     while len(chosen) < min(count, len(vectors)):
         next_ = int(np.argmax(nearest))
@@ -81,7 +81,7 @@ def spread_out(vectors: Reals, scenes: Codes, count: int, per_scene: int | None)
         # Rounding must not put an unchosen twin of a chosen row below the chosen ones.
         np.minimum(nearest, np.maximum(apart, 0), out=nearest)
         nearest[next_] = -1
-        held[scenes[next_]] += 1
-        if per_scene is not None and held[scenes[next_]] >= per_scene:
+        taken[scenes[next_]] += 1
+        if per_scene is not None and taken[scenes[next_]] >= per_scene:
             nearest[scenes == scenes[next_]] = -1
     return np.array(chosen, np.int64)

@@ -1,4 +1,4 @@
-"""What the classes' pixels amount to, as it is told."""
+"""Frames, pixels and shares of the classes, as they are told."""
 
 from typing import Generic, Literal, TypeVar
 

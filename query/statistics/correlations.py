@@ -1,4 +1,4 @@
-"""Whether a model is worse at the classes that it saw less of: class share against IoU."""
+"""Class share against IoU: a model may be worse at the classes that it saw less of."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,13 +70,13 @@ def correlate(
     """
     scores = [
         ClassScore(
-            tag=found.tag,
-            name=found.name,
-            frames=found.frames,
-            share=found.share,
-            iou=iou.get(found.tag),
+            tag=statistic.tag,
+            name=statistic.name,
+            frames=statistic.frames,
+            share=statistic.share,
+            iou=iou.get(statistic.tag),
         )
-        for found in classes
+        for statistic in classes
     ]
     scores.sort(key=lambda s: (s.iou is None, s.iou or 0.0, s.frames, s.tag))
     pairs = [(score.share, score.iou) for score in scores if score.iou is not None]

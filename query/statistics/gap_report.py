@@ -1,4 +1,4 @@
-"""What a dataset lacks, as it is told."""
+"""The gaps of a dataset, as they are told."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""What a dataset lacks that the catalog has, and the question that finds it."""
+"""Gaps: classes, cameras and scenes of the catalog that a dataset lacks, each with its question."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from query.statistics.population import POPULATION, Frames, Population, populati
 
 @dataclass(frozen=True)
 class Content:
-    """What a dataset, or one of its splits, holds.
+    """The frames of a dataset, or of one of its splits, and their counts.
 
     Attributes:
         dataset: NAME@VERSION.
@@ -56,31 +56,33 @@ def find_gaps(
         NotFound: There is no such snapshot.
         SqlError: It takes too long.
     """
-    with population(store, Frames(at=at), class_names) as asked:
-        gaps = [gap for kind in kinds for gap in _gaps(asked, content, kind, at_least, class_names)]
+    with population(store, Frames(at=at), class_names) as members:
+        gaps = [
+            gap for kind in kinds for gap in _gaps(members, content, kind, at_least, class_names)
+        ]
         gaps.sort(key=lambda gap: (gap.new_frames == 0, kinds.index(gap.kind), gap.frames))
         return GapReport(
             dataset=content.dataset,
             split=content.split,
             at_least=at_least,
             frames=content.frames,
-            snapshot=asked.snapshot,
+            snapshot=members.snapshot,
             gaps=tuple(gaps),
         )
 
 
 def _gaps(
-    asked: Population,
+    members: Population,
     content: Content,
     kind: GapKind,
     at_least: int,
     class_names: Mapping[str, str],
 ) -> Iterator[Gap]:
-    held = content.counts[kind]
-    with asked.beside(content.fkeys) as listed:
-        known = (_classes if kind == "class" else _groups)(asked, kind, class_names, listed)
-    for value in {**known, **held}:
-        frames, (catalog_frames, new_frames) = held.get(value, 0), known.get(value, (0, 0))
+    contained = content.counts[kind]
+    with members.beside(content.fkeys) as listed:
+        known = (_classes if kind == "class" else _groups)(members, kind, class_names, listed)
+    for value in {**known, **contained}:
+        frames, (catalog_frames, new_frames) = contained.get(value, 0), known.get(value, (0, 0))
         if frames >= at_least:
             continue
         name = class_names.get(value, value) if kind == "class" else value
@@ -103,8 +105,8 @@ def _gaps(
         if not catalog_frames:
             yield gap
             continue
-        question, options = _question(kind, value, asked.snapshot)
-        command = ["framesift", "select", *options, "--at", str(asked.snapshot)]
+        question, options = _question(kind, value, members.snapshot)
+        command = ["framesift", "select", *options, "--at", str(members.snapshot)]
         yield gap.model_copy(
             update={
                 "question": question.model_dump(mode="json", exclude_defaults=True),
@@ -118,27 +120,27 @@ _Known = dict[str, tuple[int, int]]
 
 
 def _classes(
-    asked: Population, _kind: GapKind, class_names: Mapping[str, str], listed: str
+    members: Population, _kind: GapKind, class_names: Mapping[str, str], listed: str
 ) -> _Known:
-    tags = list(present_classes(asked.relation, class_names))
+    tags = list(present_classes(members.relation, class_names))
     columns = "".join(f', "{tag}"' for tag in tags)
     counts = "".join(
         f', coalesce(sum(("{tag}" > 0)::INTEGER), 0)::BIGINT AS frames_{index}'
         f', coalesce(sum(("{tag}" > 0 AND "is new")::INTEGER), 0)::BIGINT AS new_{index}'
         for index, tag in enumerate(tags)
     )
-    row = asked.ask(
+    row = members.ask(
         f"SELECT count(*){counts} FROM"
         f' (SELECT fkey NOT IN (SELECT fkey FROM {listed}) AS "is new"{columns} FROM {POPULATION})'
     )[0]
-    found = {tag: (row[f"frames_{index}"], row[f"new_{index}"]) for index, tag in enumerate(tags)}
-    return {tag: found.get(tag, (0, 0)) for tag in class_names}
+    frames = {tag: (row[f"frames_{index}"], row[f"new_{index}"]) for index, tag in enumerate(tags)}
+    return {tag: frames.get(tag, (0, 0)) for tag in class_names}
 
 
 def _groups(
-    asked: Population, kind: GapKind, _class_names: Mapping[str, str], listed: str
+    members: Population, kind: GapKind, _class_names: Mapping[str, str], listed: str
 ) -> _Known:
-    rows = asked.ask(
+    rows = members.ask(
         f"SELECT {kind} AS value, count(*) AS frames,"
         f" sum((fkey NOT IN (SELECT fkey FROM {listed}))::INTEGER)::BIGINT AS new"
         f" FROM {POPULATION} WHERE {kind} IS NOT NULL GROUP BY {kind} ORDER BY {kind}"
@@ -170,5 +172,5 @@ def _sentence(
         have = f"{catalog_frames:,} frames of the catalog have it"
     if new_frames == catalog_frames:
         return f"{lack}; {have}"
-    held = f"{catalog_frames - new_frames:,} of them" if new_frames else "all"
-    return f"{lack}; {have}, {held} in the dataset already"
+    present = f"{catalog_frames - new_frames:,} of them" if new_frames else "all"
+    return f"{lack}; {have}, {present} in the dataset already"

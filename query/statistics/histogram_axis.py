@@ -19,7 +19,7 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _FLOATS = ("FLOAT", "DOUBLE")
 
 
-def make_axis(asked: Population, request: AxisRequest, class_names: Mapping[str, str]) -> Axis:
+def make_axis(members: Population, request: AxisRequest, class_names: Mapping[str, str]) -> Axis:
     """The axis that is asked for, with bins for every value that the frames have.
 
     Raises:
@@ -27,24 +27,24 @@ def make_axis(asked: Population, request: AxisRequest, class_names: Mapping[str,
         UnknownName: There is no such tag, class or column.
     """
     by_title = {title.lower(): tag for tag, title in class_names.items()}
-    columns = {name: kind for name, kind in asked.relation.columns.items() if name != FKEY_HASH}
+    columns = {name: kind for name, kind in members.relation.columns.items() if name != FKEY_HASH}
     tag = by_title.get(request.tag.lower(), request.tag.lower())
     if tag not in columns:
         raise UnknownName("tag", request.tag, {**columns, **class_names})
     kind = columns[tag]
     if kind in (*_INTEGERS, *_FLOATS, "TIMESTAMP"):
-        return _number_axis(asked, request, tag, kind)
+        return _number_axis(members, request, tag, kind)
     if request.edges is not None or request.log or request.zero:
         raise InvalidInput(
             f"tag {tag} is of type {kind.lower()}: it has no edges, logarithm or zero; "
             "leave those out"
         )
-    return _category_axis(asked, request, tag, kind)
+    return _category_axis(members, request, tag, kind)
 
 
-def _number_axis(asked: Population, request: AxisRequest, tag: str, kind: str) -> Axis:
+def _number_axis(members: Population, request: AxisRequest, tag: str, kind: str) -> Axis:
     zero = request.zero or request.log
-    edges = list(request.edges or ()) or _edges(asked, request, tag, kind)
+    edges = list(request.edges or ()) or _edges(members, request, tag, kind)
     bins = [Bin(kind="null")]
     if kind in _FLOATS:
         bins.append(Bin(kind="not_finite"))
@@ -64,14 +64,14 @@ def _number_axis(asked: Population, request: AxisRequest, tag: str, kind: str) -
     return Axis(tag=tag, type=kind, scale=scale, edges=tuple(edges), bins=tuple(bins))
 
 
-def _edges(asked: Population, request: AxisRequest, tag: str, kind: str) -> list[int | float]:
+def _edges(members: Population, request: AxisRequest, tag: str, kind: str) -> list[int | float]:
     """Edges that hold every value that has no bin of its own; none where there is no such value."""
     conditions = ["v IS NOT NULL", "isfinite(v)"]
     if request.log:
         conditions.append("v > 0")
     elif request.zero:
         conditions.append("v <> 0")
-    row = asked.ask(
+    row = members.ask(
         f", chosen AS (SELECT {value_sql(tag, kind)} AS v FROM {POPULATION})"
         f" SELECT min(v) AS low, max(v) AS high FROM chosen WHERE {' AND '.join(conditions)}"
     )[0]
@@ -93,8 +93,8 @@ def _edges(asked: Population, request: AxisRequest, tag: str, kind: str) -> list
     return np.unique(edges).tolist()  # type: ignore[no-any-return]
 
 
-def _category_axis(asked: Population, request: AxisRequest, tag: str, kind: str) -> Axis:
-    rows = asked.ask(
+def _category_axis(members: Population, request: AxisRequest, tag: str, kind: str) -> Axis:
+    rows = members.ask(
         f", chosen AS (SELECT {value_sql(tag, kind)} AS v FROM {POPULATION})"
         " SELECT v FROM chosen WHERE v IS NOT NULL GROUP BY v ORDER BY count(*) DESC, v LIMIT ?",
         (request.top + 1,),
@@ -115,13 +115,13 @@ def value_sql(tag: str, kind: str) -> str:
 
 def position_sql(axis: Axis, column: str, values: list[object]) -> str:
     """The position of a value's bin among the axis's bins, as SQL; appends what it binds."""
-    kinds = [found.kind for found in axis.bins]
+    kinds = [bin_.kind for bin_ in axis.bins]
     whens = [f"WHEN {column} IS NULL THEN {kinds.index('null')}"]
     if axis.scale == "categories":
-        for position, found in enumerate(axis.bins):
-            if found.kind == "value":
+        for position, bin_ in enumerate(axis.bins):
+            if bin_.kind == "value":
                 whens.append(f"WHEN {column} = ? THEN {position}")
-                values.append(found.value)
+                values.append(bin_.value)
         return f"CASE {' '.join(whens)} ELSE {len(kinds) - 1} END"
     for kind, condition in (
         ("not_finite", f"NOT isfinite({column})"),

@@ -37,9 +37,9 @@ class AxisRequest(BaseModel):
             return self
         rising = all(low < high for low, high in pairwise(edges)) and all(map(math.isfinite, edges))
         if not 2 <= len(edges) <= MOST_BINS + 1 or not rising:
-            shown = ", ".join(f"{edge:g}" for edge in edges[:10])
+            excerpt = ", ".join(f"{edge:g}" for edge in edges[:10])
             raise ValueError(
-                f"edges of {self.tag}: expected 2 to {MOST_BINS + 1} rising numbers, got {shown}"
+                f"edges of {self.tag}: expected 2 to {MOST_BINS + 1} rising numbers, got {excerpt}"
             )
         if self.log:
             raise ValueError(f"edges of {self.tag}: give edges or a logarithmic scale, not both")
@@ -47,7 +47,7 @@ class AxisRequest(BaseModel):
 
 
 class Bin(BaseModel):
-    """Which values are counted together."""
+    """Values that are counted together."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""How the frames are spread over the values of one tag, or of two at once."""
+"""Histograms: frames by the values of one tag, or of two at once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,28 +30,28 @@ def histogram(
         UnknownName: A tag, class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong, or it takes too long.
     """
-    with population(store, frames or Frames(), class_names) as asked:
-        found = [make_axis(asked, request, class_names) for request in axes]
+    with population(store, frames or Frames(), class_names) as members:
+        binned = [make_axis(members, request, class_names) for request in axes]
         values: list[object] = []
         positions = ", ".join(
             f"{position_sql(axis, f'v{index}', values)} AS b{index}"
-            for index, axis in enumerate(found)
+            for index, axis in enumerate(binned)
         )
         columns = ", ".join(
-            f"{value_sql(axis.tag, axis.type)} AS v{i}" for i, axis in enumerate(found)
+            f"{value_sql(axis.tag, axis.type)} AS v{i}" for i, axis in enumerate(binned)
         )
-        rows = asked.ask(
+        rows = members.ask(
             f", chosen AS (SELECT {columns} FROM {POPULATION}),"
             f" placed AS (SELECT {positions} FROM chosen)"
             " SELECT *, count(*)::BIGINT AS frames FROM placed GROUP BY ALL",
             tuple(values),
         )
-        counts = np.zeros([len(axis.bins) for axis in found], dtype=np.int64)
+        counts = np.zeros([len(axis.bins) for axis in binned], dtype=np.int64)
         for row in rows:
-            counts[tuple(row[f"b{index}"] for index in range(len(found)))] = row["frames"]
+            counts[tuple(row[f"b{index}"] for index in range(len(binned)))] = row["frames"]
         return Histogram(
-            snapshot=asked.snapshot,
+            snapshot=members.snapshot,
             frames=int(counts.sum()),
-            axes=tuple(found),
+            axes=tuple(binned),
             counts=counts.tolist(),
         )

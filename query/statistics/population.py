@@ -25,7 +25,7 @@ _BESIDE = "frames_beside"
 
 @dataclass(frozen=True)
 class Frames:
-    """Which frames are meant; they fulfil everything given.
+    """The frames that are counted; they fulfil everything given.
 
     Attributes:
         question: Its conditions and its snapshot; order, limit and sample play no part.
@@ -59,7 +59,7 @@ class Population:
         return rows
 
     def table(self, body: str, values: tuple[object, ...] = ()) -> pa.Table:
-        """What a statement over the relation POPULATION gives.
+        """The rows of a statement over the relation POPULATION.
 
         Args:
             body: What follows ``WITH frames AS (...), population AS (...)``.
@@ -81,11 +81,11 @@ class Population:
             yield _BESIDE
 
 
-def refuse_unlabelled(asked: Population, question: Question, what: str) -> None:
+def refuse_unlabelled(members: Population, question: Question, what: str) -> None:
     """Refuse frames without a label.
 
     Args:
-        asked: The frames.
+        members: The frames.
         question: The question that gave them.
         what: What needs labels, such as "class statistics".
 
@@ -94,7 +94,7 @@ def refuse_unlabelled(asked: Population, question: Question, what: str) -> None:
     """
     if not question.decides_on_labels:
         return
-    (row,) = asked.ask(f"SELECT count(*) AS frames FROM {POPULATION} WHERE {LABELLED} = 0")
+    (row,) = members.ask(f"SELECT count(*) AS frames FROM {POPULATION} WHERE {LABELLED} = 0")
     if row["frames"]:
         raise InvalidInput(
             f"{what} are of labels, and {row['frames']:,} of the question's frames have none; "

@@ -74,7 +74,7 @@ def test_many_frames_and_more_than_64_demands() -> None:
     found = cover(packed(table.T, 100_000), hashes(100_000), wanted, 0)
     reachable = np.minimum(wanted, table.sum(axis=0))
     assert (found.achieved >= reachable).all()
-    assert (found.wanted > found.available).any()
+    assert (found.targets > found.available).any()
     assert found.lower_bound <= len(found.positions) <= 2 * found.lower_bound
     # Nothing is in it that is not needed.
     held = table[found.positions]

@@ -144,7 +144,7 @@ def test_targets_that_contradict_each_other() -> None:
     targets = [marginal("front", front, [0.5, 0.5]), marginal("day", front, [1.0, 0.0])]
     found = match(hashes(1_000), targets, 100, 0.05, 0)
     assert {one.marginal for one in found.shortfalls} <= {"front", "day"}
-    missed = sum(abs(one.achieved - one.wanted) for one in found.shortfalls)
+    missed = sum(abs(one.achieved - one.target) for one in found.shortfalls)
     assert missed > 0
     assert "the other targets stand against it" in str(found.shortfalls[0].to_json()["reason"])
 
