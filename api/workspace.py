@@ -150,8 +150,7 @@ class Workspace:
     def limited_to(self, rules: tuple[str, ...], user: str) -> "Workspace":
         """The same home for a user who sees the rows of collections with these rules, or none."""
         from catalog.limited_store import LimitedStore
-        from pipeline.datasets.limited_records import LimitedRecords
-        from pipeline.datasets.seen_datasets import SeenDatasets
+        from pipeline.datasets.seen_datasets import SeenDatasets, seen_by
         from pipeline.manifest_store import read_manifest
         from query.question.collection_rule import rows_of
 
@@ -169,7 +168,7 @@ class Workspace:
                 self._limited.put(rules, rows)
         limited = copy(self)
         limited.catalog, seen = rows
-        limited.records = LimitedRecords(self.records, seen, user)
+        limited.records = self.records.limited_to(user, seen_by(user, seen))
         return limited
 
     @cached_property
@@ -231,10 +230,14 @@ class Workspace:
         known = None if self._records_are_open else record_glance.counts(self.records_place)
         if known is not None:
             return known
+        from catalog.records.datasets import recorded_datasets
+        from catalog.records.jobs import recorded_jobs
+        from catalog.records.sources import recorded_sources
+
         records = self.records
         # A user of some rows may list no sources, and so not count them.
-        sources = 0 if records.user else len(records.sources())
-        return sources, len(records.datasets()), len(records.jobs())
+        sources = 0 if records.user else len(recorded_sources(records))
+        return sources, len(recorded_datasets(records)), len(recorded_jobs(records))
 
     @property
     def _records_are_open(self) -> bool:

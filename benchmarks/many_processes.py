@@ -32,6 +32,7 @@ from catalog.errors import FramesiftError
 from catalog.frames.frames import SourceNames, class_shares, register, remove
 from catalog.lake.schema import POSITION_TAGS
 from catalog.records.scans import replace_problems
+from catalog.records.sources import add_source, recorded_sources
 from catalog.records.tables import Scan, Source, now
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
@@ -326,11 +327,12 @@ def _fill(workspace: Workspace, frames: int) -> None:
 
 
 def _source(workspace: Workspace, name: str) -> Source:
-    known = {source.name: source for source in workspace.records.sources()}
+    known = {source.name: source for source in recorded_sources(workspace.records)}
     if name in known:
         return known[name]
-    source = workspace.records.add_source(
-        Source(name=name, uri=f"/{name}", platform="NFS", cluster="c", datasource=name)
+    source = add_source(
+        workspace.records,
+        Source(name=name, uri=f"/{name}", platform="NFS", cluster="c", datasource=name),
     )
     if name == "base":
         with workspace.records.session() as session:

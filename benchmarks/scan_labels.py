@@ -25,6 +25,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from catalog.records.sources import add_source, recorded_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.storage.location import CatalogLocation
@@ -135,15 +136,16 @@ def _scan(
 ) -> None:
     store = CatalogStore(CatalogLocation.in_folder(home / "catalog"))
     records = RecordStore(home / "records.sqlite")
-    if not records.sources():
-        records.add_source(
-            Source(name="s", uri=uri, platform="S3", cluster="c", datasource="s", options=options)
+    if not recorded_sources(records):
+        add_source(
+            records,
+            Source(name="s", uri=uri, platform="S3", cluster="c", datasource="s", options=options),
         )
     with open_engine(choice) as engine:
         scan_source(
             store,
             records,
-            records.source("s"),
+            recorded_source(records, "s"),
             ScanOptions(check_images=images),
             engine=engine,
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
 from catalog.records.belongings import MANIFEST_FILES, manifest_places, own_place
 from catalog.records.home_places import HomePlaces, local_file, put_file
+from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.storage.atomic_write import clear_parts, part_of
@@ -61,7 +62,7 @@ def read_manifest(records: RecordStore, dataset: Dataset) -> Manifest:
     header = manifest.header
     now = Places.of(
         source
-        for source in records.sources()
+        for source in recorded_sources(records)
         if header.datasources.get(source.name) == f"{source.cluster}:{source.datasource}"
     )
     places = Places.in_header(header).and_of(now)

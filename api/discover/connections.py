@@ -20,6 +20,7 @@ from api.services.session import Session
 from api.services.sources import check_text, options_of
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists, InvalidInput
+from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.tables import Scan, Source
 from catalog.store import LAKE
 from catalog.text.bounded import Text
@@ -151,11 +152,11 @@ async def delete_connection(connection: str, session: CurrentSession) -> Respons
 
 def _all(workspace: Workspace) -> list[dict[str, Any]]:
     counts = _counts(workspace)
-    return [_document(workspace, source, counts) for source in workspace.records.sources()]
+    return [_document(workspace, source, counts) for source in recorded_sources(workspace.records)]
 
 
 def _one(workspace: Workspace, name: str) -> dict[str, Any]:
-    return _document(workspace, workspace.records.source(name), _counts(workspace))
+    return _document(workspace, recorded_source(workspace.records, name), _counts(workspace))
 
 
 def _counts(workspace: Workspace) -> dict[tuple[str, str], int]:
@@ -229,7 +230,7 @@ def _add(session: Session, body: ConnectionBody) -> None:
 def _change(session: Session, name: str, body: ConnectionBody) -> None:
     _refuse_password(body)
     workspace = session.workspace
-    source = workspace.records.source(name)
+    source = recorded_source(workspace.records, name)
     wanted = _wanted(_changed(source, body))
     sealed = SourceOptions.from_json(source.options).sealed_keys
     uri, options = _place(session, wanted, sealed)

@@ -16,6 +16,7 @@ from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
 from api.workspace import Workspace
 from catalog.errors import CatalogBusy, InvalidInput, NotFound
+from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.tables import Job, Scan, Source
 from catalog.text.bounded import Text
 from catalog.values import OBJECT_PLATFORMS
@@ -130,7 +131,7 @@ async def put_action(connection: str, action: str, workspace: CurrentWorkspace) 
 
 def _source(workspace: Workspace, connection: str) -> Source | None:
     try:
-        return workspace.records.source(connection)
+        return recorded_source(workspace.records, connection)
     except NotFound:
         return None
 
@@ -209,7 +210,7 @@ def _below_root(source: Source, folder: str) -> str:
 
 
 def _running(workspace: Workspace) -> list[dict[str, Any]]:
-    found = [_status(workspace, source) for source in workspace.records.sources()]
+    found = [_status(workspace, source) for source in recorded_sources(workspace.records)]
     return [status for status in found if status is not None and status["status"] == "Running"]
 
 

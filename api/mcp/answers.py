@@ -13,6 +13,7 @@ from api.services.statistics import Statistics
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.lake.views import tag_columns
+from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.tags.tag_kinds import kinds
 from query.frames.selection import Question, Selection
 from query.question.condition import leaves
@@ -92,7 +93,7 @@ def catalog_of(desk: Desk) -> dict[str, Any]:
         "cameras": _values(desk, "camera", report.snapshot),
         "scenes": _values(desk, "scene", report.snapshot),
     }
-    datasets = workspace.records.datasets()
+    datasets = recorded_datasets(workspace.records)
     answer["datasets"] = [f"{one.name}@{one.version}" for one in datasets][-_MOST_VALUES:]
     return answer
 
@@ -220,7 +221,7 @@ def gaps_of(
 def dataset_of(desk: Desk, name: str) -> Mapping[str, Any]:
     """A dataset without its frames."""
     desk.need(READ)
-    found = desk.workspace.records.dataset(name)
+    found = recorded_dataset(desk.workspace.records, name)
     return {
         "name": f"{found.name}@{found.version}",
         "frames": found.frames,

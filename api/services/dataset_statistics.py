@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from api.services.validation_scores import trained_on, validation_scores
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
+from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Dataset
 from pipeline.manifest import Manifest
 from pipeline.manifest_store import read_manifest
@@ -51,7 +52,7 @@ def frames_of(
         if split is not None:
             raise InvalidInput(f"split {split}: of which dataset? give one, such as city@1")
         return Frames(question, at=at)
-    found = workspace.records.dataset(dataset)
+    found = recorded_dataset(workspace.records, dataset)
     manifest = read_manifest(workspace.records, found).split(split)
     return Frames(question, manifest.frames["fkey"], found.snapshot if at is None else at)
 
@@ -70,7 +71,7 @@ def dataset_gaps(
         NotFound: There is no such dataset or snapshot.
         UnknownName: It has no such split.
     """
-    found = workspace.records.dataset(dataset)
+    found = recorded_dataset(workspace.records, dataset)
     whole = read_manifest(workspace.records, found)
     part = whole.split(split)
     names = workspace.class_names()
@@ -152,7 +153,7 @@ def share_and_iou(
     return Correlation(
         **correlate(report.classes, iou).model_dump(),
         validation=scored.name,
-        dataset=_title(workspace.records.dataset(dataset)) if dataset else None,
+        dataset=_title(recorded_dataset(workspace.records, dataset)) if dataset else None,
         split=split,
         snapshot=report.snapshot,
     )

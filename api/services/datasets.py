@@ -16,6 +16,7 @@ from api.services.new_dataset import class_tags, divide_dataset, grow_dataset, m
 from api.services.rebuild_dataset import rebuild_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
+from catalog.records.datasets import recorded_dataset, recorded_datasets
 from catalog.records.tables import Dataset
 from pipeline.datasets.diff import DatasetDiff, diff_datasets, diff_to_json, diff_to_rows
 from pipeline.datasets.export import (
@@ -107,7 +108,7 @@ class Datasets:
 
     def list(self, name: str | None = None) -> builtins.list[DatasetBody]:
         """Every version of every dataset, or of one."""
-        return [self._body(version) for version in self._workspace.records.datasets(name)]
+        return [self._body(version) for version in recorded_datasets(self._workspace.records, name)]
 
     def get(self, name: str) -> DatasetBody:
         """A dataset's newest version, or NAME@VERSION.
@@ -115,7 +116,7 @@ class Datasets:
         Raises:
             NotFound: There is none of that name.
         """
-        return self._body(self._workspace.records.dataset(name))
+        return self._body(recorded_dataset(self._workspace.records, name))
 
     def exported(
         self,
@@ -170,12 +171,14 @@ class Datasets:
 
     def _compared(self, name: str, other: str) -> DatasetDiff:
         records = self._workspace.records
-        return diff_datasets(records, records.dataset(name), records.dataset(other))
+        return diff_datasets(
+            records, recorded_dataset(records, name), recorded_dataset(records, other)
+        )
 
     def _manifest(self, name: str, split: str | None) -> tuple[Manifest, builtins.list[str]]:
         """A dataset's frames, and the class tags of their pixels."""
         records = self._workspace.records
-        manifest = read_manifest(records, records.dataset(name)).split(split)
+        manifest = read_manifest(records, recorded_dataset(records, name)).split(split)
         tags = builtins.list(class_tags(self._workspace, manifest))
         if self._workspace.is_limited:
             roots = {source: _told(source, root) for source, root in manifest.header.roots.items()}

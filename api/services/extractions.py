@@ -8,6 +8,7 @@ from typing import Any
 from api.schemas.extractions import NewExtraction
 from api.schemas.jobs import JobBody
 from api.workspace import Workspace
+from catalog.records.sources import recorded_source
 from catalog.tags.extractions import problems
 from ingest.extractors.registry import (
     check_known,
@@ -53,7 +54,7 @@ class Extractions:
         wanted = NewExtraction(
             source=source, extractors=[*extractors], full=full, workers=workers, errors=errors
         )
-        name = self._workspace.records.source(source).name
+        name = recorded_source(self._workspace.records, source).name
         for extractor in extractors:
             check_known(extractor)
         options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
@@ -100,7 +101,7 @@ class Extractions:
             InvalidInput: No extractor is given, or its file has none.
         """
         workspace = self._workspace
-        place = workspace.records.source(source)
+        place = recorded_source(workspace.records, source)
         loaded = [extractor_named(name) for name in extractors]
         loaded += [extractor_in_file(file) for file in own]
         check_some(loaded)

@@ -9,6 +9,8 @@ from api.schemas.jobs import JobBody
 from api.services.job_files import JobFile, joined_logs, report_file
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotFound
+from catalog.records.datasets import whole_dataset
+from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job
 from pipeline.jobs.follow import cancel, refresh, refresh_all, wait
@@ -49,7 +51,7 @@ class Jobs:
         records = self._workspace.records
         refresh_all(records)
         states = None if state is None else [state]
-        jobs = records.jobs(kind=kind, states=states, before=before, limit=limit)
+        jobs = recorded_jobs(records, kind=kind, states=states, before=before, limit=limit)
         return [self._body(job) for job in jobs]
 
     def get(self, name: str) -> JobBody:
@@ -76,7 +78,7 @@ class Jobs:
             InvalidInput: A setting cannot be used.
         """
         records = self._workspace.records
-        whole, parent = records.whole_dataset(dataset), settings.get("continue_from")
+        whole, parent = whole_dataset(records, dataset), settings.get("continue_from")
         if parent is not None:
             settings = settings | {"continue_from": self._model(parent)}
         job = submit_training(
@@ -116,7 +118,7 @@ class Jobs:
             InvalidInput: An option cannot be used.
         """
         records = self._workspace.records
-        whole = records.whole_dataset(dataset)
+        whole = whole_dataset(records, dataset)
         job = submit_validation(
             records,
             self._workspace.job_queue,
@@ -178,7 +180,7 @@ class Jobs:
         return self.file(name, "report.json").document()
 
     def _job(self, name: str) -> Job:
-        return self._workspace.records.job(name)
+        return recorded_job(self._workspace.records, name)
 
     def _body(self, job: Job) -> JobBody:
         return JobBody.of(job, self._workspace.place)
@@ -216,4 +218,4 @@ def current_body(records: RecordStore, name: str, tell: TellPath) -> JobBody:
     Raises:
         NotFound: There is none of that name.
     """
-    return JobBody.of(refresh(records, records.job(name)), tell)
+    return JobBody.of(refresh(records, recorded_job(records, name)), tell)

@@ -3,6 +3,7 @@
 from api.schemas.models import ModelBody
 from api.workspace import Workspace
 from catalog.errors import NotFound
+from catalog.records.jobs import recorded_job, recorded_jobs
 from pipeline.jobs.follow import refresh, refresh_all
 
 
@@ -22,7 +23,7 @@ class Models:
         """
         records = self._workspace.records
         refresh_all(records)
-        jobs = records.jobs(kind="train", states=["done"], before=before, limit=limit)
+        jobs = recorded_jobs(records, kind="train", states=["done"], before=before, limit=limit)
         return [ModelBody.of(job, self._workspace.place) for job in jobs]
 
     def get(self, name: str) -> ModelBody:
@@ -32,7 +33,7 @@ class Models:
             NotFound: There is no such job, or it is no training that is done.
         """
         records = self._workspace.records
-        job = refresh(records, records.job(name))
+        job = refresh(records, recorded_job(records, name))
         if job.kind != "train" or job.state != "done":
             raise NotFound("model", name, f"job {name} is of kind {job.kind}, and {job.state}")
         return ModelBody.of(job, self._workspace.place)

@@ -5,6 +5,7 @@ from typing import Any
 
 from api.schemas.datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
+from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
 from pipeline.datasets.datasets import Origin, create_dataset, name_of_new
 from pipeline.datasets.derive import Gap, Stores, extend_dataset, split_dataset
@@ -71,7 +72,7 @@ def _columns(division: Division) -> list[str]:
 
 
 def _keep_away(workspace: Workspace, wanted: NewDataset) -> tuple[KeepAway | None, list[Dataset]]:
-    others = [workspace.records.dataset(name) for name in wanted.disjoint_from]
+    others = [recorded_dataset(workspace.records, name) for name in wanted.disjoint_from]
     parts = [
         keep_away_from(workspace.catalog, workspace.records, found, wanted.min_gap_s)
         for found in others
@@ -85,7 +86,7 @@ def _with_targets(
     """A Match that is like a dataset with that one's shares as its targets; which one it was."""
     if not isinstance(method, Match) or method.like is None:
         return method, {}
-    found = workspace.records.dataset(method.like)
+    found = recorded_dataset(workspace.records, method.like)
     fkeys = (
         read_manifest(workspace.records, found).split(method.like_split).frames["fkey"].to_pylist()
     )
@@ -120,7 +121,7 @@ def save_selection(
 
 def divide_dataset(workspace: Workspace, name: str, wanted: NewSplit, owner: str = "") -> Dataset:
     """Divide a dataset's frames anew, as a new version of it, for a user."""
-    found = workspace.records.own_dataset(name)
+    found = own_dataset(workspace.records, name)
     made = split_dataset(stores_of(workspace), found, _division(wanted), owner)
     return _as_seen(workspace, made)
 
@@ -134,13 +135,13 @@ def grow_dataset(
 ) -> Dataset:
     """Add the frames that a dataset lacks, as a new version of it, for a user."""
     gap = Gap(wanted.demands, wanted.split, wanted.min_gap_s, wanted.allow_leakage, wanted.seed)
-    found = workspace.records.own_dataset(name)
+    found = own_dataset(workspace.records, name)
     return _as_seen(workspace, extend_dataset(stores_of(workspace), found, gap, at, owner))
 
 
 def _as_seen(workspace: Workspace, made: Dataset) -> Dataset:
     """What was made, or was there before with the same content, as its maker may see it."""
-    return workspace.records.dataset(f"{made.name}@{made.version}")
+    return recorded_dataset(workspace.records, f"{made.name}@{made.version}")
 
 
 def stores_of(workspace: Workspace) -> Stores:

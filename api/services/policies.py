@@ -13,6 +13,7 @@ from catalog.policies import policies as policy_records
 from catalog.policies import runs as policy_runs
 from catalog.policies.runs import ACTIVE
 from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.jobs import recorded_job
 from catalog.records.tables import now
 from pipeline.policies import runs
 from pipeline.policies.actions import BATCH_ROWS
@@ -115,7 +116,7 @@ class Policies:
             StorageError: The job cannot be started.
         """
         run = self._begun(self._policy(name))
-        return JobBody.of(self._workspace.records.job(run.job), self._workspace.place)
+        return JobBody.of(recorded_job(self._workspace.records, run.job), self._workspace.place)
 
     def run(self, name: str, *, run_id: str = "", batch_rows: int = BATCH_ROWS) -> RunBody:
         """Run a policy in this process; the run once it has ended.

@@ -9,6 +9,7 @@ from catalog.accounts import row_collections
 from catalog.errors import InvalidInput, UnknownName
 from catalog.limited_store import LimitedStore
 from catalog.policies.tables import Policy
+from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.store import CatalogStore
@@ -91,7 +92,7 @@ def _seen(workspace: Workspace, policy: Policy) -> CatalogStore:
 
 def _tag_file(records: RecordStore, action: ImportTags) -> tuple[Source, str]:
     """The source that holds the tag file, and the file's key in it."""
-    source = records.source(action.source_connection)
+    source = recorded_source(records, action.source_connection)
     path = action.tag_file_path
     for root in (f"{source.datasource}/", f"{source.uri.removeprefix('file://')}/"):
         if path.startswith(root):
@@ -126,7 +127,7 @@ def _inspect(workspace: Workspace, policy: Policy, action: DeepInspect, report: 
         for fkey, cluster, datasource in zip(*(c.to_pylist() for c in row.columns), strict=True):
             by_source.setdefault((cluster, datasource), set()).add(fkey)
     counts.skipped = counts.total
-    for source in workspace.records.sources():
+    for source in recorded_sources(workspace.records):
         only = by_source.get((source.cluster, source.datasource))
         if only:
             _inspect_source(workspace, source, (extractor, wanted), only, report)

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from api.services.new_dataset import stores_of
 from api.workspace import Workspace
 from catalog.errors import BadFile, NotFound
+from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.records.tag_definitions import recorded_class_names
@@ -33,7 +34,7 @@ def rebuild_dataset(workspace: Workspace, name: str) -> Dataset:
         InvalidInput: What was made again is not equal; nothing was written.
         StorageError: It cannot be written.
     """
-    dataset = workspace.records.own_dataset(name)
+    dataset = own_dataset(workspace.records, name)
     keep_rebuilt(workspace.records, dataset, _content(workspace, dataset))
     return dataset
 
@@ -119,7 +120,7 @@ def _with_manifest(workspace: Workspace, content_id: str) -> Dataset:
 
 
 def _of_id(records: RecordStore, content_id: str) -> Dataset:
-    for dataset in records.datasets():
+    for dataset in recorded_datasets(records):
         if dataset.content_id == content_id:
             return dataset
     raise NotFound("dataset", content_id, "of this id; a dataset that is rebuilt was made of it")

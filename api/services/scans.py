@@ -6,6 +6,7 @@ from api.schemas.jobs import JobBody
 from api.schemas.scans import NewScan, ProblemBody, ScanBody
 from api.workspace import Workspace
 from catalog.records.scans import recorded_problems, recorded_scan, recorded_scans
+from catalog.records.sources import recorded_source
 from ingest.scan.removal_guard import MOST_REMOVED
 from pipeline.jobs.command_job import submit_command
 
@@ -88,7 +89,7 @@ class Scans:
             StorageError: The job cannot be started.
         """
         wanted = NewScan(source=source, full=full, max_removed=max_removed, errors=errors)
-        name = self._workspace.records.source(source).name
+        name = recorded_source(self._workspace.records, source).name
         options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
         options += ["--max-removed", str(max_removed)]
         job = submit_command(

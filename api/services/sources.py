@@ -22,6 +22,8 @@ from api.services.source_places import allowed_place, fenced
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, StorageError
 from catalog.frames.frames import source_contents
+from catalog.records.datasets import recorded_datasets
+from catalog.records.sources import add_source, recorded_source, recorded_sources
 from catalog.records.tables import Source
 from ingest.scan.change_source import (
     change_options,
@@ -54,7 +56,7 @@ class Sources:
 
     def list(self) -> list[SourceBody]:
         """Every source."""
-        return [SourceBody.of(source) for source in self._workspace.records.sources()]
+        return [SourceBody.of(source) for source in recorded_sources(self._workspace.records)]
 
     def get(self, name: str) -> SourceBody:
         """A source.
@@ -62,7 +64,7 @@ class Sources:
         Raises:
             NotFound: There is none of that name.
         """
-        return SourceBody.of(self._workspace.records.source(name))
+        return SourceBody.of(recorded_source(self._workspace.records, name))
 
     def add(self, name: str, uri: str, **more: Any) -> SourceBody:
         """Add a source that can be opened.
@@ -111,7 +113,8 @@ class Sources:
             AlreadyExists: The name, or its cluster and datasource, are taken.
         """
         self.check_opens(uri, options)
-        return self._workspace.records.add_source(
+        return add_source(
+            self._workspace.records,
             Source(
                 name=wanted.name,
                 uri=uri,
@@ -120,7 +123,7 @@ class Sources:
                 datasource=wanted.datasource or wanted.name,
                 site=wanted.site,
                 options=options.to_json(),
-            )
+            ),
         )
 
     def check_opens(self, uri: str, options: SourceOptions) -> None:
@@ -167,7 +170,7 @@ class Sources:
         )
         if not self._is_command:
             check_text(wanted)
-        source = self._workspace.records.source(name)
+        source = recorded_source(self._workspace.records, name)
         place = None
         if uri is not None:
             options = dataclasses.replace(SourceOptions.from_json(source.options), within="")
@@ -198,7 +201,7 @@ class Sources:
             compared = {count: getattr(moved, count) for count in compared}
         if changes:
             change_options(catalog, records, name, exclude=wanted.exclude, part_of=wanted.part_of)
-        changed = records.source(name)
+        changed = recorded_source(records, name)
         return SourceChanged(
             name=name,
             uri=changed.uri,
@@ -213,7 +216,7 @@ class Sources:
         Raises:
             NotFound: There is no such source.
         """
-        source = self._workspace.records.source(name)
+        source = recorded_source(self._workspace.records, name)
         with self._workspace.catalog.reading() as cursor:
             files, frames, tags = source_contents(cursor, names_of(source))
         return SourceContents(
@@ -222,7 +225,7 @@ class Sources:
 
     def _datasets_of(self, name: str) -> builtins.list[str]:
         records, datasets = self._workspace.records, []
-        for dataset in records.datasets():
+        for dataset in recorded_datasets(records):
             with suppress(FramesiftError):  # a manifest that is gone needs no files
                 if name in read_manifest(records, dataset).header.roots:
                     datasets.append(f"{dataset.name}@{dataset.version}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from api.schemas.jobs import JobBody
 from api.schemas.stagings import Staged, StagingBody
 from api.workspace import Workspace
+from catalog.records.datasets import recorded_dataset, whole_dataset
 from catalog.records.stagings import recorded_staging, recorded_stagings
 from pipeline.jobs.command_job import submit_command
 from pipeline.staging.stage import stage_dataset
@@ -32,7 +33,7 @@ class Stagings:
             NotFound: There is no such dataset.
         """
         records = self._workspace.records
-        dataset_id = None if dataset is None else records.dataset(dataset).id
+        dataset_id = None if dataset is None else recorded_dataset(records, dataset).id
         stagings = recorded_stagings(records, dataset_id=dataset_id, before=before, limit=limit)
         return [StagingBody.of(*staging, self._workspace.place) for staging in stagings]
 
@@ -58,7 +59,7 @@ class Stagings:
             NotAllowed: The caller may not see all of its frames.
             StorageError: The job cannot be started.
         """
-        whole = self._workspace.records.whole_dataset(dataset)
+        whole = whole_dataset(self._workspace.records, dataset)
         job = submit_command(
             self._workspace.records,
             self._workspace.job_queue,
@@ -91,7 +92,7 @@ class Stagings:
             NotFound: There is no such dataset.
             StorageError: A file cannot be read or written.
         """
-        found = self._workspace.records.dataset(dataset)
+        found = recorded_dataset(self._workspace.records, dataset)
         staging = stage_dataset(
             self._workspace.records,
             found,

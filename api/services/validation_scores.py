@@ -10,6 +10,8 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError
+from catalog.records.datasets import recorded_datasets
+from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job
 from catalog.storage.bounded_file import parsed_json, read_bounded
 from pipeline.jobs.follow import refresh
@@ -74,7 +76,7 @@ def validation_scores(workspace: Workspace, validation: str, files: bool) -> Sco
     """
     records = workspace.records
     try:
-        job = refresh(records, records.job(validation))
+        job = refresh(records, recorded_job(records, validation))
     except NotFound as error:
         path = Path(validation)
         if files and path.is_file():
@@ -96,7 +98,7 @@ def validation_scores(workspace: Workspace, validation: str, files: bool) -> Sco
 
 
 def _newest_validation(workspace: Workspace, training: Job) -> Job:
-    for job in workspace.records.jobs():
+    for job in recorded_jobs(workspace.records):
         if job.kind == "validate" and _same_folder(job, training.paths["model_dir"]):
             current = refresh(workspace.records, job)
             if current.state == "done":
@@ -109,9 +111,9 @@ def _newest_validation(workspace: Workspace, training: Job) -> Job:
 
 def trained_on(workspace: Workspace, model_dir: str) -> tuple[str | None, str | None]:
     """Dataset and split that the model in a folder was trained on; None where nobody knows."""
-    for job in workspace.records.jobs():
+    for job in recorded_jobs(workspace.records):
         if model_dir and job.kind == "train" and _same_folder(job, model_dir):
-            for dataset in workspace.records.datasets():
+            for dataset in recorded_datasets(workspace.records):
                 if dataset.id == job.dataset_id:
                     return f"{dataset.name}@{dataset.version}", _split_of(job)
     return None, None

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from catalog.records.datasets import recorded_datasets
 from catalog.records.home_places import HomePlaces, below, names_in
+from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from catalog.storage.s3_prefix import S3Prefix
@@ -64,7 +66,7 @@ class Belongings:
         if places is None:
             return cls({}, (), ())
         datasets, missing = {}, []
-        for dataset in records.datasets():
+        for dataset in recorded_datasets(records):
             name = f"{dataset.name}@{dataset.version}"
             kept = manifest_of(places, dataset)
             if kept is None:
@@ -72,7 +74,7 @@ class Belongings:
             else:
                 datasets[name] = kept
         found = []
-        for job in records.jobs():
+        for job in recorded_jobs(records):
             folder = Path(job.paths.get("folder", ""))
             if folder != places.home / "jobs" / job.name:
                 continue

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import delete, func, or_, select
 
 from catalog.errors import NotFound
+from catalog.records.sources import recorded_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Scan, ScanProblem, Source
 from catalog.values import Problem
@@ -34,7 +35,7 @@ def recorded_scans(
     """
     query = select(Scan, Source.name).join(Source).order_by(Scan.id.desc()).limit(limit)
     if source is not None:
-        query = query.where(Scan.source_id == records.source(source).id)
+        query = query.where(Scan.source_id == recorded_source(records, source).id)
     if state is not None:
         query = query.where(Scan.state == state)
     if before is not None:

@@ -1,8 +1,11 @@
 """Stagings of datasets, as they are recorded."""
 
+from sqlalchemy import Select, select
+
 from catalog.errors import NotFound
+from catalog.records.datasets import ids_of_whole
 from catalog.records.store import RecordStore
-from catalog.records.tables import Staging
+from catalog.records.tables import Dataset, Staging
 
 
 def recorded_stagings(
@@ -20,7 +23,7 @@ def recorded_stagings(
         before: Only those with a smaller id.
         limit: At most this many.
     """
-    query = records.seen_stagings().order_by(Staging.id.desc()).limit(limit)
+    query = _stagings_of_user(records).order_by(Staging.id.desc()).limit(limit)
     if dataset_id is not None:
         query = query.where(Staging.dataset_id == dataset_id)
     if before is not None:
@@ -42,3 +45,12 @@ def recorded_staging(records: RecordStore, number: int) -> tuple[Staging, str]:
     if not found or found[0][0].id != number:
         raise NotFound("staging", str(number), "GET /v1/stagings lists them")
     return found[0]
+
+
+def _stagings_of_user(records: RecordStore) -> Select[Staging, Dataset]:
+    """Stagings with their datasets; of a limited user those whose datasets the user sees whole."""
+    query = select(Staging, Dataset).join(Dataset)
+    if not records.user:
+        return query
+    staged = select(Dataset).where(Dataset.id.in_(select(Staging.dataset_id)))
+    return query.where(Dataset.id.in_(ids_of_whole(records, staged)))

@@ -1,27 +1,17 @@
-"""The records' database: opened, brought to the newest schema, and asked."""
+"""The records' database: opened, and brought to the newest schema."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
 
-from sqlalchemy import (
-    Select,
-    inspect,
-    select,
-    text,
-)
+from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
 # Their tables are records, too: backups and copies hold them.
 import catalog.accounts.user_tables
 import catalog.policies.tables  # noqa: F401
-from catalog.errors import (
-    AlreadyExists,
-    CatalogDamaged,
-    InvalidInput,
-    NotFound,
-    StorageError,
-)
+from catalog.errors import CatalogDamaged, StorageError
 from catalog.records.engine import (
     KIND,
     READS,
@@ -33,16 +23,10 @@ from catalog.records.engine import (
 )
 from catalog.records.home_places import HomePlaces
 from catalog.records.paths import use
-from catalog.records.tables import (
-    Dataset,
-    Job,
-    Source,
-    Staging,
-)
+from catalog.records.tables import Dataset
 from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
-from catalog.values import PLATFORMS
 
 NEWEST = "0011"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
@@ -65,18 +49,14 @@ def is_made(place: Path | Postgres) -> bool:
 class RecordStore:
     """The records of one Framesift home. Safe to use from several threads and processes.
 
+    What they hold is read and changed by functions of it, a module for each noun.
+
     Attributes:
-        user: Who asks, where that one sees some rows only; else empty.
+        user: The user limited to collections whose records these are; empty for all records.
+        as_seen: Gives a dataset as that user sees it; None where the user sees no frame of it.
         places: Where the datasets, jobs and caches that they name lie; None where that is not
             known, and paths are as the database has them.
     """
-
-    user: str = ""
-
-    @property
-    def own_names(self) -> str:
-        """What names of new datasets and jobs begin with, to be told from those of others."""
-        return f"{self.user}~" if self.user else ""
 
     def __init__(
         self,
@@ -99,6 +79,8 @@ class RecordStore:
             CatalogDamaged: It is no such database, or one of a later version.
         """
         self.place = place
+        self.user = ""
+        self.as_seen: Callable[[Dataset], Dataset | None] = _whole
         if places is None and isinstance(place, Path) and place.parent.name == "records":
             places = HomePlaces(place.parent.parent)
         self.places = places
@@ -115,6 +97,17 @@ class RecordStore:
         use(self.engine.dialect, places)
         with translated(place):
             self._migrate(lock_wait_s)
+
+    def limited_to(self, user: str, as_seen: Callable[[Dataset], Dataset | None]) -> "RecordStore":
+        """The same records for a user who is limited to collections."""
+        limited = copy(self)
+        limited.user, limited.as_seen = user, as_seen
+        return limited
+
+    @property
+    def own_names(self) -> str:
+        """What names of new datasets and jobs begin with, to be told from those of others."""
+        return f"{self.user}~" if self.user else ""
 
     @contextmanager
     def session(self, *, waits: bool = True) -> Iterator[Session]:
@@ -177,176 +170,6 @@ class RecordStore:
             )
             return revision
 
-    # Sources
 
-    def add_source(self, source: Source) -> Source:
-        """Keep a new source.
-
-        Raises:
-            InvalidInput: Unknown platform.
-            AlreadyExists: The name, or its cluster and datasource, are taken.
-        """
-        if source.platform not in PLATFORMS:
-            raise InvalidInput(
-                f"unknown platform '{source.platform}': expected one of {', '.join(PLATFORMS)}"
-            )
-        with self.session() as session:
-            if session.scalar(select(Source).where(Source.name == source.name)):
-                raise AlreadyExists("source", source.name, "choose another name or remove it first")
-            twin = session.scalar(
-                select(Source).where(
-                    Source.cluster == source.cluster, Source.datasource == source.datasource
-                )
-            )
-            if twin is not None:
-                raise AlreadyExists(
-                    "datasource",
-                    source.datasource,
-                    f"source {twin.name} has it on cluster {source.cluster}; "
-                    "give --cluster or --datasource another name",
-                )
-            session.add(source)
-        return source
-
-    def source(self, name: str) -> Source:
-        """The source of that name.
-
-        Raises:
-            NotFound: There is none.
-        """
-        with self.reading() as session:
-            source = session.scalar(select(Source).where(Source.name == name))
-            if source is None:
-                known = ", ".join(session.scalars(select(Source.name).order_by(Source.name)))
-                raise NotFound(
-                    "source", name, f"known: {known}" if known else "add one: framesift source add"
-                )
-            return source
-
-    def sources(self) -> list[Source]:
-        """Every source, by name."""
-        with self.reading() as session:
-            return list(session.scalars(select(Source).order_by(Source.name)))
-
-    # Datasets
-
-    def datasets(self, name: str | None = None) -> list[Dataset]:
-        """Every version of every dataset, or of that one; by name, oldest version first."""
-        query = select(Dataset).order_by(Dataset.name, Dataset.version)
-        if name is not None:
-            query = query.where(Dataset.name == name)
-        with self.reading() as session:
-            return list(session.scalars(query))
-
-    def versions(self, name: str) -> list[Dataset]:
-        """Versions that "name" or "name@version" means, newest first; none where there is none."""
-        with self.reading() as session:
-            return list(session.scalars(_named(name)))
-
-    def dataset(self, name: str) -> Dataset:
-        """A dataset by "name" (its newest version) or "name@version".
-
-        Raises:
-            NotFound: There is none.
-        """
-        with self.reading() as session:
-            found = session.scalar(_named(name).limit(1))
-            if found is None:
-                raise NotFound("dataset", name, _datasets_there_are(session, name))
-            return found
-
-    def whole_dataset(self, name: str) -> Dataset:
-        """As `dataset`, for what needs each of its frames.
-
-        Raises:
-            NotFound: There is none.
-            NotAllowed: Not all of its frames may be seen.
-        """
-        return self.dataset(name)
-
-    def own_dataset(self, name: str) -> Dataset:
-        """As `whole_dataset`, for what makes another version of it.
-
-        Raises:
-            NotFound: There is none.
-            NotAllowed: Not all of its frames may be seen, or it is somebody else's.
-        """
-        return self.whole_dataset(name)
-
-    # Jobs
-
-    def _seen_jobs(self) -> Select[Job]:
-        return select(Job)
-
-    def job(self, name: str) -> Job:
-        """The job of that name.
-
-        Raises:
-            NotFound: There is none.
-        """
-        with self.reading() as session:
-            job = session.scalar(self._seen_jobs().where(Job.name == name))
-            if job is None:
-                raise NotFound("job", name, "framesift jobs list and GET /v1/jobs list them")
-            return job
-
-    def jobs(
-        self,
-        *,
-        kind: str | None = None,
-        states: Sequence[str] | None = None,
-        before: int | None = None,
-        limit: int | None = None,
-    ) -> list[Job]:
-        """Jobs, newest first.
-
-        Args:
-            kind: Only of this kind.
-            states: Only in one of these states.
-            before: Only those with a smaller id.
-            limit: At most this many.
-        """
-        query = self._seen_jobs().order_by(Job.id.desc()).limit(limit)
-        if kind is not None:
-            query = query.where(Job.kind == kind)
-        if states is not None:
-            query = query.where(Job.state.in_(states))
-        if before is not None:
-            query = query.where(Job.id < before)
-        with self.reading() as session:
-            return list(session.scalars(query))
-
-    # Stagings
-
-    def seen_stagings(self) -> Select[Staging, Dataset]:
-        """Stagings and their datasets, those that may be seen."""
-        return select(Staging, Dataset).join(Dataset)
-
-
-def _named(name: str) -> Select[Dataset]:
-    """Datasets by "name" or "name@version", newest first."""
-    # The "@" of a user's name is before the "~" that ends it in the names of their datasets.
-    owner, mark, rest = name.rpartition("~")
-    base, _, version = rest.partition("@")
-    query = select(Dataset).where(Dataset.name == owner + mark + base)
-    if version:
-        # A number of more digits than SQLite holds is no version either.
-        known = version.isascii() and version.isdigit() and len(version) < 19
-        query = query.where(Dataset.version == (int(version) if known else -1))
-    return query.order_by(Dataset.version.desc())
-
-
-def _datasets_there_are(session: Session, name: str) -> str:
-    """What an error says where there is no such dataset: its versions, else the others' names."""
-    base, mark, _ = name.rpartition("@")
-    if mark:
-        versions = [
-            str(found.version)
-            for found in session.scalars(_named(base).order_by(None).order_by(Dataset.version))
-        ]
-        if versions:
-            return f"'{base}' has no such version, there are {', '.join(versions)}"
-    names = session.scalars(select(Dataset.name).distinct().order_by(Dataset.name)).all()
-    if not names:
-        return "there are none yet: framesift dataset create and POST /v1/datasets make one"
-    return f"known: {', '.join(names)}"
+def _whole(dataset: Dataset) -> Dataset:
+    return dataset

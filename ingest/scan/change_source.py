@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from catalog.frames import duplicates
 from catalog.frames.frames import SourceNames, remove_source_files
+from catalog.records.sources import recorded_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.store import CatalogStore
@@ -41,7 +42,7 @@ def change_options(
         InvalidInput: A pattern cannot be used.
         CatalogBusy: The source is being scanned.
     """
-    source = records.source(name)
+    source = recorded_source(records, name)
     with scan_lock(store, source), records.session() as session:
         kept = session.get_one(Source, source.id)
         kept.options = changed_options(kept, exclude, part_of).to_json()
@@ -73,7 +74,7 @@ def remove_source(store: CatalogStore, records: RecordStore, name: str) -> int:
         NotFound: There is no such source.
         CatalogBusy: It is being scanned.
     """
-    source = records.source(name)
+    source = recorded_source(records, name)
     with scan_lock(store, source):
         return _remove(store, records, source)
 

@@ -11,6 +11,7 @@ from collections import Counter
 from catalog.errors import BadFile, FramesiftError
 from catalog.frames import duplicates
 from catalog.frames.duplicates import Alike
+from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore
 from catalog.values import key_of
@@ -51,7 +52,7 @@ class _Sources:
     """The sources of frames, each opened once; None where that fails."""
 
     def __init__(self, records: RecordStore, opened: dict[tuple[str, str], SourceFiles]) -> None:
-        self._records = {(s.cluster, s.datasource): s for s in records.sources()}
+        self._records = {(s.cluster, s.datasource): s for s in recorded_sources(records)}
         self._opened: dict[tuple[str, str], SourceFiles | None] = {**opened}
 
     def read(self, frame: Alike) -> bytes | None:

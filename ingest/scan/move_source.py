@@ -9,6 +9,7 @@ import duckdb
 from catalog.errors import InvalidInput, StorageError
 from catalog.frames.frames import SourceNames, count_files, known_files
 from catalog.lake.schema import FILES
+from catalog.records.sources import recorded_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.store import CatalogStore
@@ -68,7 +69,7 @@ def move_source(
         InvalidInput: What lies there cannot be opened, or is not what is catalogued.
         CatalogBusy: The source is being scanned.
     """
-    source = records.source(name)
+    source = recorded_source(records, name)
     names = SourceNames(source.platform, source.cluster, source.datasource, uri, source.site)
     with scan_lock(store, source):
         try:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from ingest.sources.schemes import open_source
@@ -28,5 +29,7 @@ def others_of_data_set(records: RecordStore, source: Source) -> list[Source]:
     """The other sources of a source's data set, by name."""
     name = data_set_of(source)
     return [
-        other for other in records.sources() if other.id != source.id and data_set_of(other) == name
+        other
+        for other in recorded_sources(records)
+        if other.id != source.id and data_set_of(other) == name
     ]

@@ -7,7 +7,9 @@ from pathlib import Path
 from catalog.care.check import Finding
 from catalog.errors import BadFile
 from catalog.records.belongings import MODEL_FILE, manifest_of, own_place
+from catalog.records.datasets import recorded_datasets
 from catalog.records.home_places import local_file, put_file
+from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from pipeline.manifest_store import read_manifest
@@ -27,7 +29,7 @@ def check_belongings(records: RecordStore, *, repair: bool = False) -> list[Find
 
 
 def _datasets(records: RecordStore, repair: bool) -> Iterator[Finding]:
-    for dataset in records.datasets():
+    for dataset in recorded_datasets(records):
         name = f"dataset {dataset.name}@{dataset.version}"
         rebuild = f"framesift dataset rebuild {dataset.name}@{dataset.version}, or a backup"
         try:
@@ -62,7 +64,7 @@ def _elsewhere(
 
 
 def _models(records: RecordStore) -> Iterator[Finding]:
-    for job in records.jobs(kind="train", states=["done"]):
+    for job in recorded_jobs(records, kind="train", states=["done"]):
         folder = Path(job.paths.get("model_dir", ""))
         if not (folder / MODEL_FILE).is_file():
             what = f"job {job.name}: its model is not in {folder}"

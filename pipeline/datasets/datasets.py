@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from sqlalchemy import func, select
 
 from catalog.errors import InvalidInput, NotFound
+from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Source
 from catalog.records.tag_definitions import recorded_class_names
@@ -281,7 +282,7 @@ def _refuse_labels_alone(name: str, selection: Selection) -> None:
 def _sources_of(selection: Selection, records: RecordStore) -> dict[tuple[str, str], Source]:
     pairs = selection.frames.select(["cluster", "datasource"]).group_by(["cluster", "datasource"])
     wanted = sorted(tuple(row.values()) for row in pairs.aggregate([]).to_pylist())
-    found = {(source.cluster, source.datasource): source for source in records.sources()}
+    found = {(source.cluster, source.datasource): source for source in recorded_sources(records)}
     for pair in wanted:
         if pair not in found:
             raise NotFound("source", pair[1], f"of cluster {pair[0]}; it has been removed")

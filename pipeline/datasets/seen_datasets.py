@@ -163,6 +163,40 @@ class SeenDatasets:
             shutil.rmtree(manifest.path, ignore_errors=True)
 
 
+def seen_by(user: str, seen: SeenDatasets) -> Callable[[Dataset], Dataset | None]:
+    """How a user sees a dataset: as another record, with another manifest (docs/decisions/0020)."""
+
+    def as_seen(dataset: Dataset) -> Dataset | None:
+        part = seen.of(dataset)
+        return None if part is None else _record_of(dataset, part, user)
+
+    return as_seen
+
+
+def _record_of(dataset: Dataset, seen: Seen, user: str) -> Dataset:
+    """What is seen, as a record; how it was chosen is told who chose it, and sees all of it."""
+    if dataset.owner == user and seen.frames == dataset.frames:
+        return dataset
+    return Dataset(
+        id=dataset.id,
+        name=dataset.name,
+        version=dataset.version,
+        content_id=seen.id,
+        question={},
+        snapshot=dataset.snapshot,
+        frames=seen.frames,
+        splits=dict(seen.splits),
+        class_pixels=dict(seen.class_pixels),
+        class_frames=dict(seen.class_frames),
+        manifest=str(seen.manifest),
+        seed="0",
+        parents=[],
+        report={},
+        owner=user if dataset.owner == user else "",
+        created=dataset.created,
+    )
+
+
 def _label_fkeys(rows: pa.Table, datasources: Mapping[str, str]) -> pa.Array:
     """The fkey of each frame's label; null where it has none."""
     pairs = zip(rows["label_source"].to_pylist(), rows["label"].to_pylist(), strict=True)

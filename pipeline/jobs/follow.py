@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.errors import JobFailed, UnknownName
+from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Job, now
 from pipeline.jobs.registry import backend
@@ -26,7 +27,7 @@ def refresh(records: RecordStore, job: Job) -> Job:
     paths = JobPaths(Path(job.paths["folder"]))
     submitted = job.submitted
     status = backend(job.backend).status(job.handle, paths)
-    job = records.job(job.name)  # the caller's may be old
+    job = recorded_job(records, job.name)  # the caller's may be old
     metrics = _metrics(job.kind, paths) or job.metrics
     seen = (status.state, status.error, status.waits, status.started, status.finished, metrics)
     if seen == (job.state, job.error, job.waits, job.started, job.finished, job.metrics):
@@ -48,7 +49,7 @@ def refresh_all(records: RecordStore) -> None:
 
     One whose backend this version does not know stays as it is.
     """
-    for job in records.jobs(states=UNFINISHED):
+    for job in recorded_jobs(records, states=UNFINISHED):
         with suppress(UnknownName):
             refresh(records, job)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.errors import InvalidInput, NotFound
+from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from pipeline.datasets.chosen_split import chosen_split
@@ -155,7 +156,7 @@ def submit_validation(
 def _model_dir(records: RecordStore, model: str, files: Sequence[str]) -> Path:
     """The folder of a training job's model, or the folder named, that holds one of the files."""
     try:
-        job = records.job(model)
+        job = recorded_job(records, model)
         if job.kind != "train":
             raise InvalidInput(f"model {model}: is a job of kind {job.kind}, not train")
         path = Path(job.paths["model_dir"])

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from catalog.errors import AlreadyExists, InvalidInput, JobFailed, StorageError, TooManyJobs
+from catalog.records.jobs import recorded_jobs
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job, now
 from pipeline.jobs.backend import Backend
@@ -158,7 +159,7 @@ def _is_full(records: RecordStore, queue: JobQueue) -> bool:
     """Whether a user has as many jobs as may be; who sees every row is not counted."""
     if not records.user:
         return False
-    return len(records.jobs(states=UNFINISHED, limit=queue.jobs_each)) >= queue.jobs_each
+    return len(recorded_jobs(records, states=UNFINISHED, limit=queue.jobs_each)) >= queue.jobs_each
 
 
 def _check_resumable(job: Job) -> None:

@@ -7,6 +7,7 @@ from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, NotFound
 from catalog.policies import runs as policy_runs
 from catalog.policies.runs import ACTIVE
 from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
 from catalog.store import CatalogStore
@@ -140,7 +141,7 @@ def _ended(
     """How a run ended whose process did not say so; None where one works on it."""
     if run.job:
         try:
-            job = refresh(records, records.job(run.job))
+            job = refresh(records, recorded_job(records, run.job))
         except NotFound:
             return "failed", f"its job {run.job} is gone"
         if job.state not in FINISHED:

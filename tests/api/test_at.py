@@ -13,6 +13,7 @@ from api.services.new_dataset import save_selection
 from catalog.errors import NotFound
 from catalog.frames.frames import SourceNames, remove
 from catalog.lake.metadata import expire
+from catalog.records.datasets import recorded_datasets
 from catalog.values import key_of
 from pipeline.manifest import Manifest
 from query.frames.selection import Question
@@ -104,7 +105,7 @@ def test_a_snapshot_that_is_not_there(home: Path) -> None:
         assert "the oldest is 1, the newest" in err
         assert err.count("\n") == 1
     assert not (home / "out").exists()
-    assert open_home(home).records.datasets() == []
+    assert recorded_datasets(open_home(home).records) == []
 
 
 def test_an_expired_snapshot_becomes_no_dataset(home: Path) -> None:
@@ -117,7 +118,7 @@ def test_an_expired_snapshot_becomes_no_dataset(home: Path) -> None:
         expire(connection, [selection.snapshot])
     with pytest.raises(NotFound, match=f"no snapshot named '{selection.snapshot}'"):
         save_selection(workspace, NewDataset(name="late", question=question), selection)
-    assert workspace.records.datasets() == []
+    assert recorded_datasets(workspace.records) == []
     assert not (home / "datasets").exists()
 
 

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from catalog.records.datasets import recorded_datasets
+from catalog.records.jobs import recorded_jobs
+from catalog.records.sources import recorded_sources
 from tests.api.servers import FRAMESIFT, environment, framesift, several
 from tests.pipeline.homes import FRAMES, REPOSITORY, SAMPLE, open_home
 from tests.pipeline.test_datasets import make
@@ -134,9 +137,9 @@ def test_every_bad_input_is_one_line(catalogued: Path, tmp_path: Path) -> None:
     for (given, parts), (status, out, err) in zip(BAD_INPUT, ended, strict=True):
         one_error(subprocess.CompletedProcess(given, status, out, err), *parts)
     workspace = open_home(home)
-    assert [source.name for source in workspace.records.sources()] == ["a2d2"]
-    assert workspace.records.datasets() == []
-    assert workspace.records.jobs() == []
+    assert [source.name for source in recorded_sources(workspace.records)] == ["a2d2"]
+    assert recorded_datasets(workspace.records) == []
+    assert recorded_jobs(workspace.records) == []
     assert not (home / "datasets").exists()
 
 
@@ -257,7 +260,7 @@ def test_json_of_every_command_parses(home: Path, tmp_path: Path) -> None:
     for command, (status, out, err) in zip(commands, ended, strict=True):
         assert status == 0, (command, err)
         json.loads(out)
-    assert [d.name for d in open_home(home).records.datasets()] == ["all", "cars"]
+    assert [d.name for d in recorded_datasets(open_home(home).records)] == ["all", "cars"]
 
 
 def test_a_reader_that_goes_away_is_no_traceback(catalogued: Path) -> None:

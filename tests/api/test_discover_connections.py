@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from api.http.app import create_app
 from api.settings import Settings
+from catalog.records.sources import recorded_source
 from catalog.storage.location import WRITE_LOCK
 from ingest.scan import scan_record
 from ingest.scan.scan_lock import scan_lock
@@ -153,7 +154,7 @@ def test_a_connection_from_the_first_request_to_the_last(
 def test_a_scan_at_a_terminal_is_seen(manager: TestClient, home: Path) -> None:
     """It runs as long as its process holds the source; then what it left behind has failed."""
     workspace = open_home(home)
-    source = workspace.records.source("a2d2")
+    source = recorded_source(workspace.records, "a2d2")
     with scan_lock(workspace.catalog, source):
         scan_record.begin(workspace.records, source)
         assert status(manager, "a2d2") == "Running"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from api.settings import Settings
 from api.workspace import Workspace
+from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
 from tests.api.servers import framesift
@@ -17,8 +18,9 @@ def test_groups_are_listed(tmp_path: Path) -> None:
     home, root = tmp_path / "home", make_tree(tmp_path / "tree")
     deliver_again(root, (1, 3))
     workspace = Workspace(Settings(home=home))
-    source = workspace.records.add_source(
-        Source(name="a2d2", uri=str(root), platform="NFS", cluster="host1", datasource="a2d2")
+    source = add_source(
+        workspace.records,
+        Source(name="a2d2", uri=str(root), platform="NFS", cluster="host1", datasource="a2d2"),
     )
     scan_source(workspace.catalog, workspace.records, source)
     workspace.close()

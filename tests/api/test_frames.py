@@ -24,6 +24,7 @@ from api.frame_images.image_cache import ImageCache
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
+from catalog.records import sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
@@ -407,7 +408,7 @@ def test_a_bucket_s_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     shutil.copy(CLASSES, root)
     s3.put_folder(bucket, root, "below/")
     workspace = open_home(tmp_path / "home")
-    source = workspace.records.add_source(
+    source = sources.add_source(workspace.records,
         Source(
             name="a2d2", uri=f"s3://{bucket}/below", platform="S3", cluster="local",
             datasource="a2d2", options={"endpoint_url": s3.endpoint},

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from api.cli.going_on import going_on
+from catalog.records.datasets import recorded_dataset
+from catalog.records.jobs import recorded_job
 from catalog.records.tables import Job
 from pipeline.jobs.run import submit_validation
 from pipeline.jobs.turn import locked
@@ -41,16 +43,16 @@ def test_a_job_waits_is_left_cancelled_and_resumed(catalogued: Path, tmp_path: P
     assert taken is not None
     submit_validation(
         workspace.records, workspace.job_queue, str(tmp_path / "model"),
-        workspace.records.dataset("all"), name="v",
+        recorded_dataset(workspace.records, "all"), name="v",
     )  # fmt: skip
     following = subprocess.Popen(
         [FRAMESIFT, "jobs", "wait", "v"], env=environment(home), stderr=subprocess.PIPE, text=True
     )
     for _ in range(2):  # its first look, and one of those by which it follows
-        wait_until(lambda: workspace.records.job("v").waits != "")
+        wait_until(lambda: recorded_job(workspace.records, "v").waits != "")
         with workspace.records.session() as session:
             session.query(Job).filter_by(name="v").one().waits = ""
-    wait_until(lambda: workspace.records.job("v").waits != "")
+    wait_until(lambda: recorded_job(workspace.records, "v").waits != "")
     following.send_signal(signal.SIGINT)
     _, told = following.communicate(timeout=300)
     assert following.returncode == 130

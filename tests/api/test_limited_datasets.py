@@ -26,6 +26,7 @@ from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.errors import AlreadyExists, InvalidInput
+from catalog.records.datasets import recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from pipeline.jobs.command_job import submit_command
@@ -604,7 +605,7 @@ def test_many_at_once(served: Served) -> None:
     def look(number: int) -> list[tuple[str, int, str]]:
         records = places[number % 2].limited_to((rule,), f"u{number}").records
         found = []
-        for dataset in records.datasets():
+        for dataset in recorded_datasets(records):
             manifest = Manifest.read(Path(dataset.manifest))
             assert set(manifest.frames["scene"].to_pylist()) == {SEEN[0]}
             found.append((dataset.name, len(manifest), dataset.content_id))

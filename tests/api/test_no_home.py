@@ -8,6 +8,7 @@ import pytest
 from api.settings import read_settings
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotMade
+from catalog.records.sources import recorded_sources
 from tests.api.servers import framesift, several
 from tests.pipeline.homes import SAMPLE
 
@@ -73,5 +74,5 @@ def test_the_variable_that_is_wrong_is_named(
     workspace = Workspace(read_settings(), on_making=None)
     with pytest.raises(NotMade, match=r"other\.sqlite: set FRAMESIFT_CATALOG_METADATA to the one"):
         _ = workspace.catalog
-    assert [source.name for source in workspace.records.sources()] == ["a2d2"]
+    assert [source.name for source in recorded_sources(workspace.records)] == ["a2d2"]
     assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 
 from api.http.app import create_app
 from api.settings import Settings
+from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
 from tests.api.servers import framesift
@@ -22,8 +23,9 @@ def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     workspace = open_home(folder / "home")
     for name in ("one", "two"):
         root = make_tree(folder / name)
-        source = workspace.records.add_source(
-            Source(name=name, uri=str(root), platform="NFS", cluster="c", datasource=name)
+        source = add_source(
+            workspace.records,
+            Source(name=name, uri=str(root), platform="NFS", cluster="c", datasource=name),
         )
         scan_source(workspace.catalog, workspace.records, source)
     put(root, frame_key("label", 2), b"no png")

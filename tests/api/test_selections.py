@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from api.services.answering import ask
+from catalog.records.datasets import recorded_dataset
 from query.frames.selection import Question
 from query.question.operators import OPERATORS
 from tests.api.servers import framesift, several
@@ -120,7 +121,7 @@ def test_a_datasets_question_replays(home: Path) -> None:
     workspace = open_home(home)
     with workspace.catalog.writing("changed by a test") as connection:
         connection.execute("UPDATE class_pixels SET car = 0")
-    stored = workspace.records.dataset("cars").question
+    stored = recorded_dataset(workspace.records, "cars").question
     question = Question.of_dataset(stored)
     assert question.snapshot == json.loads(made)["snapshot"]
     assert question.seed == 4

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from api.http.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
+from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from catalog.tags import families
 from catalog.values import make_fkey
@@ -23,14 +24,15 @@ def settings(tmp_path: Path) -> Settings:
     """A home with a source of three frames, an imported tag on one of them, and a dataset."""
     settings = Settings(home=tmp_path / "home")
     workspace = Workspace(settings)
-    source = workspace.records.add_source(
+    source = add_source(
+        workspace.records,
         Source(
             name="one",
             uri=str(make_tree(tmp_path / "one")),
             platform="NFS",
             cluster="c",
             datasource="one",
-        )
+        ),
     )
     scan_source(workspace.catalog, workspace.records, source)
     rows = pa.table({"fkey": [make_fkey("c", "one", frame_key("camera", 1))], "rain": [1]})

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from api.http.app import create_app
 from api.http.negotiation import ROW_TYPES
 from api.settings import Settings
+from catalog.records.datasets import recorded_dataset
 from catalog.records.tables import Job
 from catalog.records.tag_definitions import recorded_class_names
 from pipeline.manifest import Manifest
@@ -35,7 +36,7 @@ def home(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     workspace = open_home(home)
-    dataset = workspace.records.dataset("city")
+    dataset = recorded_dataset(workspace.records, "city")
     model_dir = home / "jobs" / "t" / "model"
     report = home / "jobs" / "v" / "report" / "report.json"
     report.parent.mkdir(parents=True)
@@ -165,7 +166,7 @@ def test_classes(home: Path, client: TestClient, ended: Ended) -> None:
     assert car["share_quantiles"]["max"] == car["pixel_quantiles"]["max"] / PIXELS
     assert [c["share"] for c in by["classes"]] == [c["share"] for c in plain]
     assert sum(group["frames"] for group in by["groups"]) == by["frames"] == FRAMES
-    dataset = open_home(home).records.dataset("city")
+    dataset = recorded_dataset(open_home(home).records, "city")
     assert split["frames"] == dataset.splits["validation"]
     assert split["snapshot"] == dataset.snapshot
 
@@ -267,7 +268,7 @@ def test_gaps(home: Path, client: TestClient, ended: Ended) -> None:
     """What the validation split lacks: true counts, and commands that find the frames."""
     found = ended.answered("gaps", "city", "--split", "validation", "--at-least", "2")
     assert get(client, "/v1/datasets/city/gaps", split="validation", at_least=2) == found
-    dataset = open_home(home).records.dataset("city")
+    dataset = recorded_dataset(open_home(home).records, "city")
     manifest = Manifest.read(Path(dataset.manifest))
     held = manifest.frames["fkey"].to_pylist()
     assert found["frames"] == dataset.splits["validation"]

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from api.http.app import create_app
 from api.settings import Settings
 from api.workspace import Workspace
+from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Job, now
 from pipeline.jobs.registry import BACKENDS
 from pipeline.jobs.request import JobPaths, write_json
@@ -162,7 +163,7 @@ def test_refused_jobs(served: tuple[httpx.Client, Workspace]) -> None:
     """Nothing is begun: the dataset, split, model or settings are not there, or not usable."""
     client, workspace = served
     recorded(workspace, "a-scan", "scan", "done")
-    before = len(workspace.records.jobs())
+    before = len(recorded_jobs(workspace.records))
     train = {"kind": "train", "dataset": "all"}
     validate = {"kind": "validate", "dataset": "all", "model": "a-scan"}
     for body, status in (
@@ -179,7 +180,7 @@ def test_refused_jobs(served: tuple[httpx.Client, Workspace]) -> None:
         assert answer.status_code == status, (body, answer.text)
         assert answer.headers["content-type"] == "application/problem+json"
     assert client.post("/v1/scans", json={"source": "none"}).status_code == 404
-    assert len(workspace.records.jobs()) == before
+    assert len(recorded_jobs(workspace.records)) == before
 
 
 def test_trainings_and_validations(
@@ -236,7 +237,7 @@ def test_a_command_says_a_job_s_warnings(home: Path) -> None:
     recorded(workspace, "v", "validate", "done")
     warning = "the model was trained on all 4 frames that it is validated on"
     with workspace.records.session() as session:
-        job = session.get_one(Job, workspace.records.job("v").id)
+        job = session.get_one(Job, recorded_job(workspace.records, "v").id)
         job.metrics = {"miou": 0.5, "warnings": [warning]}
     shown = framesift(home, "jobs", "show", "v")
     assert shown.returncode == 0, shown.stderr

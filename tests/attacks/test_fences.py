@@ -10,6 +10,7 @@ from api.services.source_places import allowed_place, fenced
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed
+from catalog.records.sources import add_source
 from catalog.records.tables import Dataset, Source
 from ingest.scan.change_source import remove_source
 from ingest.sources.source_options import NO_OPTIONS
@@ -54,7 +55,7 @@ def test_a_later_source_of_the_same_name(catalogued: Path, tmp_path: Path) -> No
     remove_source(workspace.catalog, workspace.records, "a2d2")
     assert "leads out of" in _refused(workspace, dataset, tmp_path / "cache")
     for datasource, said in (("another", "leads out of"), ("a2d2", "cannot be staged")):
-        added = workspace.records.add_source(_s3("a2d2", datasource))
+        added = add_source(workspace.records, _s3("a2d2", datasource))
         assert said in _refused(workspace, dataset, tmp_path / "cache")
         header = Manifest.read(manifest_folder(workspace.records, dataset)).header
         is_folder = "://" not in header.roots["a2d2"]

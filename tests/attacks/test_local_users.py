@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from catalog.care.backup import back_up, restore
+from catalog.records.datasets import recorded_dataset
 from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import SAMPLE, make_home, open_home
 from tests.pipeline.test_datasets import make
@@ -55,5 +56,5 @@ def test_a_home_and_its_backups(no_umask: Path) -> None:
         assert place.exists()
     assert (restored / "records" / "records.sqlite").stat().st_size
     with closing(open_home(restored)) as opened:
-        assert opened.records.dataset("streets").frames == dataset.frames
+        assert recorded_dataset(opened.records, "streets").frames == dataset.frames
     assert stat.S_IMODE(restored.stat().st_mode) == 0o700

@@ -17,6 +17,7 @@ from catalog.errors import AlreadyExists, BadFile, FramesiftError, StorageError
 from catalog.frames.frames import register
 from catalog.lake.snapshots import log
 from catalog.records.scans import replace_problems
+from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base, Dataset, Scan, Source
 from catalog.store import CatalogStore
@@ -42,7 +43,7 @@ def made(empty_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
     written = History(store, random.Random(4))
     written.write(8)
     records = records_of(folder)
-    source = records.add_source(
+    source = add_source(records,
         Source(name="s'1", uri="/x", platform="NFS", cluster="c1", datasource="d1",
                class_list={"#ff0000": "Car"})
     )  # fmt: skip
@@ -106,8 +107,9 @@ def test_a_whole_home_again(history: History, folder: Path, tmp_path: Path, name
         register(connection, source_names(), [file("new")], [], 1)
     compact(restored, list, keep=AT_ONCE, in_use=AT_ONCE)
     assert "c1:d1:new" in held(restored)
-    records_of(home).add_source(
-        Source(name="two", uri="/y", platform="NFS", cluster="c2", datasource="d2")
+    add_source(
+        records_of(home),
+        Source(name="two", uri="/y", platform="NFS", cluster="c2", datasource="d2"),
     )
     assert len(rows_of(records)["sources"]) == 1
 

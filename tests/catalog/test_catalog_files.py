@@ -9,6 +9,7 @@ import pytest
 
 from catalog.errors import CatalogBusy, CatalogDamaged, FramesiftError, InvalidInput, StorageError
 from catalog.frames.frames import info, register
+from catalog.records.sources import add_source, recorded_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.storage.location import CatalogLocation
@@ -190,13 +191,13 @@ def test_records_on_a_full_disk(small_disk: Path) -> None:
     records = RecordStore(small_disk / "records.sqlite")
     filler = fill(small_disk, 100_000)
     acknowledged: list[str] = []
-    added = (records.add_source(big_source(str(number))).name for number in range(200))
+    added = (add_source(records, big_source(str(number))).name for number in range(200))
     with pytest.raises(StorageError, match="full"):
         acknowledged.extend(added)
     filler.unlink()
-    assert sorted(source.name for source in records.sources()) == sorted(acknowledged)
-    records.add_source(big_source("more"))
-    assert records.source("more").uri == "x" * 4000
+    assert sorted(source.name for source in recorded_sources(records)) == sorted(acknowledged)
+    add_source(records, big_source("more"))
+    assert recorded_source(records, "more").uri == "x" * 4000
 
 
 def big_source(name: str) -> Source:

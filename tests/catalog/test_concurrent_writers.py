@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore, snapshot_of
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, open_store
@@ -79,6 +80,7 @@ def test_every_commit_is_a_snapshot_with_author_and_reason(written: Path) -> Non
 def test_records_of_all_writers_are_there(written: Path) -> None:
     """Records made and written by four processes at once hold every source."""
     names = {
-        source.name for source in RecordStore(written / "records" / "records.sqlite").sources()
+        source.name
+        for source in recorded_sources(RecordStore(written / "records" / "records.sqlite"))
     }
     assert names == {f"w{w}-{commit}" for w in range(WRITERS) for commit in range(COMMITS)}

@@ -10,7 +10,9 @@ from catalog.care.copying import copy_catalog
 from catalog.errors import AlreadyExists, CatalogBusy, CatalogDamaged, InvalidInput, StorageError
 from catalog.frames.frames import info, register, remove
 from catalog.lake.connection import is_made
+from catalog.records.datasets import recorded_datasets
 from catalog.records.scans import recorded_problems, replace_problems
+from catalog.records.sources import add_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Scan, Source
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
@@ -51,8 +53,8 @@ def home(tmp_path: Path) -> tuple[CatalogStore, RecordStore]:
     with store.writing("fewer") as connection:
         remove(connection, source_names(), ["k0"])
     records = RecordStore(tmp_path / "home" / "records" / "records.sqlite")
-    source = records.add_source(
-        Source(name="a", uri="/ä'", platform="NFS", cluster="c1", datasource="d1")
+    source = add_source(
+        records, Source(name="a", uri="/ä'", platform="NFS", cluster="c1", datasource="d1")
     )
     with records.session() as session:
         scan_record = Scan(source_id=source.id, state="done", counts={"files": 3})
@@ -99,7 +101,7 @@ def test_a_copy_is_equal_and_goes_on(
     assert copied.rows["files"] == info(store).files == 5
     assert told[-1] == (copied.files, copied.files)
     assert copied.records["sources"] == copied.records["datasets"] == 1
-    (dataset,) = team_records.datasets()
+    (dataset,) = recorded_datasets(team_records)
     assert (dataset.question, dataset.snapshot) == ({"where": "car > 1"}, 4)
     assert recorded_problems(team_records, source_id=1) == recorded_problems(records, source_id=1)
     for one, of_one in ((store, records), (team, team_records)):
@@ -108,7 +110,7 @@ def test_a_copy_is_equal_and_goes_on(
         add_class_tags(one, ["truck"])
         families.write(one, "later", {"x": "INTEGER"}, None)
         source = Source(name="b", uri="/b", platform="NFS", cluster="c", datasource="b")
-        assert of_one.add_source(source).id == 2
+        assert add_source(of_one, source).id == 2
     assert info(team) == info(store)
 
 
@@ -121,7 +123,9 @@ def test_what_is_there_is_not_touched(
     used = new_location("postgres-s3", tmp_path)
     before = open_at(used).snapshot()
     full_records = RecordStore(tmp_path / "full.sqlite")
-    full_records.add_source(Source(name="z", uri="/z", platform="NFS", cluster="z", datasource="z"))
+    add_source(
+        full_records, Source(name="z", uri="/z", platform="NFS", cluster="z", datasource="z")
+    )
     for place, of_records in (
         (used, None),
         (CatalogLocation(used.metadata, target.data), None),
@@ -161,7 +165,7 @@ def test_nothing_is_left_of_a_copy_that_fails(
         assert list(target.data.objects()) == []
     else:
         assert not target.data.exists()
-    assert team_records.sources() == []
+    assert recorded_sources(team_records) == []
     hidden.replace(lost)
     copy_catalog(store, target, (records, team_records))
     assert everything(open_at(target)) == everything(store)

@@ -12,6 +12,7 @@ import pytest
 
 from catalog.errors import StorageError
 from catalog.frames.frames import register
+from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.storage.location import CatalogLocation
 from catalog.storage.s3_prefix import S3Access, S3Prefix
@@ -84,7 +85,7 @@ def test_the_metadatas_and_the_records_disk(
             commit(CatalogStore(location, threads=1), 300)
         if harm is not fill:  # the pages that it reads are there
             with told(disk, words):
-                RecordStore(disk / "lake" / "records.sqlite").sources()
+                recorded_sources(RecordStore(disk / "lake" / "records.sqlite"))
 
 
 def test_s3_that_is_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from catalog.records.datasets import recorded_dataset
 from catalog.records.scans import recorded_scans
+from catalog.records.sources import recorded_sources
 from catalog.records.store import NEWEST, RecordStore
 from tests.catalog.test_previous_release import FIXTURE
 
@@ -35,8 +37,8 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
             assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         records = RecordStore(path)
         assert records._revision() == NEWEST
-        (source,) = records.sources()
-        assert (source.name, records.dataset("kept").frames) == ("old", 3)
+        (source,) = recorded_sources(records)
+        assert (source.name, recorded_dataset(records, "kept").frames) == ("old", 3)
         assert [scan.kind for scan, _ in recorded_scans(records)] == ["scan"]
         records.engine.dispose()
     assert all(rows in ([("0001",)], [(NEWEST,)]) for rows in found), found

@@ -18,7 +18,9 @@ import pytest
 from catalog.care.check import check
 from catalog.errors import StorageError
 from catalog.frames.frames import info
+from catalog.records.datasets import recorded_datasets
 from catalog.records.scans import last_scan
+from catalog.records.sources import recorded_sources
 from catalog.records.store import NEWEST, RecordStore
 from catalog.records.tag_definitions import recorded_class_names
 from catalog.storage.location import CatalogLocation
@@ -57,8 +59,8 @@ def test_records_are_brought_forward(home: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         stores = list(pool.map(lambda _: RecordStore(path), range(4)))
     for records in stores:
-        (source,) = records.sources()
-        (dataset,) = records.datasets()
+        (source,) = recorded_sources(records)
+        (dataset,) = recorded_datasets(records)
         assert (source.name, dataset.name, dataset.snapshot) == ("old", "kept", OF_THEN)
         how = (dataset.seed, dataset.class_frames, dataset.parents, dataset.report)
         assert how == ("0", {}, [], {})

@@ -8,6 +8,7 @@ import pytest
 
 from api.settings import Settings
 from api.workspace import Workspace
+from catalog.records.sources import add_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.storage.private_files import tighten
@@ -27,8 +28,9 @@ def _usual_umask() -> object:
 
 def source(records: RecordStore, name: str) -> None:
     """Write something."""
-    records.add_source(
-        Source(name=name, uri="/x", platform="NFS", cluster="c", datasource=name, options={})
+    add_source(
+        records,
+        Source(name=name, uri="/x", platform="NFS", cluster="c", datasource=name, options={}),
     )
 
 
@@ -55,7 +57,7 @@ def test_an_old_home_is_tightened(tmp_path: Path) -> None:
     home.chmod(0o755)
     (home / "records" / "records.sqlite").chmod(0o644)
     found = Workspace(Settings(home=home, cache=None)).records
-    assert [one.name for one in found.sources()] == ["a"]
+    assert [one.name for one in recorded_sources(found)] == ["a"]
     assert (mode(home), mode(home / "records" / "records.sqlite")) == (0o700, 0o600)
 
 

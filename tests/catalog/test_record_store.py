@@ -21,8 +21,11 @@ from catalog.errors import (
     NotFound,
     StorageError,
 )
+from catalog.records.datasets import recorded_dataset, recorded_datasets
+from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.migrate import MIGRATIONS
 from catalog.records.scans import last_scan, recorded_problems, replace_problems
+from catalog.records.sources import add_source, recorded_source, recorded_sources
 from catalog.records.store import NEWEST, RecordStore
 from catalog.records.tables import (
     Base,
@@ -105,16 +108,16 @@ def test_the_models_are_the_migrated_schema(records: RecordStore) -> None:
 
 def test_sources_are_unique(records: RecordStore) -> None:
     """A name is taken once, and so is a cluster's datasource, because every fkey begins with it."""
-    records.add_source(source())
+    add_source(records, source())
     with pytest.raises(AlreadyExists, match="source 'a'"):
-        records.add_source(source(datasource="e"))
+        add_source(records, source(datasource="e"))
     with pytest.raises(AlreadyExists, match="source a has it on cluster c"):
-        records.add_source(source("b"))
+        add_source(records, source("b"))
     with pytest.raises(InvalidInput, match="unknown platform 'tape'"):
-        records.add_source(Source(name="t", uri="", platform="tape", cluster="c", datasource="t"))
-    records.add_source(source("b", datasource="e"))
-    assert [found.name for found in records.sources()] == ["a", "b"]
-    assert records.source("b").datasource == "e"
+        add_source(records, Source(name="t", uri="", platform="tape", cluster="c", datasource="t"))
+    add_source(records, source("b", datasource="e"))
+    assert [found.name for found in recorded_sources(records)] == ["a", "b"]
+    assert recorded_source(records, "b").datasource == "e"
 
 
 def test_the_database_itself_refuses_doubles(records: RecordStore) -> None:
@@ -129,34 +132,36 @@ def test_the_database_itself_refuses_doubles(records: RecordStore) -> None:
         with pytest.raises(InvalidInput, match=r"constraint failed|violates") as error:
             add_all(records, doubles)
         assert "\n" not in str(error.value)
-    assert [*records.sources(), *records.datasets(), *records.jobs()] == []
+    assert [*recorded_sources(records), *recorded_datasets(records), *recorded_jobs(records)] == []
 
 
 def test_datasets_by_name_and_version(records: RecordStore) -> None:
     """A bare name is the newest version; versions that are none are not found, however written."""
     with records.session() as session:
         session.add_all([dataset(version=1), dataset(version=3), dataset("train", 2)])
-    assert records.dataset("val").version == records.dataset("val@").version == 3
-    assert records.dataset("val@1").version == 1
+    assert (
+        recorded_dataset(records, "val").version == recorded_dataset(records, "val@").version == 3
+    )
+    assert recorded_dataset(records, "val@1").version == 1
     for name in ("val@2", "val@-1", "val@x", "val@²", "val@" + "9" * 30, "va", "", "@1"):
         with pytest.raises(NotFound, match=r"known: train, val|no such version, there are 1, 3"):
-            records.dataset(name)
+            recorded_dataset(records, name)
 
 
 def test_missing_names(records: RecordStore) -> None:
     """What is not there is NotFound, saying what is known or what to do."""
     with pytest.raises(NotFound, match="framesift source add"):
-        records.source("a")
-    records.add_source(source())
+        recorded_source(records, "a")
+    add_source(records, source())
     with pytest.raises(NotFound, match="no source named 'b': known: a"):
-        records.source("b")
+        recorded_source(records, "b")
     with pytest.raises(NotFound, match="jobs list"):
-        records.job("j")
+        recorded_job(records, "j")
 
 
 def test_scans_and_problems_go_with_their_source(records: RecordStore) -> None:
     """Problems come in the order they were met; removing a source removes its scans."""
-    held = records.add_source(source())
+    held = add_source(records, source())
     with records.session() as session:
         scans = [Scan(source_id=held.id, state="done") for _ in range(2)]
         session.add_all(scans)
@@ -183,7 +188,7 @@ def test_scans_and_problems_go_with_their_source(records: RecordStore) -> None:
 
 def test_problems_of_some_files(records: RecordStore) -> None:
     """Keys that begin with one of these, exactly: no pattern, and case counts."""
-    held = records.add_source(source())
+    held = add_source(records, source())
     with records.session() as session:
         scan = Scan(source_id=held.id, state="done")
         session.add(scan)
@@ -221,7 +226,7 @@ def test_an_exception_undoes_the_session(records: RecordStore) -> None:
 
     with pytest.raises(ZeroDivisionError):
         add_and_fail()
-    records.add_source(source())
+    add_source(records, source())
 
 
 @pytest.mark.parametrize(
@@ -250,7 +255,7 @@ def test_a_damaged_file(made: Path, tmp_path: Path) -> None:
     ):
         path.write_bytes(damaged)
         with pytest.raises(CatalogDamaged) as error:
-            RecordStore(path).sources()
+            recorded_sources(RecordStore(path))
         assert str(error.value).startswith(str(path))
         assert "\n" not in str(error.value)
 
@@ -266,7 +271,7 @@ def test_what_only_postgresql_refuses(records: RecordStore) -> None:
     long_name = source("n" * 200)
     if isinstance(records.place, Postgres):
         with pytest.raises(InvalidInput, match="too long") as error:
-            records.add_source(long_name)
+            add_source(records, long_name)
         assert "\n" not in str(error.value)
     add_all(records, [dataset()])
     large = 2**40
@@ -288,11 +293,11 @@ def test_a_session_is_alone(records: RecordStore) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add_version, range(24)))
-    assert [found.version for found in records.datasets()] == list(range(1, 26))
+    assert [found.version for found in recorded_datasets(records)] == list(range(1, 26))
 
 
 def test_migrating_waits_for_another_process(tmp_path: Path) -> None:
     """While another process migrates, this one waits and then says who."""
     with write_lock(tmp_path / "records.migrating", 0), pytest.raises(CatalogBusy, match="process"):
         RecordStore(tmp_path / "records.sqlite", lock_wait_s=0.05)
-    assert RecordStore(tmp_path / "records.sqlite").sources() == []
+    assert recorded_sources(RecordStore(tmp_path / "records.sqlite")) == []

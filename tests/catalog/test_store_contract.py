@@ -28,6 +28,7 @@ from catalog.frames.frames import (
     remove_source_files,
 )
 from catalog.lake.connection import Lake
+from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
 from catalog.storage.postgres import Postgres
@@ -301,7 +302,7 @@ def test_four_processes_at_once(
     store = open_at(location)
     assert fkeys(store) == sorted(expected | {"shared"})
     assert store.snapshot() == 1 + writers * commits
-    assert len(RecordStore(place).sources()) == writers * commits
+    assert len(recorded_sources(RecordStore(place))) == writers * commits
 
 
 def test_a_commit_behind_the_lock_s_back(store: CatalogStore, location: CatalogLocation) -> None:

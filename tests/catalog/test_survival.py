@@ -12,6 +12,7 @@ import pytest
 
 from catalog.errors import CatalogBusy, FramesiftError, StorageError
 from catalog.frames.frames import info, register
+from catalog.records.sources import add_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.storage.location import CatalogLocation
@@ -91,11 +92,12 @@ def test_a_server_that_dies_and_comes_back(tmp_path: Path, monkeypatch: pytest.M
             assert info(other).files >= before
 
         def record() -> None:
-            number = len(records.sources())
-            records.add_source(
+            number = len(recorded_sources(records))
+            add_source(
+                records,
                 Source(
                     name=f"s{number}", uri="/", platform="NFS", cluster="c", datasource=f"{number}"
-                )
+                ),
             )
 
         threads = [

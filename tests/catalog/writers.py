@@ -14,6 +14,7 @@ from pathlib import Path
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.frames.frames import register
+from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from tests.catalog.some_rows import SHARED_KEY, source_names, two_frames
 
@@ -45,14 +46,15 @@ def _write(folder: Path, name: str, commits: int) -> None:
         files, frames = two_frames(f"{name}/{number}", SHARED_KEY)
         with store.writing(f"commit {number}", author=name) as connection:
             register(connection, source_names(), files, frames, number)
-        records.add_source(
+        add_source(
+            records,
             Source(
                 name=f"{name}-{number}",
                 uri="/x",
                 platform="NFS",
                 cluster=name,
                 datasource=str(number),
-            )
+            ),
         )
 
 

@@ -12,6 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
+from catalog.records.sources import recorded_source
 from ingest.engines.threads import ThreadEngine
 from ingest.scan import scan_commits
 from ingest.scan.scan_counts import ScanCounts
@@ -48,7 +49,7 @@ def _scan(tree: Path, home: Path, progress_to: int) -> None:
         os.write(progress_to, b".")
 
     opened = Home.at(home)
-    source = opened.records.source("a2d2")
+    source = recorded_source(opened.records, "a2d2")
     opened.scan(source, engine=ThreadEngine(2, frames_each=1), progress=note)
 
 

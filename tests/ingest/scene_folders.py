@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.records.scans import recorded_problems
+from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.storage.location import CatalogLocation
@@ -64,8 +65,9 @@ class Home:
 
     def add(self, root: Path, platform: str = "NFS", name: str = "a2d2") -> Source:
         """Add a source."""
-        return self.records.add_source(
-            Source(name=name, uri=str(root), platform=platform, cluster="host1", datasource=name)
+        return add_source(
+            self.records,
+            Source(name=name, uri=str(root), platform=platform, cluster="host1", datasource=name),
         )
 
     def scan(

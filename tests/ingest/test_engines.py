@@ -21,6 +21,7 @@ from distributed import Client, LocalCluster
 
 from catalog.errors import AlreadyExists, EngineFailed, InvalidInput
 from catalog.records.scans import last_scan, recorded_problems
+from catalog.records.sources import recorded_source
 from catalog.records.tables import Source
 from ingest.engines.base import Engine
 from ingest.engines.choice import EngineChoice, open_engine
@@ -379,7 +380,7 @@ def test_units_that_nobody_collects(home: Home, tmp_path: Path) -> None:
     home.scan(source)
     put(root, "class_list.json", b'{"#ff0000": "Bus"}')
     units_of(home, source, tmp_path / "units")
-    assert home.scan(home.records.source("a2d2")).counts.frames == 4
+    assert home.scan(recorded_source(home.records, "a2d2")).counts.frames == 4
     assert home.rows("SELECT sum(value::INT) FROM t_bus") == [(10,)]
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from catalog.errors import StorageError
 from catalog.records.scans import recorded_problems
+from catalog.records.sources import recorded_source
 from catalog.records.tables import Source, now
 from catalog.storage.beneath import open_beneath
 from catalog.values import File, KnownFile
@@ -216,10 +217,10 @@ def test_another_class_list_counts_again(home: Home, tmp_path: Path) -> None:
     home.scan(source)
     renamed = CLASS_LIST | {"#00ff00": "Tractor"}
     put(root, "class_list.json", json.dumps(renamed).encode())
-    assert home.scan(home.records.source("a2d2")).counts.frames == 3
+    assert home.scan(recorded_source(home.records, "a2d2")).counts.frames == 3
     assert len(home.rows("SELECT * FROM t_tractor WHERE value = '1'")) == 3
     assert home.rows("SELECT * FROM t_bicycle") == []
-    assert home.scan(home.records.source("a2d2")).counts.frames == 0
+    assert home.scan(recorded_source(home.records, "a2d2")).counts.frames == 0
 
 
 def test_broken_off_after_its_first_commit(

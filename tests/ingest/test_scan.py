@@ -8,6 +8,7 @@ import pytest
 
 from catalog.errors import AlreadyExists, CatalogBusy, ClassListMissing, InvalidInput, NotFound
 from catalog.records.scans import last_scan, recorded_problems
+from catalog.records.sources import recorded_source
 from catalog.records.tag_definitions import recorded_class_names
 from catalog.values import make_fkey
 from ingest.engines.threads import ThreadEngine
@@ -216,7 +217,7 @@ def test_a_source_without_class_list(home: Home, tmp_path: Path) -> None:
     assert last_scan(home.records, source.id) is None
     result = home.scan(source, class_list=tmp_path / "mine.json")
     assert result.counts.frames == 3
-    assert home.records.source("a2d2").class_list == CLASS_LIST
+    assert recorded_source(home.records, "a2d2").class_list == CLASS_LIST
     with pytest.raises(ClassListMissing, match=r"gone\.json"):
         home.scan(source, class_list=tmp_path / "gone.json")
 

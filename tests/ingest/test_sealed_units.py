@@ -13,6 +13,7 @@ from distributed import Client, LocalCluster
 
 from catalog.errors import InvalidInput
 from catalog.records.scans import last_scan
+from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from ingest.engines.dask import DaskEngine
 from ingest.scan.array_scan import collect_units, write_units
@@ -65,7 +66,7 @@ def bucket(
     options = SourceOptions(
         endpoint_url=server.endpoint, region="us-east-1", sealed_keys=seal(KEYS)
     )
-    source = home.records.add_source(
+    source = add_source(home.records,
         Source(
             name="cos", uri=f"s3://{name}", platform="IBM COS", cluster="cos", datasource=name,
             options=options.to_json(),

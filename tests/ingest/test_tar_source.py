@@ -13,8 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-# Until boto3 is among the dependencies; then these two lines go.
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError
+
+# Until boto3 is among the dependencies; then these two lines go.
+from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from ingest.labels.palette import Palette
 from ingest.sources import tar_index
@@ -428,7 +430,7 @@ def test_scans_give_the_same_rows_wherever_the_data_lies(
         shutil.copytree(empty_home, tmp_path / f"home{number}")
         home = Home.at(tmp_path / f"home{number}")
         source = Source(name="a2d2", uri=uri, platform="S3", cluster="c", datasource="a2d2")
-        result = home.scan(home.records.add_source(source))
+        result = home.scan(add_source(home.records, source))
         assert (result.counts.frames > 10, result.counts.bad_files) == (True, 0)
         files = home.rows("SELECT fkey, filename, path, size FROM metaocean ORDER BY fkey")
         pixels = home.rows("SELECT * FROM lake.main.class_pixels ORDER BY fkey")

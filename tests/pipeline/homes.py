@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from api.settings import Settings
 from api.workspace import Workspace
+from catalog.records import sources
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
 
@@ -29,7 +30,8 @@ def make_home(home: Path, root: Path, name: str = "a2d2") -> None:
 
 def add_source(workspace: Workspace, name: str, root: Path) -> None:
     """Add a source and catalog its frames."""
-    source = workspace.records.add_source(
+    source = sources.add_source(
+        workspace.records,
         Source(
             name=name,
             uri=str(root),
@@ -37,7 +39,7 @@ def add_source(workspace: Workspace, name: str, root: Path) -> None:
             cluster="local",
             datasource=name,
             site="",
-        )
+        ),
     )
     scan_source(workspace.catalog, workspace.records, source)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from api.workspace import Workspace
 from benchmarks.catalog_scale import load_frames
+from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from catalog.records.tag_definitions import define_class_tags
 from tests.pipeline.homes import open_home
@@ -17,7 +18,8 @@ def synthetic(home: Path) -> Workspace:
     """A home with SCENES scenes a minute apart, six cameras by turns, and no file of them."""
     workspace = open_home(home)
     names = class_names()
-    workspace.records.add_source(
+    add_source(
+        workspace.records,
         Source(
             name="a2d2",
             uri="/nowhere",
@@ -25,7 +27,7 @@ def synthetic(home: Path) -> Workspace:
             cluster="local",
             datasource="a2d2",
             class_list={f"#{number:06x}": name for number, name in enumerate(names.values())},
-        )
+        ),
     )
     define_class_tags(workspace.records, names)
     load_frames(workspace.catalog, list(names), SCENES * FRAMES_PER_SCENE)

@@ -10,6 +10,7 @@ import framesift
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
+from catalog.records.sources import add_source, recorded_source
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
 from ingest.scan.scan_counts import ScanCounts
@@ -32,8 +33,9 @@ def home(tmp_path: Path) -> Workspace:
     workspace = open_home(tmp_path / "home")
     for name in ("a2d2", "labels"):
         uri = str(root if name == "a2d2" else tmp_path)
-        workspace.records.add_source(
-            Source(name=name, uri=uri, platform="NFS", cluster="local", datasource=name)
+        add_source(
+            workspace.records,
+            Source(name=name, uri=uri, platform="NFS", cluster="local", datasource=name),
         )
     scan(workspace)
     return workspace
@@ -41,7 +43,7 @@ def home(tmp_path: Path) -> Workspace:
 
 def scan(home: Workspace) -> ScanCounts:
     """What a scan of the source did."""
-    return scan_source(home.catalog, home.records, home.records.source("a2d2")).counts
+    return scan_source(home.catalog, home.records, recorded_source(home.records, "a2d2")).counts
 
 
 def test_the_next_scan_obeys(home: Workspace, tmp_path: Path) -> None:
@@ -71,7 +73,7 @@ def test_what_cannot_be_changed(home: Workspace, tmp_path: Path) -> None:
         change("a2d2", differing=True, exclude=["notes"])
     with pytest.raises(InvalidInput, match=r"exclude '\*'"):
         change("a2d2", uri=str(tmp_path), differing=True, exclude=["*"])
-    source = home.records.source("a2d2")
+    source = recorded_source(home.records, "a2d2")
     assert (source.uri, source.options) == (str(tmp_path / "tree"), {})
 
 
@@ -85,7 +87,7 @@ def test_by_command_and_client(home: Workspace) -> None:
         return json.loads(run.stdout)
 
     assert ask("--exclude", "notes", "--part-of", "a2d2")["part_of"] == "a2d2"
-    source, other = home.records.source("a2d2"), home.records.source("labels")
+    source, other = recorded_source(home.records, "a2d2"), recorded_source(home.records, "labels")
     assert [one.name for one in others_of_data_set(home.records, source)] == [other.name]
     assert ask("--exclude", "")["exclude"] == []
     with serving(home.home) as (url, _):

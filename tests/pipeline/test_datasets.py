@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from api.services.answering import ask
 from api.services.new_dataset import make_dataset
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError, UnknownName
+from catalog.records.datasets import recorded_dataset, recorded_datasets
+from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset
 from ingest.scan.change_source import remove_source
 from ingest.scan.scan import scan_source
@@ -83,7 +86,7 @@ def test_the_same_question_is_the_same_dataset(workspace: Workspace) -> None:
     before = (Path(first.manifest) / "manifest.json").stat().st_mtime_ns
     again = make(workspace, split=SPLIT)
     assert (again.id, again.content_id, again.version) == (first.id, first.content_id, 1)
-    assert len(workspace.records.datasets()) == 1
+    assert len(recorded_datasets(workspace.records)) == 1
     assert (Path(first.manifest) / "manifest.json").stat().st_mtime_ns == before
 
 
@@ -117,7 +120,7 @@ def test_whatever_changes_the_division_changes_the_id(
 def test_a_new_scan_makes_a_new_version(own_source: Workspace) -> None:
     """The snapshot is part of the id: a dataset of a changed catalog is another one."""
     first = make(own_source)
-    source = own_source.records.source("a2d2")
+    source = recorded_source(own_source.records, "a2d2")
     (Path(source.uri) / "notes.txt").write_text("new")
     scan_source(own_source.catalog, own_source.records, source)
     second = make(own_source)
@@ -127,7 +130,7 @@ def test_a_new_scan_makes_a_new_version(own_source: Workspace) -> None:
 
 def test_labels_without_images_are_refused(own_source: Workspace) -> None:
     """There is nothing to train on; the condition that the message offers leaves them out."""
-    source = own_source.records.source("a2d2")
+    source = recorded_source(own_source.records, "a2d2")
     scene = next(Path(source.uri).glob("*/*/camera"))
     gone = len(list(scene.rglob("*.png")))
     shutil.rmtree(scene)
@@ -162,7 +165,7 @@ def test_a_dataset_without_frames_is_refused(workspace: Workspace) -> None:
     """An empty answer is no dataset; the message says what to do."""
     with pytest.raises(InvalidInput, match="no frames; widen its ranges"):
         make(workspace, "streets", "car=9000000:")
-    assert workspace.records.datasets() == []
+    assert recorded_datasets(workspace.records) == []
 
 
 def test_a_grouping_that_does_not_exist_is_refused(workspace: Workspace) -> None:
@@ -198,7 +201,7 @@ def test_sources_with_different_class_lists_are_refused(
     add_source(workspace, "second", root)
     with pytest.raises(InvalidInput, match="a2d2 and second have different class lists"):
         make(workspace)
-    assert workspace.records.datasets() == []
+    assert recorded_datasets(workspace.records) == []
 
 
 def test_a_removed_source_is_named(workspace: Workspace) -> None:
@@ -212,7 +215,7 @@ def test_a_removed_source_is_named(workspace: Workspace) -> None:
 def test_a_file_uri_is_a_folder_to_jobs(workspace: Workspace) -> None:
     """A source added as file:///... is a path in the manifest."""
     with workspace.records.session() as session:
-        source = workspace.records.source("a2d2")
+        source = recorded_source(workspace.records, "a2d2")
         session.add(source)
         source.uri = SAMPLE.as_uri()
     manifest = Manifest.read(Path(make(workspace).manifest))
@@ -224,7 +227,7 @@ def test_name_and_version_find_a_dataset(workspace: Workspace) -> None:
     """NAME is the newest version, NAME@VERSION that one; others are not found."""
     make(workspace)
     make(workspace, "streets", "car=1:")
-    find = workspace.records.dataset
+    find = partial(recorded_dataset, workspace.records)
     assert find("streets").version == 2
     assert find("streets@1").version == 1
     for name in ("streets@3", "streets@x", "streets@-1", "street", "@1"):
@@ -246,7 +249,7 @@ def test_a_folder_that_cannot_be_written_leaves_no_record(workspace: Workspace) 
     (workspace.home / "datasets").write_text("in the way")
     with pytest.raises(StorageError, match="the manifest cannot be written: Not a directory"):
         make(workspace)
-    assert workspace.records.datasets() == []
+    assert recorded_datasets(workspace.records) == []
 
 
 _KILLED = """
@@ -273,7 +276,7 @@ def test_a_creation_killed_before_its_record_leaves_nothing_in_the_way(
     killed = run_python("-c", _KILLED, workspace.home)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert (workspace.home / "datasets" / "streets" / "v1" / "manifest.json").is_file()
-    assert workspace.records.datasets() == []
+    assert recorded_datasets(workspace.records) == []
     dataset = make(workspace, "streets", "car=10000:")
     assert dataset.version == 1
     assert Manifest.read(Path(dataset.manifest)).header.id == dataset.content_id

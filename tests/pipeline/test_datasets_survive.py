@@ -16,7 +16,10 @@ from api.workspace import Workspace
 from catalog.care.backup import back_up, restore
 from catalog.care.copying import copy_catalog
 from catalog.errors import BadFile, InvalidInput
+from catalog.records.datasets import recorded_dataset
 from catalog.records.home_places import HomePlaces
+from catalog.records.jobs import recorded_job
+from catalog.records.sources import recorded_source
 from catalog.records.stagings import recorded_stagings
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
@@ -76,14 +79,14 @@ def test_a_home_is_moved(workspace: Workspace, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     workspace.home.rename(moved)
     there = open_home(moved)
-    found = there.records.dataset("streets")
+    found = recorded_dataset(there.records, "streets")
     assert found.manifest == str(moved / "datasets" / "streets" / "v1")
     assert read_manifest(there.records, found).header.id == dataset.content_id
     staged = newest_manifest(there.records, found)
     assert staged.is_relative_to(moved)
     assert all(Path(path).is_file() for path in Manifest.read(staged).image_paths())
     assert stage_dataset(there.records, found, there.cache).files_copied == 0
-    job = there.records.job("train-1")
+    job = recorded_job(there.records, "train-1")
     assert Path(job.paths["model_dir"], "model.json").is_file()
     assert job.request["stages"][0]["commands"][0][2] == str(moved / "jobs" / "train-1")
     assert make(there, split=SPLIT).id == found.id
@@ -114,10 +117,10 @@ def test_records_of_an_earlier_release_are_brought_forward(
         opened.commit()
     assert "/gone/home/jobs/train-1" in texts(home)
     there = open_home(home)
-    assert there.records.dataset("streets").manifest == dataset.manifest
+    assert recorded_dataset(there.records, "streets").manifest == dataset.manifest
     caches = [staging.cache for staging, _ in recorded_stagings(there.records)]
     assert caches == [str(tmp_path / "elsewhere"), str(workspace.cache)]
-    assert there.records.job("train-1").paths["model_dir"] == str(model)
+    assert recorded_job(there.records, "train-1").paths["model_dir"] == str(model)
     assert "/gone" not in texts(home)
 
 
@@ -134,9 +137,9 @@ def test_a_backup_has_datasets_and_models(workspace: Workspace, tmp_path: Path) 
     assert restore(tmp_path / "b.tar", home) == made
     shutil.rmtree(workspace.home)
     there = open_home(home)
-    found = there.records.dataset("streets")
+    found = recorded_dataset(there.records, "streets")
     assert read_manifest(there.records, found).header.id == dataset.content_id
-    job = there.records.job("train-1")
+    job = recorded_job(there.records, "train-1")
     assert Path(job.paths["model_dir"]) == home / model.relative_to(workspace.home)
     assert Path(job.paths["model_dir"], "model.safetensors").read_text() == "model.safetensors"
 
@@ -171,7 +174,7 @@ def test_a_second_host_reads_what_was_copied_to_a_team(
     else:
         names = {path.relative_to(files).as_posix() for path in files.rglob("*.json")}
     assert {"datasets/streets/v1/manifest.json", "models/train-1/model.json"} <= names
-    found = second.records.dataset("streets")
+    found = recorded_dataset(second.records, "streets")
     assert read_manifest(second.records, found).header.id == dataset.content_id
     killed = user_folder() / "manifests" / "of-a-killed-process"
     killed.mkdir(parents=True, exist_ok=True)
@@ -179,7 +182,7 @@ def test_a_second_host_reads_what_was_copied_to_a_team(
     if backend == "postgres-s3":
         assert not killed.exists()
     third = team_home(tmp_path / "third", location, RecordStore(database))
-    assert read_manifest(third.records, third.records.dataset("streets")).header.id == (
+    assert read_manifest(third.records, recorded_dataset(third.records, "streets")).header.id == (
         made.content_id
     )
     folder = manifest_folder(third.records, found)
@@ -194,7 +197,7 @@ def test_a_job_reads_sources_where_they_lie_now(workspace: Workspace, tmp_path: 
     own = Path(dataset.manifest)
     assert manifest_folder(workspace.records, dataset) == own
     with workspace.records.session() as session:
-        source = workspace.records.source("a2d2")
+        source = recorded_source(workspace.records, "a2d2")
         session.add(source)
         source.uri = "/moved"
     folder = manifest_folder(workspace.records, dataset)

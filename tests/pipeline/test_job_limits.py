@@ -9,6 +9,7 @@ from api.schemas.datasets import NewDataset
 from api.services.new_dataset import make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, TooManyJobs
+from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Dataset
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
@@ -42,17 +43,17 @@ def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
         # Who sees every row is not counted, nor are anna's for them.
         wanted = Wanted("train", "admins", None, dataset)
         names.append(submit(workspace.records, queue, wanted, lambda _: SLEEP).name)
-        cancel(records, records.job(names[0]))
-        first = workspace.records.job(names[0])
+        cancel(records, recorded_job(records, names[0]))
+        first = recorded_job(workspace.records, names[0])
         eventually(lambda: refresh(workspace.records, first).state in FINISHED)
         names.append(begin())
         with pytest.raises(TooManyJobs):
-            resume(records, queue, records.job(names[0]))
+            resume(records, queue, recorded_job(records, names[0]))
     finally:
         for name in names:
-            cancel(workspace.records, workspace.records.job(name))
+            cancel(workspace.records, recorded_job(workspace.records, name))
         for name in names:
-            job = workspace.records.job(name)
+            job = recorded_job(workspace.records, name)
             eventually(lambda job=job: refresh(workspace.records, job).state in FINISHED)  # type: ignore[misc]
 
 
@@ -63,7 +64,7 @@ def test_workers_of_one_job(workspace: Workspace, dataset: Dataset) -> None:
     wanted = Wanted("train", "t", None, dataset, workers=1024)
     with pytest.raises(InvalidInput, match=r"workers 1,024: .* may have at most 3; ask for fewer"):
         submit(workspace.records, queue, wanted, lambda _: SLEEP)
-    assert workspace.records.jobs() == []
+    assert recorded_jobs(workspace.records) == []
 
 
 def test_workers_by_default(tmp_path: Path) -> None:

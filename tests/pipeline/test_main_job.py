@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from catalog.records.jobs import recorded_job
 from pipeline.jobs.process import ProcessId
 from pipeline.manifest import Manifest
 from tests.api.servers import framesift
@@ -104,7 +105,9 @@ def test_an_ended_training_leaves_no_worker(home: Path, how: str) -> None:
     if how == "cancel":
         assert framesift(home, "jobs", "cancel", name).returncode == 0
     else:
-        os.kill(ProcessId.parse(open_home(home).records.job(name).handle).pid, signal.SIGKILL)
+        os.kill(
+            ProcessId.parse(recorded_job(open_home(home).records, name).handle).pid, signal.SIGKILL
+        )
     deadline = time.monotonic() + 300
     while _processes_of(home / "jobs" / name):
         assert time.monotonic() < deadline, _processes_of(home / "jobs" / name)

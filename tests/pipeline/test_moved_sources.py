@@ -10,6 +10,8 @@ import framesift
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
+from catalog.records.datasets import recorded_dataset
+from catalog.records.sources import add_source, recorded_source
 from catalog.records.tables import Source
 from ingest.scan.scan import scan_source
 from pipeline.manifest_store import manifest_folder, read_manifest
@@ -24,14 +26,15 @@ def moved(tmp_path: Path) -> Workspace:
     """A home with a dataset of a file system's source, whose folder was renamed afterwards."""
     shutil.copytree(SAMPLE, tmp_path / "old")
     workspace = open_home(tmp_path / "home")
-    source = workspace.records.add_source(
+    source = add_source(
+        workspace.records,
         Source(
             name="a2d2",
             uri=str(tmp_path / "old"),
             platform="NFS",
             cluster="local",
             datasource="a2d2",
-        )
+        ),
     )
     scan_source(workspace.catalog, workspace.records, source)
     make(workspace)
@@ -48,9 +51,11 @@ def test_a_moved_source_is_re_pointed(moved: Workspace, tmp_path: Path) -> None:
         rows = cursor.execute("SELECT path, filename FROM metaocean").fetchall()
     assert len(rows) == found["same"] > 48
     assert all(Path(path, name).is_file() and path.startswith(f"{new}/") for path, name in rows)
-    counts = scan_source(moved.catalog, moved.records, moved.records.source("a2d2")).counts
+    counts = scan_source(
+        moved.catalog, moved.records, recorded_source(moved.records, "a2d2")
+    ).counts
     assert (counts.added, counts.changed, counts.removed) == (0, 0, 0)
-    dataset = moved.records.dataset("streets")
+    dataset = recorded_dataset(moved.records, "streets")
     manifest = read_manifest(moved.records, dataset)
     assert manifest.header.roots == {"a2d2": str(new)}
     assert (manifest_folder(moved.records, dataset) / "manifest.json").is_file()
@@ -69,7 +74,7 @@ def test_what_is_not_the_same_is_refused_unless_wanted(moved: Workspace, tmp_pat
         change("a2d2", uri=str(new))
     with pytest.raises(InvalidInput, match="no such folder"):
         change("a2d2", uri=str(tmp_path / "nowhere"))
-    assert moved.records.source("a2d2").uri == str(tmp_path / "old")
+    assert recorded_source(moved.records, "a2d2").uri == str(tmp_path / "old")
     moved.close()
     with serving(moved.home) as (url, _):
         source = framesift.connect(url).sources.get("a2d2")

@@ -26,6 +26,7 @@ from catalog.policies import (
     runs as policy_runs,
 )
 from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.sources import recorded_source
 from catalog.tags import families, tags
 from ingest.extractors.image import Image
 from ingest.extractors.run import run_extractor
@@ -335,7 +336,7 @@ def test_extractors_read_what_is_found(workspace: Workspace) -> None:
     assert counts(found) == (total, total, len(read), 0, total - len(read))
     (family,) = [each for each in families.families(workspace.catalog) if each.name == "image"]
     assert family.columns == {"image_brightness": "DOUBLE"}  # what was asked for, and no more
-    run_extractor(workspace.catalog, workspace.records.source("a2d2"), Image())
+    run_extractor(workspace.catalog, recorded_source(workspace.records, "a2d2"), Image())
     contrasts = dict(values(workspace, "filename", "image_contrast"))
     assert all(contrasts[name] is not None for name in read)  # they were still to be read
     for agent, wanted, words in (("none", [], "extractor"), ("image", ["vin"], "tag of agent")):

@@ -26,6 +26,8 @@ from catalog.errors import (
     StorageError,
     UnknownName,
 )
+from catalog.records.datasets import recorded_dataset, recorded_datasets
+from catalog.records.jobs import recorded_job, recorded_jobs
 from catalog.records.tables import Dataset, Job, now
 from pipeline.jobs import installed
 from pipeline.jobs.backend import JobStatus
@@ -98,7 +100,7 @@ def home(divided: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 @pytest.fixture
 def streets(home: Workspace) -> Dataset:
     """The dataset."""
-    return home.records.dataset("streets")
+    return recorded_dataset(home.records, "streets")
 
 
 def train(
@@ -108,7 +110,7 @@ def train(
     return submit_training(
         home.records,
         home.job_queue,
-        home.records.dataset("streets"),
+        recorded_dataset(home.records, "streets"),
         replace(TrainSettings(), **settings),  # type: ignore[arg-type]
         name=name,
         backend_name=backend,
@@ -151,7 +153,7 @@ def test_training_is_one_horovod_command(home: Workspace) -> None:
         ]
     ]  # fmt: skip
     assert job.paths["model_dir"] == str(home.jobs / "first" / "model")
-    assert job.paths["manifest"] == home.records.dataset("streets").manifest
+    assert job.paths["manifest"] == recorded_dataset(home.records, "streets").manifest
     assert read_json(JobPaths(home.jobs / "first").request) == job.request
     assert (job.state, job.handle, job.backend) == ("pending", "kept", "keeping")
 
@@ -197,7 +199,7 @@ def test_validation_is_shards_and_a_merge(home: Workspace, streets: Dataset) -> 
 def test_a_dataset_that_is_not_divided_gives_all_its_frames(home: Workspace) -> None:
     """`select --save d`, then `train d`: where no split is named, and there is none, all of it."""
     make(home, name="whole")
-    whole = home.records.dataset("whole")
+    whole = recorded_dataset(home.records, "whole")
     model = str(model_folder(home.home / "model"))
     job = submit_training(
         home.records, home.job_queue, whole, TrainSettings(workers=1), backend_name="keeping"
@@ -253,7 +255,7 @@ def test_a_taken_name_is_refused(home: Workspace) -> None:
     (home.jobs / "left-over").mkdir()
     with pytest.raises(AlreadyExists):
         train(home, "left-over")
-    assert [job.name for job in home.records.jobs()] == ["first"]
+    assert [job.name for job in recorded_jobs(home.records)] == ["first"]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +265,7 @@ def test_a_name_that_leaves_the_jobs_folder_is_refused(home: Workspace, name: st
     """A job's name is a folder's name and nothing more."""
     with pytest.raises(InvalidInput, match="job name '"):
         train(home, name)
-    assert home.records.jobs() == []
+    assert recorded_jobs(home.records) == []
 
 
 def test_bad_settings_are_refused_before_anything_is_kept(
@@ -286,7 +288,7 @@ def test_bad_settings_are_refused_before_anything_is_kept(
         submit_validation(home.records, home.job_queue, model, streets, workers=0)
     with pytest.raises(UnknownName, match="unknown split 'all'"):
         submit_validation(home.records, home.job_queue, model, streets, split="all")
-    assert home.records.jobs() == []
+    assert recorded_jobs(home.records) == []
     assert not home.jobs.exists()
 
 
@@ -322,14 +324,14 @@ def test_a_damaged_manifest_starts_nothing(home: Workspace, streets: Dataset) ->
     (Path(streets.manifest) / "frames.parquet").unlink()
     with pytest.raises(BadFile):
         train(home)
-    assert home.records.jobs() == []
+    assert recorded_jobs(home.records) == []
 
 
 def test_a_refused_submission_is_a_failed_job(home: Workspace) -> None:
     """The backend's reason is kept, and raised."""
     with pytest.raises(JobFailed, match="the queue is closed"):
         train(home, "first", backend="refusing")
-    job = home.records.job("first")
+    job = recorded_job(home.records, "first")
     assert (job.state, job.error) == ("failed", "the queue is closed")
     assert job.finished is not None
 
@@ -339,7 +341,7 @@ def test_a_jobs_folder_that_cannot_be_made_is_a_storage_error(home: Workspace) -
     home.jobs.write_text("in the way")
     with pytest.raises(StorageError, match="Not a directory"):
         train(home, "first")
-    assert home.records.job("first").state == "failed"
+    assert recorded_job(home.records, "first").state == "failed"
 
 
 def test_metrics_show_up_in_the_record(home: Workspace) -> None:
@@ -353,7 +355,7 @@ def test_metrics_show_up_in_the_record(home: Workspace) -> None:
     assert refresh(home.records, job).metrics == metrics
     (model / "metrics.json").write_text("{half")
     assert refresh(home.records, job).metrics == metrics
-    assert home.records.job("first").metrics == metrics
+    assert recorded_job(home.records, "first").metrics == metrics
 
 
 def test_waiting_ends_with_the_job(home: Workspace) -> None:
@@ -375,20 +377,20 @@ def test_waiting_ends_with_the_job(home: Workspace) -> None:
     with pytest.raises(JobFailed, match="job second failed: no GPU"):
         wait(home.records, bad)
     with pytest.raises(JobFailed, match="job second failed: no GPU"):
-        wait(home.records, home.records.job("second"))
+        wait(home.records, recorded_job(home.records, "second"))
 
 
 def test_a_finished_job_stays_as_it_was(home: Workspace) -> None:
     """Cancel and refresh after the end change nothing, whatever lies on disk later."""
     job = train(home, "first")
-    old = home.records.job("first")
+    old = recorded_job(home.records, "first")
     write_json(JobPaths(home.jobs / "first").status, {"state": "done"})
     done = refresh(home.records, job)
     assert cancel(home.records, done).state == "done"
     write_json(JobPaths(home.jobs / "first").status, {"state": "running"})
     assert refresh(home.records, done).state == "done"
     assert refresh(home.records, old).state == "done"
-    assert home.records.job("first").state == "done"
+    assert recorded_job(home.records, "first").state == "done"
 
 
 def test_a_job_under_submission_is_not_taken_for_a_dead_one(home: Workspace) -> None:
@@ -397,10 +399,10 @@ def test_a_job_under_submission_is_not_taken_for_a_dead_one(home: Workspace) -> 
     with home.records.session() as session:
         kept = session.get_one(Job, job.id)
         kept.handle, kept.backend = "", "local"
-    assert refresh(home.records, home.records.job("first")).state == "pending"
+    assert refresh(home.records, recorded_job(home.records, "first")).state == "pending"
     with home.records.session() as session:
         session.get_one(Job, job.id).created = now() - timedelta(minutes=5)
-    found = refresh(home.records, home.records.job("first"))
+    found = refresh(home.records, recorded_job(home.records, "first"))
     assert found.state == "failed"
     assert "exited without writing its final status" in found.error
 
@@ -408,7 +410,7 @@ def test_a_job_under_submission_is_not_taken_for_a_dead_one(home: Workspace) -> 
 def failed(home: Workspace, name: str) -> Job:
     """The job, which has ended badly."""
     write_json(JobPaths(home.jobs / name).status, {"state": "failed", "error": "no GPU"})
-    return refresh(home.records, home.records.job(name))
+    return refresh(home.records, recorded_job(home.records, name))
 
 
 def test_the_next_attempt_is_the_same_job(home: Workspace) -> None:
@@ -424,7 +426,7 @@ def test_the_next_attempt_is_the_same_job(home: Workspace) -> None:
     assert not JobPaths(home.jobs / "first").cancel.exists()
     failed(home, "first")
     assert resume(home.records, home.job_queue, again).request["attempt"] == 3
-    assert [job.name for job in home.records.jobs()] == ["first"]
+    assert [job.name for job in recorded_jobs(home.records)] == ["first"]
 
 
 def test_what_has_no_next_attempt_is_refused(home: Workspace) -> None:
@@ -440,8 +442,8 @@ def test_what_has_no_next_attempt_is_refused(home: Workspace) -> None:
     with home.records.session() as session:
         session.query(Job).filter_by(name="second").one().kind = "policy"
     with pytest.raises(InvalidInput, match="is a run of a policy"):
-        resume(home.records, home.job_queue, home.records.job("second"))
-    assert {job.request["attempt"] for job in home.records.jobs()} == {1}
+        resume(home.records, home.job_queue, recorded_job(home.records, "second"))
+    assert {job.request["attempt"] for job in recorded_jobs(home.records)} == {1}
 
 
 def test_who_looked_at_the_last_attempt_does_not_end_the_next(
@@ -449,7 +451,7 @@ def test_who_looked_at_the_last_attempt_does_not_end_the_next(
 ) -> None:
     """A slow look finds the end of the first attempt, and keeps it when the second has begun."""
     train(home, "first")
-    early = home.records.job("first")
+    early = recorded_job(home.records, "first")
     resumed = resume(home.records, home.job_queue, failed(home, "first"))
 
     def slow(_self: Keeping, _handle: str, _paths: JobPaths) -> JobStatus:
@@ -457,26 +459,26 @@ def test_who_looked_at_the_last_attempt_does_not_end_the_next(
 
     monkeypatch.setattr(Keeping, "status", slow)
     assert refresh(home.records, early).state == "pending"
-    assert home.records.job("first").state == "pending"
+    assert recorded_job(home.records, "first").state == "pending"
     assert refresh(home.records, resumed).state == "failed"
 
 
 def test_a_job_names_what_it_was_asked_for(home: Workspace, streets: Dataset) -> None:
     """Dataset, split and settings, in the record's JSON."""
     train(home, "first", max_steps=7, seed=3)
-    body = JobBody.of(home.records.job("first"))
+    body = JobBody.of(recorded_job(home.records, "first"))
     assert (body["dataset"], body["split"], body["attempt"]) == ("streets@1", "train", 1)
     assert (body["settings"]["max_steps"], body["settings"]["seed"]) == (7, 3)
     model_folder(home.jobs / "first" / "model")
     submit_validation(
         home.records, home.job_queue, "first", streets, name="second", backend_name="keeping"
     )
-    body = JobBody.of(home.records.job("second"))
+    body = JobBody.of(recorded_job(home.records, "second"))
     assert (body["dataset"], body["split"]) == ("streets@1", "validation")
     assert body["settings"]["model"] == "first"
     with home.records.session() as session:  # as the first releases kept them
         session.query(Job).filter_by(name="first").one().request = {"stages": []}
-    body = JobBody.of(home.records.job("first"))
+    body = JobBody.of(recorded_job(home.records, "first"))
     assert (body["dataset"], body["split"], body["settings"]) == ("streets@1", None, {})
 
 
@@ -491,11 +493,11 @@ def test_a_node_without_the_training_programs_says_so(
     with pytest.raises(InvalidInput) as error:
         submit_training(home.records, home.job_queue, streets, TrainSettings())
     assert str(error.value) == (f"{module} is not installed here: pip install 'framesift[train]'")
-    assert home.records.jobs() == []
+    assert recorded_jobs(home.records) == []
 
 
 def test_copies_of_a_home_are_independent(catalogued: Path, tmp_path: Path) -> None:
     """What these tests rely on: a copy's jobs are not the template's."""
     copied = open_home(copy_home(catalogued, tmp_path))
     make(copied, split=SPLIT)
-    assert open_home(catalogued).records.datasets() == []
+    assert recorded_datasets(open_home(catalogued).records) == []

@@ -15,6 +15,7 @@ import pytest
 
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, StorageError
+from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset
 from ingest.scan.scan import scan_source
 from pipeline.manifest import Manifest
@@ -100,7 +101,7 @@ def test_a_label_rewritten_with_as_many_bytes_is_copied_again(
     png = other.read_bytes()
     png, old_size = png + bytes(max(0, len(old) - len(png))), len(old)
     label.write_bytes(old + bytes(max(0, len(png) - old_size)))  # both of one size
-    source = own_source.records.source("a2d2")
+    source = recorded_source(own_source.records, "a2d2")
     scan_source(own_source.catalog, own_source.records, source)
     second = make(own_source)
     stage_dataset(own_source.records, second, tmp_path / "cache")
@@ -283,6 +284,7 @@ _SLOW = """
 import shutil, sys, time
 from pathlib import Path
 import pipeline.staging.copy
+from catalog.records.datasets import recorded_dataset
 from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import open_home
 
@@ -295,7 +297,7 @@ def slow(source, part, chunk):
 FEW = [True] * 6 + [False] * 99
 pipeline.staging.copy.shutil.copyfileobj = slow
 workspace = open_home(Path(sys.argv[1]))
-stage_dataset(workspace.records, workspace.records.dataset("streets"), Path(sys.argv[2]))
+stage_dataset(workspace.records, recorded_dataset(workspace.records, "streets"), Path(sys.argv[2]))
 """
 
 

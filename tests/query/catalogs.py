@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.storage.location import CatalogLocation
@@ -23,14 +24,15 @@ def ingested(folder: Path, root: Path) -> CatalogStore:
     """A catalog that holds the source at ``root`` as the bucket a2d2."""
     store = CatalogStore(CatalogLocation.in_folder(folder), threads=2, memory_limit="1GB")
     records = RecordStore(folder / "records.sqlite")
-    source = records.add_source(
+    source = add_source(
+        records,
         Source(
             name="a2d2",
             uri=str(root),
             platform="IBM COS",
             cluster="local",
             datasource="a2d2",
-        )
+        ),
     )
     scan_source(store, records, source)
     return store

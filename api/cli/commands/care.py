@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 def _named(workspace: "Workspace") -> dict[str, int]:
     """The snapshots that datasets name."""
-    datasets = workspace.records.datasets()
+    from catalog.records.datasets import recorded_datasets
+
+    datasets = recorded_datasets(workspace.records)
     return {f"dataset {d.name}@{d.version}": d.snapshot for d in datasets}
 
 
@@ -163,6 +165,7 @@ def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     from catalog.care.damage import damage, damage_of_records
     from catalog.errors import CatalogDamaged
     from catalog.lake.connection import is_made
+    from catalog.records.sources import recorded_sources
     from pipeline.datasets.check_belongings import check_belongings
 
     found: list[Finding] = []
@@ -171,7 +174,7 @@ def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     named, sources = dict[str, int](), None
     if not found:
         named = _named(workspace)
-        sources = {(one.cluster, one.datasource) for one in workspace.records.sources()}
+        sources = {(one.cluster, one.datasource) for one in recorded_sources(workspace.records)}
         found += check_belongings(workspace.records, repair=repair)
     try:
         catalog = workspace.catalog

@@ -128,13 +128,14 @@ def ingest(
         return
     # A server is asked without them.
     from catalog.records.scans import recorded_problems
+    from catalog.records.sources import recorded_source
     from ingest.engines.choice import EngineChoice, open_engine
     from ingest.scan import array_scan
     from ingest.scan.scan import ScanOptions, scan_source
 
     workspace = open_workspace()
     records = workspace.records
-    found = records.source(source)
+    found = recorded_source(records, source)
     if errors:
         _end(strict, None, _list_problems(found, as_json))
         return

@@ -110,8 +110,10 @@ def serve(
 
 def _open_once(workspace: "Workspace") -> None:
     """Open both stores and close them: what is wrong with the home is said before anyone asks."""
+    from catalog.records.sources import recorded_sources
+
     check_given()
-    workspace.records.sources()
+    recorded_sources(workspace.records)
     workspace.catalog.snapshot()
     workspace.close()
 

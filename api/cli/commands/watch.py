@@ -57,13 +57,14 @@ def watch(
     The whole source is scanned first, as ingest does, and again now and then. What happens
     meanwhile is heard of and follows in batches within seconds.
     """
+    from catalog.records.sources import recorded_source
     from ingest.engines.choice import EngineChoice, open_engine
     from ingest.scan.scan import ScanOptions
     from ingest.watch.choice import EventChoice, open_events
     from ingest.watch.watcher import Watcher, WatchOptions
 
     workspace = open_workspace()
-    found = workspace.records.source(source)
+    found = recorded_source(workspace.records, source)
     if events_config is not None and not events.startswith("kafka://"):
         raise InvalidInput("--events-config is Kafka's: add --events kafka://HOST:PORT/TOPIC")
     _note_readable(events_config)

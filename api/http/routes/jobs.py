@@ -18,6 +18,7 @@ from api.http.rules import READ, WRITE
 from api.schemas.jobs import JobBody, JobsAnswer, Kind, NewJob, NewTraining, ReportAnswer
 from api.services.jobs import current_body
 from catalog.errors import InvalidInput
+from catalog.records.jobs import recorded_job
 from pipeline.jobs.state import JobState
 
 router = Router(prefix="/v1/jobs", tags=["jobs"])
@@ -169,7 +170,7 @@ async def get_events(
     """A job's changes as they come (server-sent events)."""
     state, who = request.app.state, caller_of(request.scope)
     # Who may not listen to the job is told so; what is looked at is the same for all others.
-    job = await run_in_threadpool(workspace.records.job, name)
+    job = await run_in_threadpool(recorded_job, workspace.records, name)
     records, is_limited = state.workspace.records, workspace.is_limited
 
     def body() -> JobBody:

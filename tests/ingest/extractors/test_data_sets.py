@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import ClassListMissing
+from catalog.records.sources import add_source
 from catalog.records.tables import Source
 from catalog.tags.extractions import problems
 from ingest.extractors.boxes import Boxes
@@ -28,7 +29,7 @@ def _packed(folder: Path) -> Path:
 
 def _add(home: Home, uri: Path, name: str, part_of: str = "") -> Source:
     options = SourceOptions(part_of=part_of).to_json()
-    return home.records.add_source(
+    return add_source(home.records,
         Source(name=name, uri=str(uri), platform="NFS", cluster="h", datasource=name,
                options=options)
     )  # fmt: skip

@@ -242,6 +242,7 @@ def test_one_run_at_a_time(home: Home, tmp_path: Path) -> None:
 _KILLED = """
 import sys, time
 from pathlib import Path
+from catalog.records.sources import recorded_source
 from ingest.extractors import run
 from tests.ingest.extractors.test_run import Notes
 from tests.ingest.scene_folders import Home
@@ -252,7 +253,8 @@ def tell(counts):
     if counts.read == int(sys.argv[2]):
         print(counts.read, flush=True)
         time.sleep(600)  # here it is killed
-run.run_extractor(home.store, home.records.source("a2d2"), Notes(), workers=1, progress=tell)
+source = recorded_source(home.records, "a2d2")
+run.run_extractor(home.store, source, Notes(), workers=1, progress=tell)
 """
 
 

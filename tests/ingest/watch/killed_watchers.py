@@ -17,6 +17,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+from catalog.records.sources import recorded_source
 from ingest.engines.threads import ThreadEngine
 from ingest.scan.scan import ScanOptions
 from ingest.watch.choice import EventChoice, open_events
@@ -74,7 +75,7 @@ def change(tree: Path, rng: random.Random, seconds: float) -> int:
 
 def _watch(home: Path, committed: int) -> None:
     opened, stop = Home.at(home), threading.Event()
-    source = opened.records.source("a2d2")
+    source = recorded_source(opened.records, "a2d2")
 
     def tell(_: Batched) -> None:
         os.write(committed, b".")

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.scans import recorded_problems
+from catalog.records.sources import recorded_source
 from catalog.records.tables import Scan
 from ingest.scan.change_source import remove_source
 from ingest.scan.scan_lock import scan_lock
@@ -142,7 +143,7 @@ def test_signals_end_it_well(
 
 def test_a_busy_source_waits(watched: WatchThread, home: Home, tree: Path) -> None:
     """While another process scans it nothing is lost, and it is said once."""
-    with scan_lock(home.store, home.records.source("a2d2")):
+    with scan_lock(home.store, recorded_source(home.records, "a2d2")):
         add_frame(tree, 9, [CAR, SKY])
         watched.until_says("the changes wait")
         add_frame(tree, 10, [CAR, SKY])
@@ -156,7 +157,7 @@ def test_another_watcher_is_refused(watched: WatchThread, home: Home, tmp_path: 
         assert second.ended() == 1
     assert len(second.warnings) == 1
     assert f"is being watched by process {os.getpid()}" in second.warnings[0]
-    home.scan(home.records.source("a2d2"))
+    home.scan(recorded_source(home.records, "a2d2"))
 
 
 def test_a_source_that_goes_away_and_comes_back(
@@ -202,7 +203,7 @@ def test_another_class_list_counts_everything_again(
     add_frame(tree, 9, [CAR, SKY])
     watched.until(lambda: any(batch["whole"] for batch in watched.batches[1:]))
     assert home.rows("SELECT count(*) FROM t_clouds WHERE value::INTEGER > 0") == [(7,)]
-    assert home.records.source("a2d2").class_list == changed
+    assert recorded_source(home.records, "a2d2").class_list == changed
 
 
 def test_a_broken_class_list_waits_for_a_better_one(

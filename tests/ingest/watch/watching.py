@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.records.scans import recorded_problems
+from catalog.records.sources import recorded_source
 from ingest.engines.threads import ThreadEngine
 from ingest.scan.scan import ScanOptions
 from ingest.watch.choice import EventChoice, open_events
@@ -136,7 +137,7 @@ class WatchThread(Watching):
 
     def _run(self, home: Path, choice: EventChoice, relist_s: float) -> None:
         opened = Home.at(home)
-        source = opened.records.source("a2d2")
+        source = recorded_source(opened.records, "a2d2")
         try:
             Watcher(
                 opened.store,
@@ -201,7 +202,7 @@ def add(home: Home, root: Path | str, **options: Any) -> Any:
     source = home.add(root)  # type: ignore[arg-type]
     with home.records.session() as session:
         session.merge(source).options = options
-    return home.records.source(source.name)
+    return recorded_source(home.records, source.name)
 
 
 def wait_until_equal(watched: Watching, home: Home, expected: Callable[[], list[object]]) -> None:

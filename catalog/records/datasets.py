@@ -1,0 +1,123 @@
+"""Datasets, as they are recorded and as the records' user sees them (docs/decisions/0020)."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from catalog.errors import NotAllowed, NotFound
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset
+
+_OWN = "make a dataset of your own selection, and use that"
+
+
+def recorded_datasets(records: RecordStore, name: str | None = None) -> list[Dataset]:
+    """Every version of every dataset, or of that one; by name, oldest version first."""
+    query = select(Dataset).order_by(Dataset.name, Dataset.version)
+    if name is not None:
+        query = query.where(Dataset.name == name)
+    with records.reading() as session:
+        found = list(session.scalars(query))
+    seen = (records.as_seen(dataset) for dataset in found)
+    return [dataset for dataset in seen if dataset is not None]
+
+
+def recorded_dataset(records: RecordStore, name: str) -> Dataset:
+    """A dataset by "name" (the newest version that the user sees) or "name@version".
+
+    Raises:
+        NotFound: There is none.
+    """
+    return _found(records, name)[1]
+
+
+def whole_dataset(records: RecordStore, name: str) -> Dataset:
+    """As `recorded_dataset`, for what needs each of its frames.
+
+    Raises:
+        NotFound: There is none.
+        NotAllowed: The user does not see all of its frames.
+    """
+    whole, seen = _found(records, name)
+    if seen.frames < whole.frames:
+        raise NotAllowed(
+            f"dataset {whole.name}@{whole.version}: this needs all of its frames, and of those "
+            f"user '{records.user}' sees {seen.frames:,} only: {_OWN}"
+        )
+    return whole
+
+
+def own_dataset(records: RecordStore, name: str) -> Dataset:
+    """As `whole_dataset`, for what makes another version of it.
+
+    Raises:
+        NotFound: There is none.
+        NotAllowed: The user does not see all of its frames, or did not make it.
+    """
+    found = whole_dataset(records, name)
+    if records.user and found.owner != records.user:
+        raise NotAllowed(
+            f"dataset {found.name}@{found.version}: user '{records.user}' did not make it: {_OWN}"
+        )
+    return found
+
+
+def ids_of_whole(records: RecordStore, query: Select[Dataset]) -> list[int]:
+    """The ids of those datasets whose every frame the user sees."""
+    with records.reading() as session:
+        found = list(session.scalars(query))
+    seen = ((dataset, records.as_seen(dataset)) for dataset in found)
+    return [one.id for one, part in seen if part is not None and part.frames == one.frames]
+
+
+def _found(records: RecordStore, name: str) -> tuple[Dataset, Dataset]:
+    """A dataset as it is recorded, and as the user sees it."""
+    for version in _versions(records, name):
+        seen = records.as_seen(version)
+        if seen is not None:
+            return version, seen
+    if records.user:
+        raise NotFound("dataset", name, "GET /v1/datasets lists those that you see")
+    with records.reading() as session:
+        raise NotFound("dataset", name, _datasets_there_are(session, name))
+
+
+def _versions(records: RecordStore, name: str) -> Iterator[Dataset]:
+    """Versions that "name" or "name@version" means, newest first; nearly always one is enough."""
+    query = _named(name).limit(1)
+    with records.reading() as session:
+        found = session.scalar(query)
+    while found is not None:
+        yield found
+        with records.reading() as session:
+            found = session.scalar(query.where(Dataset.version < found.version))
+
+
+def _named(name: str) -> Select[Dataset]:
+    """Datasets by "name" or "name@version", newest first."""
+    # The "@" of a user's name is before the "~" that ends it in the names of their datasets.
+    owner, mark, rest = name.rpartition("~")
+    base, _, version = rest.partition("@")
+    query = select(Dataset).where(Dataset.name == owner + mark + base)
+    if version:
+        # A number of more digits than SQLite holds is no version either.
+        known = version.isascii() and version.isdigit() and len(version) < 19
+        query = query.where(Dataset.version == (int(version) if known else -1))
+    return query.order_by(Dataset.version.desc())
+
+
+def _datasets_there_are(session: Session, name: str) -> str:
+    """What an error says where there is no such dataset: its versions, else the others' names."""
+    base, mark, _ = name.rpartition("@")
+    if mark:
+        versions = [
+            str(found.version)
+            for found in session.scalars(_named(base).order_by(None).order_by(Dataset.version))
+        ]
+        if versions:
+            return f"'{base}' has no such version, there are {', '.join(versions)}"
+    names = session.scalars(select(Dataset.name).distinct().order_by(Dataset.name)).all()
+    if not names:
+        return "there are none yet: framesift dataset create and POST /v1/datasets make one"
+    return f"known: {', '.join(names)}"

@@ -1,0 +1,61 @@
+"""Jobs, as they are recorded."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Select, select
+
+from catalog.errors import NotFound
+from catalog.records.datasets import ids_of_whole
+from catalog.records.store import RecordStore
+from catalog.records.tables import Dataset, Job
+
+
+def recorded_job(records: RecordStore, name: str) -> Job:
+    """The job of that name.
+
+    Raises:
+        NotFound: There is none.
+    """
+    query = _jobs_of_user(records).where(Job.name == name)
+    with records.reading() as session:
+        job = session.scalar(query)
+    if job is None:
+        raise NotFound("job", name, "framesift jobs list and GET /v1/jobs list them")
+    return job
+
+
+def recorded_jobs(
+    records: RecordStore,
+    *,
+    kind: str | None = None,
+    states: Sequence[str] | None = None,
+    before: int | None = None,
+    limit: int | None = None,
+) -> list[Job]:
+    """Jobs, newest first.
+
+    Args:
+        records: Where.
+        kind: Only of this kind.
+        states: Only in one of these states.
+        before: Only those with a smaller id.
+        limit: At most this many.
+    """
+    query = _jobs_of_user(records).order_by(Job.id.desc()).limit(limit)
+    if kind is not None:
+        query = query.where(Job.kind == kind)
+    if states is not None:
+        query = query.where(Job.state.in_(states))
+    if before is not None:
+        query = query.where(Job.id < before)
+    with records.reading() as session:
+        return list(session.scalars(query))
+
+
+def _jobs_of_user(records: RecordStore) -> Select[Job]:
+    """Jobs; a limited user's own, as long as they see whole the datasets, of which jobs log."""
+    if not records.user:
+        return select(Job)
+    own = select(Job.dataset_id).where(Job.owner == records.user)
+    whole = ids_of_whole(records, select(Dataset).where(Dataset.id.in_(own)))
+    return select(Job).where(Job.owner == records.user, Job.dataset_id.in_(whole))
