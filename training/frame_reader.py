@@ -11,7 +11,7 @@ from PIL import Image
 
 from catalog.errors import BadFile, FramesiftError
 from catalog.storage.beneath import open_beneath, real_place
-from ingest.labels.label_image import decode_label, open_png
+from ingest.labels.label_image import decode_image, decode_label
 from ingest.labels.palette import Palette
 from pipeline.file_version import fits, shown, version_of
 from pipeline.manifest import FrameFile, Manifest
@@ -78,7 +78,7 @@ class FrameReader:
         """
         file = self._images[row]
         try:
-            picture = open_png(self._read(file))
+            picture = Image.fromarray(decode_image(self._read(file)))
         except BadFile as error:
             raise self._damaged(error, file) from error
         height_px, width_px = self._size

@@ -9,8 +9,11 @@ import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
 from catalog.errors import BadFile
+from ingest.labels.inflate import crc32, inflate
 from ingest.labels.palette import Palette
 from ingest.labels.png_chunks import PngChunks, take_apart
+
+UInt8 = npt.NDArray[np.uint8]
 
 
 def open_png(png: bytes) -> Image.Image:
@@ -71,27 +74,59 @@ def _check_indices(image: Image.Image, colours: int) -> None:
         raise BadFile(f"PNG is damaged: uses colour {largest} of a palette of {colours}")
 
 
-def decode_image(png: bytes) -> npt.NDArray[np.uint8]:
-    """A camera PNG as (H, W, 3) uint8 [RGB].
+def decode_image(png: bytes) -> UInt8:
+    """A camera PNG as (H, W, 3) uint8 [RGB]: what `open_png` gives, in half its time.
 
     Raises:
         BadFile: Not a PNG, truncated or damaged.
     """
+    chunks = take_apart(png, crc32)
+    header = chunks.header
+    raw = _rgb_rows(chunks)
+    if raw is not None:
+        from ingest.labels import rgb_rows
+
+        pixels = np.empty((header.height, header.width, 3), np.uint8)
+        if rgb_rows.rgb_of_rows(raw, pixels) == header.height:
+            return pixels
     return np.asarray(open_png(png))
 
 
-def decode_label(png: bytes, palette: Palette) -> npt.NDArray[np.uint8]:
+def decode_label(png: bytes, palette: Palette) -> UInt8:
     """A label PNG as (H, W) uint8 [class id]; UNKNOWN_CLASS (255) where the colour is not listed.
 
     Raises:
         BadFile: Not a PNG, truncated or damaged.
     """
-    rgb = decode_image(png)
+    chunks = take_apart(png, crc32)
+    header = chunks.header
+    raw = _rgb_rows(chunks)
+    if raw is not None:
+        from ingest.labels import rgb_rows
+
+        ids = np.empty((header.height, header.width), np.uint8)
+        if rgb_rows.class_ids_of_rows(raw, palette.lookup_table, ids) == header.height:
+            return ids
+    rgb = np.asarray(open_png(png))
     packed = rgb[..., 0].astype(np.uint32) << 16
     packed |= rgb[..., 1].astype(np.uint32) << 8
     packed |= rgb[..., 2]
-    classes: npt.NDArray[np.uint8] = palette.lookup_table[packed]
+    classes: UInt8 = palette.lookup_table[packed]
     return classes
+
+
+def _rgb_rows(chunks: PngChunks) -> UInt8 | None:
+    """Inflated 8-bit RGB rows, in this thread's buffer; None for other images and damaged ones.
+
+    `open_png` alone judges damage.
+    """
+    header = chunks.header
+    if header.bit_depth != 8 or header.colour_type != 2 or header.interlaced:
+        return None
+    try:
+        return inflate(chunks.pixels, header.inflated_bytes)
+    except BadFile:
+        return None
 
 
 def _one_line(error: BaseException) -> str:
