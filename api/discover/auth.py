@@ -11,7 +11,7 @@ from api.http.middleware.request_context import RequestContext
 from api.http.openapi.discover import Responses, json_answer
 from api.http.routing import Router
 from api.http.rules import OPEN, READ, Api
-from api.services.callers import NOBODY_ASKED
+from api.services.accounts.callers import NOBODY_ASKED
 from catalog.accounts.accounts import ROLES
 from catalog.errors import LoginThrottled, NotAuthenticated
 

@@ -6,23 +6,21 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from api.discover import (
-    application_keys,
-    applications,
-    auth,
+from api.discover import auth
+from api.discover.connmgr import application_keys, connections
+from api.discover.connmgr import scans as connection_scans
+from api.discover.db2whrest import (
     buckets,
-    connections,
-    db2whrest,
-    policies,
-    regexes,
     reports,
     search,
     summary_tables,
-    tags,
     task_status,
 )
-from api.discover import scans as discover_scans
-from api.discover.tasks import tasks_kept
+from api.discover.db2whrest import sql as warehouse
+from api.discover.db2whrest.tasks import tasks_kept
+from api.discover.policyengine import applications, regexes
+from api.discover.policyengine import policies as engine_policies
+from api.discover.policyengine import tags as engine_tags
 from api.http.errors import add_handlers
 from api.http.fair_queue import FairQueue
 from api.http.job_events import Listeners
@@ -40,32 +38,26 @@ from api.http.middleware.resolver import Resolver
 from api.http.middleware.version_header import VersionHeader
 from api.http.openapi.document import describe
 from api.http.routes import (
-    audit,
     classes,
-    collections,
     datasets,
-    documentation,
     extractions,
     families,
     frames,
-    health,
     info,
     jobs,
     map_tags,
-    me,
-    metrics,
     models,
+    policies,
     scans,
     selections,
     sources,
     sql,
     stagings,
     statistics,
-    tokens,
-    users,
+    tags,
 )
-from api.http.routes import policies as own_policies
-from api.http.routes import tags as own_tags
+from api.http.routes.accounts import audit, collections, me, tokens, users
+from api.http.routes.server import documentation, health, metrics
 from api.http.routing import AsgiRoute, add_routers
 from api.http.rules import READ, Api
 from api.mcp.endpoint import PATH, Endpoint, answers_assistants
@@ -81,20 +73,20 @@ ROUTERS = (
     info.router,
     metrics.router,
     auth.router,
-    db2whrest.router,
+    warehouse.router,
     task_status.router,
     search.router,
     reports.router,
     buckets.router,
     summary_tables.router,
-    tags.router,
-    policies.router,
+    engine_tags.router,
+    engine_policies.router,
     regexes.router,
     applications.router,
     application_keys.connections,
     application_keys.ciphers,
     connections.router,
-    discover_scans.router,
+    connection_scans.router,
     classes.router,
     statistics.router,
     selections.router,
@@ -103,11 +95,11 @@ ROUTERS = (
     datasets.router,
     sources.router,
     scans.router,
-    own_tags.router,
+    tags.router,
     map_tags.router,
     families.router,
     extractions.router,
-    own_policies.router,
+    policies.router,
     stagings.router,
     jobs.router,
     models.router,

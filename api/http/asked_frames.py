@@ -46,7 +46,7 @@ class AskedFrames(BaseModel):
     )
 
     def which(self) -> dict[str, Any]:
-        """The frames that are meant, as arguments of api.services.statistics.
+        """The frames that are meant, as arguments of api.services.statistics.service.
 
         Raises:
             InvalidInput: A range or question that cannot be read.

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.http.middleware.known_parameters import check_parameters
 from api.http.rules import Api, Rule
-from api.services.callers import Permission
+from api.services.accounts.callers import Permission
 from catalog.accounts.accounts import SCOPES
 
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Literal
 
-from api.services.callers import Permission
+from api.services.accounts.callers import Permission
 
 Work = Literal[
     "health", "ready", "metrics", "sql", "search", "selection", "statistics", "picture",

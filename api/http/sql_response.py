@@ -13,8 +13,8 @@ from anyio import CapacityLimiter, from_thread, to_thread
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from api.discover.task_files import Output
-from api.discover.tasks import PATIENCE_S, Task
+from api.discover.db2whrest.task_files import Output
+from api.discover.db2whrest.tasks import PATIENCE_S, Task
 from api.http.disconnect_watcher import DisconnectWatcher
 from api.http.errors import headers_of
 from api.http.fair_queue import FairQueue, Slot, caller_of

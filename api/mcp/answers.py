@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from api.http.rules import READ, Rule
-from api.services.answering import ask, described, reason_for_none
-from api.services.callers import Caller
-from api.services.statistics import Statistics
+from api.services.accounts.callers import Caller
+from api.services.selections import ask, described, reason_for_none
+from api.services.statistics.service import Statistics
 from api.workspace import Workspace
 from catalog.errors import InvalidInput
 from catalog.lake.views import tag_columns

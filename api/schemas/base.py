@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, Field, PrivateAttr
@@ -46,6 +47,11 @@ class PageAnswer(Schema):
 def set_fields(body: BaseModel) -> dict[str, Any]:
     """The values of the fields that were given, by name."""
     return {name: getattr(body, name) for name in body.model_fields_set}
+
+
+def iso_time(time: datetime) -> str:
+    """A record's time as ISO 8601 in UTC, to the second."""
+    return time.isoformat(timespec="seconds") + "Z"
 
 
 def finite(value: Any) -> Any:

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath, finite
-from api.schemas.times import iso_time
+from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath, finite, iso_time
 from catalog.text.bounded import Few, Name, Text
 from query.frames.selection import Question
 from query.sets.methods import MIN_GAP_S, Demand, Method

@@ -1,18 +1,10 @@
-"""Jobs as JSON."""
+"""Jobs as JSON, and the models that training jobs made."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.base import (
-    EXAMPLE_TIME,
-    Numbered,
-    PageAnswer,
-    Schema,
-    TellPath,
-    finite,
-)
-from api.schemas.times import iso_time
+from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema, TellPath, finite, iso_time
 from catalog.text.bounded import Name
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
@@ -219,3 +211,44 @@ class ReportAnswer(Schema):
     confusion_matrix: list[list[int]] = Field(
         description="Pixels; rows truth, columns prediction.", examples=[[[9, 1], [2, 20]]]
     )
+
+
+class ModelBody(Numbered):
+    """A trained model: a training job that is done."""
+
+    name: str = Field(description="The job's.", examples=["train-bikes-7"])
+    dataset: str | None = Field(
+        description="That it was trained on: NAME@VERSION.", examples=["bikes@1"]
+    )
+    split: str | None = Field(description="Of the dataset.", examples=["train"])
+    settings: dict[str, Any] = Field(
+        description="How it was trained; empty for models of the first releases.",
+        examples=[{"split": "train", "max_steps": 300, "batch_size": 4, "workers": 2, "seed": 0}],
+    )
+    created: str = Field(examples=[EXAMPLE_TIME])
+    finished: str | None = Field(examples=[EXAMPLE_TIME])
+    metrics: dict[str, Any] = Field(examples=[{"step": 300, "loss": 0.412}])
+    folder: str = Field(examples=[f"{EXAMPLE_FOLDER}/model"])
+
+    @classmethod
+    def of(cls, job: "Job", tell: TellPath = str) -> "ModelBody":
+        """A training job's; paths as ``tell`` tells them."""
+        trained = JobBody.of(job, tell)
+        body = cls(
+            name=trained.name,
+            dataset=trained.dataset,
+            split=trained.split,
+            settings=trained.settings,
+            created=trained.created,
+            finished=trained.finished,
+            metrics=trained.metrics,
+            folder=tell(str(job.paths["model_dir"])),
+        )
+        body._number = job.id
+        return body
+
+
+class ModelsAnswer(PageAnswer):
+    """Models, newest first."""
+
+    models: list[ModelBody]

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema
-from api.schemas.times import iso_time
+from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema, iso_time
 from catalog.text import bounded
 from catalog.text.bounded import MOST_FEW, Name, Sql
 from pipeline.policies.schedule import NOW

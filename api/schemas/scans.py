@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, finite
-from api.schemas.times import iso_time
+from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, finite, iso_time
 from catalog.text.bounded import Name
 from ingest.scan.removal_guard import MOST_REMOVED
 

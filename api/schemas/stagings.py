@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath
-from api.schemas.times import iso_time
+from api.schemas.base import EXAMPLE_TIME, PageAnswer, Schema, TellPath, iso_time
 from catalog.text.bounded import Name
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database

@@ -2,8 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.base import PageAnswer, Schema
-from api.schemas.times import iso_time
+from api.schemas.base import PageAnswer, Schema, iso_time
 from catalog.accounts.user_tables import User
 from catalog.text.bounded import Name, Secret
 

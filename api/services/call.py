@@ -4,7 +4,7 @@ import getpass
 import os
 from typing import TYPE_CHECKING
 
-from api.services.callers import NOBODY_ASKED, Caller
+from api.services.accounts.callers import NOBODY_ASKED, Caller
 from api.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from api.frame_images.pictures import frame_of
-from api.services.dataset_statistics import frames_of
+from api.services.statistics.dataset_statistics import frames_of
 from api.workspace import Workspace
 from query.frames.frame_page import DEFAULT_COLUMNS, Page, Place, page_of
 from query.frames.one_frame import FoundFrame
@@ -35,7 +35,7 @@ class Frames:
 
         Args:
             asked: What cursors are of: text that is the same for all pages.
-            question: Whose frames; see api.services.dataset_statistics.frames_of.
+            question: Whose frames; see api.services.statistics.dataset_statistics.frames_of.
             dataset: Only the frames of this one.
             split: Only those of this split of it.
             at: The snapshot to ask of the first page; the dataset's, or else the newest, when None.

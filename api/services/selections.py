@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from api.schemas.selections import DescriptionAnswer
-from api.services.answering import ask, described, reason_for_none
 from api.workspace import Workspace
+from query.frames.select_frames import select_frames
 from query.frames.selection import Question, Selection
+from query.question.describe import Description, describe
+from query.question.why_empty import why_empty
 
 if TYPE_CHECKING:
     from api.schemas.datasets import DatasetBody
@@ -66,7 +68,7 @@ class Answer:
     def save(self, name: str) -> "DatasetBody":
         """Save the frames as a dataset's new version."""
         from api.schemas.datasets import DatasetBody, NewDataset
-        from api.services.new_dataset import save_selection  # with the records' database
+        from api.services.datasets.new_dataset import save_selection  # with the records' database
 
         question = self._selection.question
         wanted = NewDataset(name=name, question=question, seed=question.seed)
@@ -88,3 +90,30 @@ class Selections:
     def describe(self, question: Question, *, at: int | None = None) -> DescriptionAnswer:
         """What a question means; it is checked, and not asked."""
         return DescriptionAnswer.of(described(self._workspace, question, at))
+
+
+def ask(workspace: Workspace, question: Question, at: int | None = None) -> Selection:
+    """The answer to a question, within the settings' limits.
+
+    Args:
+        workspace: The home.
+        question: What is wanted.
+        at: The snapshot to ask; the newest when None.
+    """
+    return select_frames(workspace.catalog, question, workspace.class_names(), at)
+
+
+def described(
+    workspace: Workspace, question: Question, at: int | None = None, *, answered: bool = False
+) -> Description:
+    """What a question means, without asking it; of the snapshot ``at`` as `ask`."""
+    names = workspace.class_names()
+    return describe(workspace.catalog, question, names, at, answered=answered)
+
+
+def reason_for_none(workspace: Workspace, selection: Selection) -> str:
+    """Why an answer has no frames; "" where it has some."""
+    if len(selection):
+        return ""
+    names = workspace.class_names()
+    return why_empty(workspace.catalog, selection.question, names)

@@ -7,23 +7,23 @@ from api.services.call import Call
 
 if TYPE_CHECKING:
     from api.schemas.info import InfoAnswer
-    from api.services.audit import Audit
-    from api.services.collections import Collections
-    from api.services.datasets import Datasets
+    from api.services.accounts.audit import Audit
+    from api.services.accounts.collections import Collections
+    from api.services.accounts.tokens import Tokens
+    from api.services.accounts.users import Users
+    from api.services.datasets.service import Datasets
     from api.services.extractions import Extractions
     from api.services.frames import Frames
-    from api.services.jobs import Jobs
-    from api.services.models import Models
-    from api.services.policies import Policies
+    from api.services.jobs.models import Models
+    from api.services.jobs.service import Jobs
+    from api.services.policies.service import Policies
     from api.services.scans import Scans
     from api.services.selections import Selections
-    from api.services.sources import Sources
+    from api.services.sources.service import Sources
     from api.services.stagings import Stagings
     from api.services.statements import Statements
-    from api.services.statistics import Statistics
+    from api.services.statistics.service import Statistics
     from api.services.tags import Tags
-    from api.services.tokens import Tokens
-    from api.services.users import Users
 
 
 class Session(Call):
@@ -45,21 +45,21 @@ class Session(Call):
     @cached_property
     def jobs(self) -> "Jobs":
         """Training, validation and other long work."""
-        from api.services.jobs import Jobs
+        from api.services.jobs.service import Jobs
 
         return Jobs(self.workspace, is_command=self.is_command)
 
     @cached_property
     def models(self) -> "Models":
         """What training jobs made."""
-        from api.services.models import Models
+        from api.services.jobs.models import Models
 
         return Models(self.workspace)
 
     @cached_property
     def policies(self) -> "Policies":
         """Tags that are set on what a condition finds."""
-        from api.services.policies import Policies
+        from api.services.policies.service import Policies
 
         return Policies(self.workspace, self.caller.user)
 
@@ -73,7 +73,7 @@ class Session(Call):
     @cached_property
     def sources(self) -> "Sources":
         """Sources."""
-        from api.services.sources import Sources
+        from api.services.sources.service import Sources
 
         return Sources(self.workspace, self.caller, is_command=self.is_command)
 
@@ -87,7 +87,7 @@ class Session(Call):
     @cached_property
     def datasets(self) -> "Datasets":
         """Datasets."""
-        from api.services.datasets import Datasets
+        from api.services.datasets.service import Datasets
 
         return Datasets(self.workspace, self.caller.user)
 
@@ -115,7 +115,7 @@ class Session(Call):
     @cached_property
     def statistics(self) -> "Statistics":
         """Statistics of frames."""
-        from api.services.statistics import Statistics
+        from api.services.statistics.service import Statistics
 
         return Statistics(self.workspace)
 
@@ -129,27 +129,27 @@ class Session(Call):
     @cached_property
     def users(self) -> "Users":
         """Users."""
-        from api.services.users import Users
+        from api.services.accounts.users import Users
 
         return Users(self)
 
     @cached_property
     def tokens(self) -> "Tokens":
         """Tokens."""
-        from api.services.tokens import Tokens
+        from api.services.accounts.tokens import Tokens
 
         return Tokens(self)
 
     @cached_property
     def collections(self) -> "Collections":
         """Collections."""
-        from api.services.collections import Collections
+        from api.services.accounts.collections import Collections
 
         return Collections(self)
 
     @cached_property
     def audit(self) -> "Audit":
         """The audit log."""
-        from api.services.audit import Audit
+        from api.services.accounts.audit import Audit
 
         return Audit(self)

@@ -5,7 +5,7 @@ import re
 from catalog.errors import InvalidInput
 
 ROLES = ("admin", "dataadmin", "datauser", "collectionadmin")
-"""As Spectrum Discover names them; api.services.callers says what each may do."""
+"""As Spectrum Discover names them; api.services.accounts.callers says what each may do."""
 
 SCOPES = ("read", "write", "admin")
 """What a token may do at most; each contains those before it."""

@@ -8,8 +8,8 @@ import pytest
 
 import framesift
 from api.schemas.datasets import NewDataset
-from api.services.answering import ask
-from api.services.new_dataset import save_selection
+from api.services.datasets.new_dataset import save_selection
+from api.services.selections import ask
 from catalog.errors import NotFound
 from catalog.frames.frames import SourceNames, remove
 from catalog.lake.metadata import expire

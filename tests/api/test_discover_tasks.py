@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from api.discover.task_files import Limits, Output, TaskFiles, is_task
-from api.discover.tasks import Task, Tasks
+from api.discover.db2whrest.task_files import Limits, Output, TaskFiles, is_task
+from api.discover.db2whrest.tasks import Task, Tasks
 from api.http.fair_queue import FairQueue
 from catalog.errors import InvalidInput, ServerBusy
 from catalog.lake.statement_watch import Cancellation

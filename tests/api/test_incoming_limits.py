@@ -10,12 +10,12 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter, ValidationError
 
-from api.discover.connections import ConnectionBody
-from api.discover.policies import PolicyChange
-from api.discover.report_files import ReportBody
-from api.discover.scans import Partial
-from api.discover.summary_tables import Configuration
-from api.discover.tags import TagBody
+from api.discover.connmgr.connections import ConnectionBody
+from api.discover.connmgr.scans import Partial
+from api.discover.db2whrest.report_files import ReportBody
+from api.discover.db2whrest.summary_tables import Configuration
+from api.discover.policyengine.policies import PolicyChange
+from api.discover.policyengine.tags import TagBody
 from api.http.app import ROUTERS, create_app
 from api.settings import Settings
 from catalog.errors import InvalidInput

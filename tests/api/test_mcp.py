@@ -26,7 +26,7 @@ from api.http.rules import READ_ALL_ROWS
 from api.mcp.endpoint import _desk_of
 from api.mcp.tools import Tools
 from api.server.shared import Changes
-from api.services.callers import Caller
+from api.services.accounts.callers import Caller
 from catalog.accounts import audit_log
 from tests.api.servers import FRAMESIFT, environment, framesift, serving
 from tests.pipeline.homes import FRAMES, REPOSITORY, copy_home, open_home

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from api.http.app import create_app
 from api.http.routing import Router, add_routers
 from api.http.rules import READ, Rule
-from api.services.callers import Permission
+from api.services.accounts.callers import Permission
 from api.settings import Settings
 from catalog.accounts import audit_log
 from tests.api.route_rules import application, rules

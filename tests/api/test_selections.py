@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.services.answering import ask
+from api.services.selections import ask
 from catalog.records.datasets import recorded_dataset
 from query.frames.selection import Question
 from query.question.operators import OPERATORS

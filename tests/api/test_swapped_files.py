@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from api.schemas.datasets import NewSplit
-from api.services.new_dataset import divide_dataset
+from api.services.datasets.new_dataset import divide_dataset
 from catalog.errors import BadFile, StorageError
 from catalog.records.tables import Source
 from ingest.labels.palette import Palette

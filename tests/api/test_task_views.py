@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from api.discover.task_files import Limits, TaskFiles
+from api.discover.db2whrest.task_files import Limits, TaskFiles
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import tokens, users

@@ -20,7 +20,7 @@ from sqlalchemy import select, update
 
 from api.http.app import create_app
 from api.http.middleware.compression import Compression
-from api.services.callers import Caller
+from api.services.accounts.callers import Caller
 from api.settings import Settings
 from catalog.accounts import tokens, users
 from catalog.records import kept_answers

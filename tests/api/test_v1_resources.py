@@ -15,8 +15,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.http.app import create_app
-from api.services.callers import Caller
-from api.services.source_places import allowed_place
+from api.services.accounts.callers import Caller
+from api.services.sources.places import allowed_place
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
 from catalog.errors import InvalidInput, NotAllowed

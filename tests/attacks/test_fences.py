@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from api.services.source_places import allowed_place, fenced
+from api.services.sources.places import allowed_place, fenced
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, NotAllowed

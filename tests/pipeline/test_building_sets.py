@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from api.schemas.datasets import NewDataset, NewExtension, NewSplit
-from api.services.new_dataset import divide_dataset, grow_dataset, make_dataset
+from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, UnknownName
 from catalog.records.tables import Dataset

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from api.schemas.datasets import NewDataset, NewSplit
-from api.services.new_dataset import class_tags, divide_dataset, make_dataset
+from api.services.datasets.new_dataset import class_tags, divide_dataset, make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, StorageError
 from catalog.records.tables import Dataset

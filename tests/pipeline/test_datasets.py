@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from api.schemas.datasets import NewDataset
-from api.services.answering import ask
-from api.services.new_dataset import make_dataset
+from api.services.datasets.new_dataset import make_dataset
+from api.services.selections import ask
 from api.workspace import Workspace
 from catalog.errors import BadFile, InvalidInput, NotFound, StorageError, UnknownName
 from catalog.records.datasets import recorded_dataset, recorded_datasets

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from api.schemas.datasets import NewDataset, NewExtension, NewSplit
-from api.services.new_dataset import divide_dataset, grow_dataset, make_dataset
-from api.services.rebuild_dataset import rebuild_dataset
+from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make_dataset
+from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.care.backup import back_up, restore

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from api.schemas.datasets import NewDataset
-from api.services.new_dataset import make_dataset
+from api.services.datasets.new_dataset import make_dataset
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, TooManyJobs
 from catalog.records.jobs import recorded_job, recorded_jobs

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from api.services.policy_actions import check, work_of
+from api.services.policies.actions import check, work_of
 from api.workspace import Workspace
 from catalog.accounts import row_collections
 from catalog.errors import FramesiftError, InvalidInput, NotFound, SqlError, UnknownName

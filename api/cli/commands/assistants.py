@@ -20,7 +20,7 @@ def mcp() -> None:
         raise InvalidInput("framesift mcp: needs the extra mcp: install framesift[mcp]")
     from api.mcp.answers import Desk
     from api.mcp.tools import server_of
-    from api.services.callers import NOBODY_ASKED
+    from api.services.accounts.callers import NOBODY_ASKED
 
     desk = Desk(open_workspace(), NOBODY_ASKED)
 

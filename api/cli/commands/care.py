@@ -78,17 +78,16 @@ def log(
     as_json: JsonFlag = False,
 ) -> None:
     """List the catalog's snapshots: when, by whom, what for, and how much there was."""
-    from api.schemas import bodies
+    from api.schemas.snapshots import SnapshotBody
     from catalog.lake import snapshots
 
-    found = [bodies.of_snapshot(one) for one in snapshots.log(open_workspace().catalog, limit)]
+    found = [SnapshotBody.of(one) for one in snapshots.log(open_workspace().catalog, limit)]
     if as_json:
         emit_json(found)
         return
     columns = ("snapshot", "time", "author", "reason", "changed", "files", "frames")
-    rows = [[*list(one.values())[:4], ", ".join(one["changed"]), one["files"], one["frames"]]
-            for one in found]  # fmt: skip
-    emit_table(columns, rows)
+    rows = [[one[column] for column in columns] for one in found]
+    emit_table(columns, [[*row[:4], ", ".join(row[4]), *row[5:]] for row in rows])
 
 
 @catalog_app.command("diff")
@@ -101,14 +100,15 @@ def diff(
     as_json: JsonFlag = False,
 ) -> None:
     """Show what differs between two snapshots: files, frames and tags."""
-    from api.schemas import bodies
+    from api.schemas.snapshots import TagChangeBody
     from catalog.care import snapshot_diff
 
     catalog = open_workspace().catalog
     found = snapshot_diff.diff(catalog, before, after)
     listed = list(islice(snapshot_diff.changes(catalog, before, after), rows)) if rows else []
     if as_json:
-        shown = asdict(found) | {"changes": [bodies.of_tag_change(one) for one in listed]}
+        changes = [TagChangeBody.of(one).model_dump() for one in listed]
+        shown = asdict(found) | {"changes": changes}
         emit_json(shown)
         return
     emit_table(

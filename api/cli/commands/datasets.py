@@ -10,7 +10,6 @@ from pydantic import BaseModel
 
 from api.cli import long_work
 from api.cli.commands.common import AtOption
-from api.cli.commands.dataset_tables import show_dataset, show_diff, splits_text
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.grouped_options import with_options
 from api.cli.question_options import QuestionOptions, question_of, with_question
@@ -23,6 +22,7 @@ from api.cli.set_options import (
     method_of,
 )
 from api.cli.shapes.record import Record
+from api.cli.tables.datasets import show_dataset, show_diff, splits_text
 from api.cli.target import target
 from api.cli.terminal import (
     JsonFlag,

@@ -6,23 +6,23 @@ import typer
 
 from api.cli import chosen
 from api.cli.commands.common import AtOption
-from api.cli.commands.statistics_tables import (
-    emit_classes,
-    emit_correlation,
-    emit_gaps,
-    emit_histogram,
-    emit_report,
-)
 from api.cli.question_options import (
     QuestionOptions,
     question_of,
     with_question,
 )
 from api.cli.read_answer import read_as
+from api.cli.tables.statistics import (
+    emit_classes,
+    emit_correlation,
+    emit_gaps,
+    emit_histogram,
+    emit_report,
+)
 from api.cli.target import home_session, target
 from api.cli.terminal import JsonFlag, emit_json
 from api.schemas.statistics import ClassesAnswer
-from api.services.histogram_axes import edges_of
+from api.services.statistics.histogram_axes import edges_of
 from query.frames.selection import Question
 from query.statistics.class_report import ClassReport, Grouping
 from query.statistics.correlations import Correlation

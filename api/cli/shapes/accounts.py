@@ -7,7 +7,7 @@ from api.cli.shapes.record import Record
 
 
 class Users(Protocol):
-    """See api.services.users.Users."""
+    """See api.services.accounts.users.Users."""
 
     def list(self) -> Iterable[Record]: ...
 
@@ -28,7 +28,7 @@ class Users(Protocol):
 
 
 class Tokens(Protocol):
-    """See api.services.tokens.Tokens."""
+    """See api.services.accounts.tokens.Tokens."""
 
     def list(self, *, user: str | None = None) -> Iterable[Record]: ...
 
@@ -40,7 +40,7 @@ class Tokens(Protocol):
 
 
 class Collections(Protocol):
-    """See api.services.collections.Collections."""
+    """See api.services.accounts.collections.Collections."""
 
     def list(self) -> Iterable[Record]: ...
 
@@ -54,7 +54,7 @@ class Collections(Protocol):
 
 
 class Audit(Protocol):
-    """See api.services.audit.Audit."""
+    """See api.services.accounts.audit.Audit."""
 
     def list(
         self,

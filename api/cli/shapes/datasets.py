@@ -1,4 +1,4 @@
-"""Datasets: api.services.datasets and framesift.datasets."""
+"""Datasets: api.services.datasets.service and framesift.datasets."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Datasets(Protocol):
-    """See api.services.datasets.Datasets."""
+    """See api.services.datasets.service.Datasets."""
 
     def create(self, name: str, *, at: int | None = None, **how: Any) -> Record: ...
 

@@ -1,4 +1,4 @@
-"""Jobs: api.services.jobs and framesift.jobs."""
+"""Jobs: api.services.jobs.service and framesift.jobs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from api.cli.shapes.record import Record
 
 
 class Jobs(Protocol):
-    """See api.services.jobs.Jobs."""
+    """See api.services.jobs.service.Jobs."""
 
     def list(self) -> Iterable[Record]: ...
 

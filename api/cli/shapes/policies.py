@@ -1,4 +1,4 @@
-"""Policies: api.services.policies and framesift.policies."""
+"""Policies: api.services.policies.service and framesift.policies."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -7,7 +7,7 @@ from api.cli.shapes.record import Record
 
 
 class Policies(Protocol):
-    """See api.services.policies.Policies."""
+    """See api.services.policies.service.Policies."""
 
     def list(self) -> Iterable[Record]: ...
 

@@ -1,4 +1,4 @@
-"""Sources: api.services.sources and framesift.sources."""
+"""Sources: api.services.sources.service and framesift.sources."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from api.cli.shapes.record import Record
 
 
 class Sources(Protocol):
-    """See api.services.sources.Sources."""
+    """See api.services.sources.service.Sources."""
 
     def list(self) -> Iterable[Record]: ...
 

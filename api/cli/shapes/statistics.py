@@ -1,4 +1,4 @@
-"""Statistics of frames: api.services.statistics and framesift.statistics.
+"""Statistics of frames: api.services.statistics.service and framesift.statistics.
 
 A server's answers may be of another version: api.cli.read_answer reads both as models.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Statistics(Protocol):
-    """See api.services.statistics.Statistics."""
+    """See api.services.statistics.service.Statistics."""
 
     def classes(
         self,

@@ -2,7 +2,8 @@
 
 Routes work in threads of one pool. Were it one queue, slow selections would hold up every other
 request; so each kind of work has slots of its own, shared fairly by callers (api.http.fair_queue).
-Statements in SQL and searches have slots of their own (api.http.sql_response, api.discover.tasks).
+Statements in SQL and searches have slots of their own (api.http.sql_response,
+api.discover.db2whrest.tasks).
 """
 
 import asyncio

@@ -17,7 +17,7 @@ from api.http.fair_queue import caller_of
 from api.http.middleware.request_context import RequestContext
 from api.http.routing import rule_of
 from api.server.shared import Changes
-from api.services.callers import LOGIN, NOBODY_ASKED, Caller
+from api.services.accounts.callers import LOGIN, NOBODY_ASKED, Caller
 from catalog.accounts import login_throttle, row_collections, tokens, users
 from catalog.accounts.accounts import SCOPES
 from catalog.accounts.caller import asked_by

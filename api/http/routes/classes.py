@@ -12,7 +12,7 @@ from api.http.negotiation import VARY, row_format, row_responses, rows_answer
 from api.http.routing import Router
 from api.http.rules import READ
 from api.schemas.statistics import ClassesAnswer
-from api.services.statistics_rows import class_rows
+from api.services.statistics.rows import class_rows
 from query.statistics.class_report import Grouping
 
 router = Router(prefix="/v1", tags=["classes"])

@@ -16,7 +16,7 @@ from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
 from api.schemas.jobs import JobBody, JobsAnswer, Kind, NewJob, NewTraining, ReportAnswer
-from api.services.jobs import current_body
+from api.services.jobs.service import current_body
 from catalog.errors import InvalidInput
 from catalog.records.jobs import recorded_job
 from pipeline.jobs.state import JobState

@@ -6,7 +6,7 @@ from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ
-from api.schemas.models import ModelBody, ModelsAnswer
+from api.schemas.jobs import ModelBody, ModelsAnswer
 
 router = Router(prefix="/v1/models", tags=["jobs"], examples={"name": "train-bikes-7"})
 

@@ -11,8 +11,8 @@ from api.http.dependencies import At, CurrentSession
 from api.http.negotiation import VARY, row_format, row_responses, rows_answer
 from api.http.routing import Router
 from api.http.rules import READ
-from api.services.histogram_axes import edges_of
-from api.services.statistics_rows import (
+from api.services.statistics.histogram_axes import edges_of
+from api.services.statistics.rows import (
     correlation_rows,
     gap_rows,
     histogram_rows,

@@ -1,0 +1,1 @@
+"""/connmgr: connections, and their scans."""

@@ -1,0 +1,1 @@
+"""/db2whrest: SQL over REST, searches, reports, and the tasks that they become."""

@@ -1,0 +1,202 @@
+"""/db2whrest/v1/report: searches that are kept, run again, and downloaded as CSV."""
+
+import csv
+import io
+import json
+import re
+import time
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.responses import FileResponse
+
+from api.discover.db2whrest.report_files import Report, ReportBody, ReportFiles, document
+from api.discover.db2whrest.search import body_schema, read_as
+from api.discover.db2whrest.task_files import Output
+from api.discover.db2whrest.tasks import CurrentTasks, Tasks, answered
+from api.discover.replies import discover_router, in_json, json_of
+from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import BECOMES_A_TASK, json_answer, text_answer
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
+from api.workspace import Workspace
+from catalog.lake.statement_watch import Cancellation
+from catalog.records.tables import now
+from query.discover.search import to_sql
+from query.run.result_text import plain
+from query.run.run_sql import stream_on
+
+router = discover_router("db2whrest")
+
+_REPORT = {
+    "name": "Files by datasource",
+    "query": json.dumps({"name": "Files by datasource", "group_by": ["datasource"]}),
+    "size": 39,
+    "report": "8a8cd99b-b72c-4297-8d16-7dc2746f76fc",
+    "duration": 0,
+    "filename": "Files by datasource-2020-03-27_11:12:10.csv",
+    "lastrun": "2020-03-27T11:12:10.000Z",
+    "status": "complete",
+    "schedule": None,
+}
+
+_EXAMPLE = {
+    "name": "Age Report Summary. 0-30 Days",
+    "query": "",
+    "filters": [{"key": "atime", "operator": ">", "value": "NOW() - 30 DAYS"}],
+    "group_by": ["datasource"],
+    "sort_by": [{"datasource": "asc"}],
+}
+
+
+def _reports(workspace: CurrentWorkspace) -> ReportFiles:
+    return ReportFiles(workspace.home / "reports")
+
+
+_Reports = Annotated[ReportFiles, Depends(_reports)]
+
+
+@router.post(
+    "/report",
+    rule=WRITE_ALL_ROWS.but(work="search"),
+    openapi_extra=body_schema(ReportBody, _EXAMPLE),
+    answers=json_answer(_REPORT) | BECOMES_A_TASK,
+)
+async def post_report(
+    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks, reports: _Reports
+) -> Response:
+    """Keep a search as a report and run it; the report, once it has run."""
+    search = read_as(ReportBody, await json_of(request))
+    new_id = await run_in_threadpool(reports.new_id)
+    report = Report(id=new_id, search=search, lastrun=_time())
+    return await _run(request, workspace, tasks, reports, report, is_new=True)
+
+
+@router.get("/report", rule=READ_ALL_ROWS.but(work="search"), answers=json_answer([_REPORT]))
+async def get_reports(reports: _Reports) -> Response:
+    """Every report."""
+    return in_json([document(report) for report in await run_in_threadpool(reports.all)])
+
+
+@router.get("/report/{report}", rule=READ_ALL_ROWS.but(work="search"), answers=json_answer(_REPORT))
+async def get_report(report: str, reports: _Reports) -> Response:
+    """A report: what it asks for, and how its last run ended."""
+    return in_json(document(await run_in_threadpool(reports.get, report)))
+
+
+@router.put(
+    "/report/{report}",
+    rule=WRITE_ALL_ROWS.but(work="search"),
+    answers=json_answer(_REPORT) | BECOMES_A_TASK,
+)
+async def put_report(
+    report: str,
+    request: Request,
+    workspace: CurrentWorkspace,
+    tasks: CurrentTasks,
+    reports: _Reports,
+) -> Response:
+    """Run a report again; the rows of the run before are kept until the new ones are there."""
+    found = await run_in_threadpool(reports.get, report)
+    return await _run(request, workspace, tasks, reports, found, is_new=False)
+
+
+@router.delete(
+    "/report/{report}",
+    rule=WRITE_ALL_ROWS.but(work="search"),
+    answers=json_answer({"status": "success"}),
+)
+async def delete_report(report: str, reports: _Reports) -> Response:
+    """Forget a report and its rows."""
+    await run_in_threadpool(reports.delete, report)
+    return in_json({"status": "success"})
+
+
+@router.get(
+    "/report/{report}/download",
+    rule=READ_ALL_ROWS.but(work="search"),
+    answers=text_answer("datasource,count,sum\na2d2,75.0,5513478\n", "text/csv"),
+)
+async def download_report(report: str, reports: _Reports) -> Response:
+    """The rows of a report's last run: CSV with a header."""
+    found = await run_in_threadpool(reports.get, report)
+    path = await run_in_threadpool(reports.rows, report)
+    name = re.sub(r"[^\w .-]", "_", found.filename, flags=re.ASCII)
+    return FileResponse(path, media_type="text/csv; charset=utf-8", filename=name)
+
+
+async def _run(
+    request: Request,
+    workspace: Workspace,
+    tasks: Tasks,
+    reports: ReportFiles,
+    report: Report,
+    *,
+    is_new: bool,
+) -> Response:
+    def work(output: Output, cancellation: Cancellation) -> None:
+        ended = _Run(workspace, reports, cancellation).run(report, is_new=is_new)
+        output.write(json.dumps(document(ended)).encode())
+
+    return await answered(request, tasks, "application/json", work)
+
+
+class _Run:
+    """One run of a report."""
+
+    def __init__(
+        self, workspace: Workspace, reports: ReportFiles, cancellation: Cancellation
+    ) -> None:
+        self._store, self._settings = workspace.catalog, workspace.settings
+        self._reports, self._cancellation = reports, cancellation
+
+    def run(self, report: Report, *, is_new: bool) -> Report:
+        """The report as it is afterwards; a new one that fails is not kept."""
+        began = time.monotonic()
+        running = report.model_copy(update={"status": "running", "lastrun": _time()})
+        with self._reports.writing(running) as file:
+            self._reports.put(running)
+            try:
+                self._write(report, file)
+            except BaseException:
+                if is_new:
+                    self._reports.delete(report.id)
+                else:
+                    self._reports.put(running.model_copy(update={"status": "failed"}))
+                raise
+            took = int(time.monotonic() - began)
+            found = {"status": "complete", "duration": took, "size": file.tell()}
+            ended = running.model_copy(update=found)
+            if self._reports.exists(report.id):  # or it was deleted meanwhile
+                self._reports.put(ended)
+        return ended
+
+    def _write(self, report: Report, file: Any) -> None:
+        text = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
+        lines = csv.writer(text, lineterminator="\n")
+        with self._store.reading() as snapshot:
+            made = to_sql(report.search, snapshot.schema)
+            with stream_on(
+                snapshot,
+                made.rows,
+                max_rows=self._settings.query_max_rows,
+                cancellation=self._cancellation,
+            ) as stream:
+                # A summary has count and sum, and no more.
+                names = stream.schema.names[:-1] if made.facets else stream.schema.names
+                lines.writerow(names)
+                for batch in stream.batches:
+                    columns = [_fields(name, batch.column(name), made.facets) for name in names]
+                    lines.writerows(zip(*columns, strict=True))
+        text.flush()
+        text.detach()
+
+
+def _fields(name: str, column: Any, grouped: str | None) -> list[Any]:
+    """Values as the product's reports have them: the count of a summary as 346.0."""
+    values = [plain(value) for value in column.to_pylist()]
+    return [float(value) for value in values] if grouped and name == "count" else values
+
+
+def _time() -> str:
+    return f"{now().isoformat(timespec='milliseconds')}Z"

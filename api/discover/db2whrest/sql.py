@@ -1,0 +1,78 @@
+"""/db2whrest/v1: SQL over REST, as Spectrum Discover's warehouse service answers it."""
+
+from fastapi import Request, Response
+
+from api.discover.db2whrest.tasks import CurrentTasks, Task, Tasks, accepted
+from api.discover.replies import STATEMENT_BODY, accepted_format, refusal, statement_of
+from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import BECOMES_A_TASK, IN_JSON_ROWS, IN_ROWS
+from api.http.routing import Router
+from api.http.rules import READ, Api
+from api.http.sql_response import CONTENT_TYPES, SqlResponse
+from api.workspace import Workspace
+from catalog.lake.statement_watch import Cancellation
+from query.run.result_format import Format
+
+router = Router(
+    api=Api.DISCOVER,
+    prefix="/db2whrest/v1",
+    tags=["Spectrum Discover"],
+)
+
+
+@router.post(
+    "/sql_query_json",
+    rule=READ,
+    openapi_extra=STATEMENT_BODY,
+    answers=IN_JSON_ROWS | BECOMES_A_TASK,
+)
+async def post_sql_query_json(
+    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+) -> Response:
+    """As sql_query, in JSON whatever Accept says."""
+    return await _answer(request, workspace, tasks, "json")
+
+
+@router.get("/sql_query_json", rule=READ, answers=IN_JSON_ROWS | BECOMES_A_TASK)
+async def get_sql_query_json(
+    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+) -> Response:
+    """As sql_query, in JSON whatever Accept says."""
+    return await _answer(request, workspace, tasks, "json")
+
+
+@router.post(
+    "/sql_query",
+    rule=READ.but(work="sql"),
+    openapi_extra=STATEMENT_BODY,
+    answers=IN_ROWS | BECOMES_A_TASK,
+)
+async def post_sql_query(
+    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+) -> Response:
+    """The rows of the statement in the raw body: CSV, or what Accept asks for.
+
+    The body is never form-decoded, whatever its content type: curl -d calls it a form.
+    """
+    return await _answer(request, workspace, tasks)
+
+
+@router.get("/sql_query", rule=READ.but(work="sql"), answers=IN_ROWS | BECOMES_A_TASK)
+async def get_sql_query(
+    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+) -> Response:
+    """The rows of the statement that the whole query string is."""
+    return await _answer(request, workspace, tasks)
+
+
+async def _answer(
+    request: Request, workspace: Workspace, tasks: Tasks, wanted: Format | None = None
+) -> Response:
+    statement, format_ = await statement_of(request), wanted or accepted_format(request)
+    view: str = request.state.context.caller.view
+
+    def later(cancellation: Cancellation) -> tuple[Task, Response]:
+        task = tasks.adopt(view, CONTENT_TYPES[format_], cancellation)
+        return task, accepted(request, task)
+
+    return SqlResponse(workspace, statement, format_, refusal, later)

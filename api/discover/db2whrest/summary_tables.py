@@ -1,0 +1,141 @@
+"""/db2whrest/v1/summary_tables: how fresh the answers of grouped searches are.
+
+Spectrum Discover answers them from tables that it fills anew every few minutes. Here they are
+computed when they are asked for, so nothing runs by the schedule that clients may set: it is kept,
+and shown again.
+"""
+
+import fcntl
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.discover.db2whrest.search import read_as
+from api.discover.replies import discover_router, in_json, json_of
+from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import json_answer
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
+from api.workspace import Workspace
+from catalog.errors import NotFound, StorageError
+from catalog.lake.metadata import commits
+from catalog.storage.atomic_write import atomic_write
+
+router = discover_router("db2whrest")
+
+_TABLE = {
+    "enabled": True,
+    "last_duration": None,
+    "last_updated_time": "2020-03-27T11:12:10.000Z",
+    "schedule": {"minute": "*/5"},
+    "update_running": False,
+    "update_start_time": None,
+}
+
+_TABLES = ("duplicates", "mrcapacity")
+
+_Number = Annotated[int, Field(ge=0, le=59)]
+_Name = Literal["minute", "hour", "dayOfMonth", "month", "dayOfWeek", "timezone"]
+
+
+class Configuration(BaseModel):
+    """What a client may set of a table."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    enabled: bool = True
+    schedule: dict[_Name, _Number | Annotated[str, Field(max_length=64)]] = Field(
+        default={"minute": "*/5"}, max_length=6, fail_fast=True
+    )
+
+
+@router.get(
+    "/summary_tables",
+    rule=READ_ALL_ROWS,
+    answers=json_answer({"duplicates": _TABLE, "mrcapacity": _TABLE}),
+)
+async def get_tables(workspace: CurrentWorkspace) -> Response:
+    """Every table, by its name."""
+    return in_json(await run_in_threadpool(_shown, workspace))
+
+
+@router.get("/summary_tables/{table}", rule=READ_ALL_ROWS, answers=json_answer(_TABLE))
+async def get_table(table: str, workspace: CurrentWorkspace) -> Response:
+    """One of them."""
+    return in_json((await run_in_threadpool(_shown, workspace))[_known(table)])
+
+
+@router.put(
+    "/summary_tables/{table}", rule=WRITE_ALL_ROWS, answers=json_answer({"status": "success"})
+)
+async def put_table(table: str, request: Request, workspace: CurrentWorkspace) -> Response:
+    """Keep whether a table is filled by a schedule, and by which."""
+    name, given = _known(table), await json_of(request)
+    await run_in_threadpool(_configure, workspace, name, given)
+    return in_json(_DONE)
+
+
+@router.put(
+    "/summary_tables/{table}/start",
+    rule=WRITE_ALL_ROWS,
+    answers=json_answer({"status": "success"}),
+)
+async def start_table(table: str) -> Response:
+    """Nothing is left to do: its answers are of the newest snapshot already."""
+    _known(table)
+    return in_json(_DONE)
+
+
+_DONE = {"status": "success"}
+
+
+def _known(table: str) -> str:
+    if table not in _TABLES:
+        raise NotFound("summary table", table[:40], f"there are {', '.join(_TABLES)}")
+    return table
+
+
+def _shown(workspace: Workspace) -> dict[str, Any]:
+    with workspace.catalog.inspecting() as cursor:
+        newest = commits(cursor, 1)[0].time
+    kept = _kept(_file(workspace))
+    return {
+        table: {
+            "enabled": kept[table].enabled,
+            "last_duration": None,
+            "last_updated_time": f"{newest.isoformat(timespec='milliseconds')}Z",
+            "schedule": kept[table].schedule,
+            "update_running": False,
+            "update_start_time": None,
+        }
+        for table in _TABLES
+    }
+
+
+def _file(workspace: Workspace) -> Path:
+    return workspace.home / "summary_tables.json"
+
+
+def _kept(file: Path) -> dict[str, Configuration]:
+    kept = {table: Configuration() for table in _TABLES}
+    try:
+        found = json.loads(file.read_bytes())
+        return kept | {table: Configuration.model_validate(found[table]) for table in found}
+    except (OSError, ValueError, KeyError, TypeError):
+        return kept  # nothing was set yet
+
+
+def _configure(workspace: Workspace, table: str, given: dict[str, Any]) -> None:
+    file = _file(workspace)
+    try:
+        # One process at a time: each writes what it read, of all tables.
+        with file.with_name(f"{file.name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            kept = _kept(file)
+            kept[table] = read_as(Configuration, {**kept[table].model_dump(), **given})
+            atomic_write(file, json.dumps({name: one.model_dump() for name, one in kept.items()}))
+    except OSError as error:
+        raise StorageError(f"{file}: cannot be written: {error.strerror}", str(file)) from error

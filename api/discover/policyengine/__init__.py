@@ -1,0 +1,1 @@
+"""/policyengine: policies, tags, regular expressions, applications."""

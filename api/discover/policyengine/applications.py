@@ -1,0 +1,132 @@
+"""/policyengine/v1/applications: what works on files, by the names that policies give as agent.
+
+The product's applications are programs of their own that register here and then hear of their work
+from Kafka. Here they are extractors, which are installed where the server and its jobs run, and
+there is no Kafka: what would register is told so, before it waits for work that never comes.
+"""
+
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.discover.db2whrest.search import body_schema, read_as
+from api.discover.replies import discover_router, failure, in_json, json_of
+from api.http.openapi.discover import json_answer
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
+from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
+from catalog.text.bounded import Name
+from ingest.extractors.registry import extractor_named, known_extractors
+from pipeline.policies.actions import ACTION_IDS, ImportTags
+
+router = discover_router("policyengine")
+
+_APPLICATION = {"agent": "image", "action_id": "DEEPINSPECT", "action_params": ["extract_tags"]}
+
+_INSPECT, _IMPORT = "DEEPINSPECT", "IMPORT_TAGS"
+_IMPORTER = "ImportTags"
+_NO_KAFKA = (
+    "this server hands out no work over Kafka: its applications are extractors that are installed "
+    "on it, by the entry point framesift.extractors (docs/extractors.md); GET "
+    "/policyengine/v1/applications lists them"
+)
+
+
+class Registration(BaseModel):
+    """What an application says of itself."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    action_agent: str = Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", description="Its name.")
+    action_id: Name = Field(description="DEEPINSPECT.")
+    action_params: list[Name] = Field(default=[], max_length=64, fail_fast=True)
+
+
+_NEW = {
+    "action_agent": "extractapplication",
+    "action_id": _INSPECT,
+    "action_params": ["extract_tags"],
+}
+
+
+@router.get(
+    "/action_ids",
+    rule=READ_ALL_ROWS,
+    answers=json_answer(["AUTOTAG", "DEEPINSPECT", "IMPORT_TAGS"]),
+)
+async def get_action_ids() -> Response:
+    """What policies can do."""
+    return in_json(list(ACTION_IDS))
+
+
+@router.get("/applications", rule=READ_ALL_ROWS, answers=json_answer([_APPLICATION]))
+async def get_applications() -> Response:
+    """Every application: the extractors that are installed, and what imports tags from files."""
+    names = sorted(await run_in_threadpool(known_extractors))
+    found = [_document(name, _INSPECT, ["extract_tags"]) for name in names]
+    given = [field for field in ImportTags.model_fields if field != "agent"]
+    return in_json([*found, _document(_IMPORTER, _IMPORT, given)])
+
+
+@router.get(
+    "/applications/{application}/schema",
+    rule=READ_ALL_ROWS,
+    answers=json_answer({"type": "object", "properties": {"extract_tags": {"type": "array"}}}),
+)
+async def get_schema(application: str, action_id: Name = "") -> Response:
+    """What a policy may ask of an application, as JSON Schema."""
+    of = _IMPORT if application == _IMPORTER else _INSPECT
+    if action_id and action_id.upper() != of:
+        raise UnknownName(f"action_id of {application[:80]}", action_id[:80], [of])
+    if application == _IMPORTER:
+        return in_json(ImportTags.model_json_schema())
+    await run_in_threadpool(_check_known, application)
+    extractor = await run_in_threadpool(extractor_named, application)
+    tags = {
+        "description": "Tags that are to be read; all of these where none are named.",
+        "type": "array",
+        "items": {"type": "string", "enum": list(extractor.columns)},
+    }
+    return in_json({"type": "object", "properties": {"extract_tags": tags}})
+
+
+@router.post(
+    "/applications",
+    rule=WRITE_ALL_ROWS,
+    openapi_extra=body_schema(Registration, _NEW),
+    refuses=True,
+)
+async def post_application(request: Request) -> Response:
+    """Refused: an application is there already, or cannot be handed any work."""
+    body = read_as(Registration, await json_of(request))
+    if body.action_id.upper() != _INSPECT:
+        raise UnknownName("action_id", body.action_id[:80], [_INSPECT])
+    if body.action_agent in await run_in_threadpool(known_extractors):
+        raise AlreadyExists("application", body.action_agent, "it is installed on this server")
+    raise InvalidInput(_NO_KAFKA)
+
+
+@router.patch("/applications/{application}", rule=WRITE_ALL_ROWS, refuses=True)
+@router.delete("/applications/{application}", rule=WRITE_ALL_ROWS, refuses=True)
+async def change_application(application: str) -> Response:
+    """Refused: what is installed cannot be changed over REST."""
+    await run_in_threadpool(_check_known, application)
+    raise InvalidInput(_NO_KAFKA)
+
+
+@router.get("/tlscert", rule=READ_ALL_ROWS, refuses=True)
+async def get_certificates() -> Response:
+    """Refused: there is no Kafka to be reached by these."""
+    return Response(failure(_NO_KAFKA), 404, media_type="application/json")
+
+
+def _check_known(application: str) -> None:
+    known = sorted(known_extractors())
+    if application not in known:
+        names = ", ".join((*known, _IMPORTER))
+        raise NotFound("application", application[:80], f"there are {names}")
+
+
+def _document(name: str, action_id: Name, parameters: list[str]) -> dict[str, Any]:
+    return {"agent": name, "action_id": action_id, "action_params": parameters}

@@ -1,0 +1,122 @@
+"""/policyengine/v1/regex: regular expressions by name, for rules of policies."""
+
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field
+
+from api.discover.db2whrest.search import body_schema, read_as
+from api.discover.replies import discover_router, in_json, in_text, json_of
+from api.http.dependencies import CurrentWorkspace
+from api.http.openapi.discover import json_answer, text_answer
+from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
+from catalog.errors import InvalidInput
+from catalog.policies import regexes as policy_regexes
+from catalog.policies.tables import Regex
+from catalog.text.bounded import Name, Text
+
+router = discover_router("policyengine")
+
+_REGEX = {"regex_id": "digits", "pattern": "[0-9]+", "description": "A number."}
+
+
+class RegexBody(BaseModel):
+    """A new regular expression."""
+
+    regex_id: Name = Field(description="Its name.")
+    pattern: Text = Field(description="In RE2's syntax.")
+    description: str = Field(default="", max_length=4_096)
+
+
+class RegexChange(BaseModel):
+    """What may change of one; what is left out stays."""
+
+    regex_id: Name | None = None
+    pattern: Text | None = None
+    description: str | None = Field(default=None, max_length=4_096)
+
+
+_NEW = {
+    "regex_id": "US-SSN-blank-delimited",
+    "pattern": r"\b\d{3}\s\d{2}\s\d{4}\b",
+    "description": "US SSN delimited by white space, not dashes.",
+}
+
+
+@router.get("/regex", rule=READ_ALL_ROWS, answers=json_answer([_REGEX]))
+async def get_regexes(workspace: CurrentWorkspace) -> Response:
+    """Every one, by name."""
+    found = await run_in_threadpool(policy_regexes.listed, workspace.records)
+    return in_json([_document(regex) for regex in found])
+
+
+@router.get("/regex/{regex}", rule=READ_ALL_ROWS, answers=json_answer(_REGEX))
+async def get_regex(regex: str, workspace: CurrentWorkspace) -> Response:
+    """One of them."""
+    found = await run_in_threadpool(policy_regexes.found, workspace.records, regex)
+    return in_json(_document(found))
+
+
+@router.post(
+    "/regex",
+    rule=WRITE_ALL_ROWS,
+    status_code=201,
+    openapi_extra=body_schema(RegexBody, _NEW),
+    answers=text_answer("Created", status=201),
+)
+async def post_regex(request: Request, workspace: CurrentWorkspace) -> Response:
+    """Register one; refused where it is none that RE2 can run in linear time."""
+    body = read_as(RegexBody, await json_of(request))
+    given = body.regex_id, body.pattern, body.description
+    await run_in_threadpool(policy_regexes.add, workspace.records, *given)
+    return in_text("Created", 201)
+
+
+@router.put(
+    "/regex",
+    rule=WRITE_ALL_ROWS,
+    openapi_extra=body_schema(RegexBody, _NEW),
+    answers=text_answer("Accepted"),
+)
+async def put_regexes(request: Request, workspace: CurrentWorkspace) -> Response:
+    """Change the one that the body names."""
+    body = read_as(RegexChange, await json_of(request))
+    if not body.regex_id:
+        raise InvalidInput("regex_id is missing: expected the name of the one to change")
+    return await _change(workspace, body.regex_id, body)
+
+
+@router.put(
+    "/regex/{regex}",
+    rule=WRITE_ALL_ROWS,
+    openapi_extra=body_schema(RegexChange, {"pattern": "[^/]+"}),
+    answers=text_answer("Accepted"),
+)
+async def put_regex(regex: str, request: Request, workspace: CurrentWorkspace) -> Response:
+    """Change the one of the address."""
+    body = read_as(RegexChange, await json_of(request))
+    if body.regex_id not in (None, regex):
+        raise InvalidInput(f"regex_id '{body.regex_id}' is not that of the address, '{regex}'")
+    return await _change(workspace, regex, body)
+
+
+@router.delete("/regex/{regex}", rule=WRITE_ALL_ROWS, answers=text_answer("Accepted"))
+async def delete_regex(regex: str, workspace: CurrentWorkspace) -> Response:
+    """Forget one; a rule that names it fails from then on."""
+    await run_in_threadpool(policy_regexes.remove, workspace.records, regex)
+    return in_text("Accepted")
+
+
+async def _change(workspace: CurrentWorkspace, name: str, body: RegexChange) -> Response:
+    given = name, body.pattern, body.description
+    await run_in_threadpool(policy_regexes.change, workspace.records, *given)
+    return in_text("Accepted")
+
+
+def _document(regex: Regex) -> dict[str, Any]:
+    return {
+        "regex_id": regex.name,
+        "pattern": regex.pattern,
+        "description": regex.description,
+    }

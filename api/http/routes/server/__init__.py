@@ -1,0 +1,1 @@
+"""Routes of the server itself: health, figures, documentation."""

@@ -1,0 +1,1 @@
+"""Users, tokens, collections and the audit log."""

@@ -1,0 +1,1 @@
+"""Datasets: made, derived, made again, and given to other programs."""

@@ -1,0 +1,210 @@
+"""Datasets: saved, versioned selections, and what they become for other programs."""
+
+import builtins
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from api.schemas.datasets import DatasetBody, NewDataset, NewExtension, NewSplit
+from api.services.datasets.new_dataset import class_tags, divide_dataset, grow_dataset, make_dataset
+from api.services.datasets.rebuild_dataset import rebuild_dataset
+from api.workspace import Workspace
+from catalog.errors import InvalidInput
+from catalog.records.datasets import recorded_dataset, recorded_datasets
+from catalog.records.tables import Dataset
+from pipeline.datasets.diff import DatasetDiff, diff_datasets, diff_to_json, diff_to_rows
+from pipeline.datasets.export import (
+    export_text,
+    fiftyone_metadata,
+    fiftyone_samples,
+    write_export,
+)
+from pipeline.datasets.export_formats import ExportFormat
+from pipeline.manifest import Manifest
+from pipeline.manifest_store import read_manifest
+from query.question.wrong_value import validation_message
+
+_CHUNK_BYTES = 1 << 20
+
+
+class Datasets:
+    """Datasets of a home."""
+
+    def __init__(self, workspace: Workspace, owner: str = "") -> None:
+        """Those that the workspace's caller may see.
+
+        Args:
+            workspace: The home.
+            owner: The user whose datasets new ones are.
+        """
+        self._workspace, self._owner = workspace, owner
+
+    def create(self, name: str, *, at: int | None = None, **how: Any) -> DatasetBody:
+        """Choose frames and save them as a dataset's new version.
+
+        Args:
+            name: Its name.
+            at: The snapshot to choose from; the newest when None.
+            **how: More of api.schemas.datasets.NewDataset.
+
+        Raises:
+            InvalidInput: A value cannot be used.
+        """
+        wanted = _checked(NewDataset, name=name, **how)
+        return self._body(make_dataset(self._workspace, wanted, at, self._owner))
+
+    def divide(self, name: str, split: str, **how: Any) -> DatasetBody:
+        """Divide a dataset's frames into other splits, as a new version of it.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            split: Shares, such as "train=0.8,validation=0.2".
+            **how: More of api.schemas.datasets.NewSplit.
+
+        Raises:
+            InvalidInput: A value cannot be used.
+        """
+        wanted = _checked(NewSplit, split=split, **how)
+        return self._body(divide_dataset(self._workspace, name, wanted, self._owner))
+
+    def extend(self, name: str, *demands: Any, at: int | None = None, **how: Any) -> DatasetBody:
+        """Add as few frames as close a gap, as a new version; its report says what stays open.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            *demands: What is missing: query.sets.methods.Demand, or its data.
+            at: The snapshot to choose from; the newest when None.
+            **how: More of api.schemas.datasets.NewExtension.
+
+        Raises:
+            InvalidInput: A value cannot be used.
+        """
+        wanted = _checked(NewExtension, demands=demands, **how)
+        return self._body(grow_dataset(self._workspace, name, wanted, at, self._owner))
+
+    def rebuild(self, name: str) -> DatasetBody:
+        """Make a lost or damaged manifest again: api.services.datasets.rebuild_dataset."""
+        return self._body(rebuild_dataset(self._workspace, name))
+
+    def diff(self, name: str, other: str, *, limit: int | None = None) -> Mapping[str, Any]:
+        """What changed from one to the other: pipeline.datasets.diff.diff_to_json.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            other: What it is compared with.
+            limit: Frames listed of each kind; all when None.
+        """
+        return diff_to_json(self._compared(name, other), limit)
+
+    def diff_rows(self, name: str, other: str, *, limit: int | None = None) -> pa.Table:
+        """`diff` as a row for each frame that differs."""
+        return diff_to_rows(self._compared(name, other), limit)
+
+    def list(self, name: str | None = None) -> builtins.list[DatasetBody]:
+        """Every version of every dataset, or of one."""
+        return [self._body(version) for version in recorded_datasets(self._workspace.records, name)]
+
+    def get(self, name: str) -> DatasetBody:
+        """A dataset's newest version, or NAME@VERSION.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._body(recorded_dataset(self._workspace.records, name))
+
+    def exported(
+        self,
+        name: str,
+        format: ExportFormat = "csv",  # noqa: A002
+        *,
+        split: str | None = None,
+        with_labels: bool = False,
+    ) -> Iterator[bytes]:
+        """What `export` writes, as it is made; "fiftyone" is one JSON document.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            format: See pipeline.datasets.export.
+            split: Only this split.
+            with_labels: With "files", the label's path after a tab.
+        """
+        manifest, tags = self._manifest(name, split)
+        if format == "parquet":
+            return _parquet(manifest, tags)
+        if format == "fiftyone":
+            samples = [*fiftyone_samples(manifest, tags)]
+            document = {"metadata": fiftyone_metadata(manifest, tags), "samples": samples}
+            return iter([json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()])
+        lines = export_text(manifest, tags, format, with_labels=with_labels)
+        return (text.encode() for text in lines)
+
+    def export(
+        self,
+        name: str,
+        path: Path,
+        format: ExportFormat = "csv",  # noqa: A002
+        *,
+        split: str | None = None,
+        with_labels: bool = False,
+    ) -> Path:
+        """Write a dataset for other programs, to a file; as "fiftyone", to a folder; the path.
+
+        Args:
+            name: NAME, or NAME@VERSION.
+            path: Where to.
+            format: See pipeline.datasets.export.
+            split: Only this split.
+            with_labels: With "files", the label's path after a tab.
+        """
+        manifest, tags = self._manifest(name, split)
+        write_export(manifest, tags, format, path, with_labels=with_labels)
+        return path
+
+    def _body(self, dataset: Dataset) -> DatasetBody:
+        return DatasetBody.of(dataset, self._workspace.place)
+
+    def _compared(self, name: str, other: str) -> DatasetDiff:
+        records = self._workspace.records
+        return diff_datasets(
+            records, recorded_dataset(records, name), recorded_dataset(records, other)
+        )
+
+    def _manifest(self, name: str, split: str | None) -> tuple[Manifest, builtins.list[str]]:
+        """A dataset's frames, and the class tags of their pixels."""
+        records = self._workspace.records
+        manifest = read_manifest(records, recorded_dataset(records, name)).split(split)
+        tags = builtins.list(class_tags(self._workspace, manifest))
+        if self._workspace.is_limited:
+            roots = {source: _told(source, root) for source, root in manifest.header.roots.items()}
+            manifest = Manifest(replace(manifest.header, roots=roots), manifest.frames)
+        return manifest, tags
+
+
+_Wanted = TypeVar("_Wanted", bound=BaseModel)
+
+
+def _checked(kind: type[_Wanted], **values: Any) -> _Wanted:
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise InvalidInput(validation_message(error)) from error
+
+
+def _told(source: str, root: str) -> str:
+    """A source's root as a user who sees some rows only is told it: its name for a folder."""
+    return root if "://" in root else source
+
+
+def _parquet(manifest: Manifest, tags: builtins.list[str]) -> Iterator[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "frames.parquet")
+        write_export(manifest, tags, "parquet", path)
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                yield chunk

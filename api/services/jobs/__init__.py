@@ -1,0 +1,1 @@
+"""Jobs, what they leave on disk, and the models that they make."""

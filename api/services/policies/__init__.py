@@ -1,0 +1,1 @@
+"""Policies, and who may do what with them."""

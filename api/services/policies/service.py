@@ -1,0 +1,193 @@
+"""Policies: what can be done with them, and what starts those whose time has come."""
+
+import builtins
+from collections.abc import Mapping
+from typing import Any
+
+from api.schemas.jobs import JobBody
+from api.schemas.policies import NewPolicy, PolicyBody, PolicyChange, RunBody
+from api.services.policies.actions import check, work_of
+from api.workspace import Workspace
+from catalog.errors import InvalidInput, NotFound
+from catalog.policies import policies as policy_records
+from catalog.policies import runs as policy_runs
+from catalog.policies.runs import ACTIVE
+from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.jobs import recorded_job
+from catalog.records.tables import now
+from pipeline.policies import runs
+from pipeline.policies.actions import BATCH_ROWS
+from pipeline.policies.schedule import NOW, check_schedule, is_due
+
+_MOST_RUNS = 1_000
+
+
+class Policies:
+    """Policies of a home."""
+
+    def __init__(self, workspace: Workspace, user: str) -> None:
+        """Those of the workspace.
+
+        Args:
+            workspace: The home.
+            user: The caller's name, who owns what is added.
+        """
+        self._workspace = workspace
+        self._user = user
+
+    def list(self) -> list[PolicyBody]:
+        """Every policy by name, with its newest run."""
+        return [self._body(policy) for policy in policy_records.listed(self._workspace.records)]
+
+    def get(self, name: str) -> PolicyBody:
+        """A policy, with its newest run.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._body(self._policy(name))
+
+    def add(self, name: str, action: str, parameters: Mapping[str, Any], **more: Any) -> PolicyBody:
+        """Keep a policy, which runs on its schedule or when it is told to.
+
+        Args:
+            name: Its name.
+            action: "AUTOTAG", "IMPORT_TAGS" or "DEEPINSPECT".
+            parameters: Of the action.
+            **more: The other fields of NewPolicy.
+
+        Raises:
+            AlreadyExists: The name is taken.
+            InvalidInput: Something of it cannot be used.
+            SqlError: Its condition cannot.
+        """
+        wanted = NewPolicy.model_validate(
+            {"name": name, "action": action, "parameters": dict(parameters), **more}
+        )
+        columns = wanted.model_dump() | {"schedule": _schedule(wanted.schedule)}
+        policy = Policy(owner=self._user, updated_by=self._user, **columns)
+        check(self._workspace, policy)
+        return PolicyBody.of(policy_records.add(self._workspace.records, policy), None)
+
+    def change(self, name: str, **changes: Any) -> PolicyBody:
+        """Change a policy that does not run just now.
+
+        Args:
+            name: The policy.
+            **changes: The fields of PolicyChange that are to change.
+
+        Raises:
+            NotFound: There is none of that name.
+            InvalidInput: It runs, or something of it cannot be used.
+            SqlError: Its condition cannot.
+        """
+        columns = PolicyChange(**changes).model_dump(exclude_unset=True)
+        policy = self._idle_on_paper(name)
+        if "schedule" in columns:
+            columns["schedule"] = _schedule(columns["schedule"])
+        columns = {column: value for column, value in columns.items() if value is not None}
+        for column, value in columns.items():
+            setattr(policy, column, value)
+        check(self._workspace, policy)
+        records = self._workspace.records
+        return self._body(policy_records.change(records, name, self._user, columns))
+
+    def remove(self, name: str) -> None:
+        """Forget a policy and its runs; tags that it set stay: catalog.policies.policies.remove."""
+        self._idle_on_paper(name)
+        policy_records.remove(self._workspace.records, name)
+
+    def runs(self, name: str) -> builtins.list[RunBody]:
+        """The newest thousand runs of a policy, newest first.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        store, records = self._workspace.catalog, self._workspace.records
+        history = runs.history(store, records, self._policy(name), _MOST_RUNS)
+        return [RunBody.of(run, name) for run in history]
+
+    def begin(self, name: str) -> JobBody:
+        """Run a policy now, whatever its schedule; the job that does it.
+
+        Raises:
+            NotFound: There is none of that name.
+            InvalidInput: The policy is inactive, or running already.
+            StorageError: The job cannot be started.
+        """
+        run = self._begun(self._policy(name))
+        return JobBody.of(recorded_job(self._workspace.records, run.job), self._workspace.place)
+
+    def run(self, name: str, *, run_id: str = "", batch_rows: int = BATCH_ROWS) -> RunBody:
+        """Run a policy in this process; the run once it has ended.
+
+        Args:
+            name: The policy.
+            run_id: A run that was begun elsewhere; a new one where it is empty.
+            batch_rows: Files of one commit.
+
+        Raises:
+            NotFound: There is no such policy, or no such run of it.
+            InvalidInput: The policy is inactive, or the run has ended.
+        """
+        store, records = self._workspace.catalog, self._workspace.records
+        policy = self._policy(name)
+        work = work_of(self._workspace, policy, batch_rows)
+        if run_id:
+            run = self._active_run(policy, run_id)
+        else:
+            runs.check_active(policy)
+            runs.newest(store, records, policy)
+            run = policy_runs.begin(records, policy)
+        return RunBody.of(runs.perform(store, records, policy, run, work), name)
+
+    def start_due(self) -> builtins.list[RunBody]:
+        """Start the policies whose time has come, as jobs; their runs.
+
+        Raises:
+            StorageError: A job cannot be started.
+        """
+        started, records = [], self._workspace.records
+        for policy in policy_records.listed(records):
+            last = runs.newest(self._workspace.catalog, records, policy)
+            idle = last is None or last.state not in ACTIVE
+            since = max(policy.updated, last.started) if last is not None else policy.updated
+            if idle and policy.state.lower() == "active" and is_due(policy.schedule, since, now()):
+                started.append(RunBody.of(self._begun(policy), policy.name))
+        return started
+
+    def _policy(self, name: str) -> Policy:
+        return policy_records.found(self._workspace.records, name)
+
+    def _body(self, policy: Policy) -> PolicyBody:
+        newest = runs.newest(self._workspace.catalog, self._workspace.records, policy)
+        return PolicyBody.of(policy, newest)
+
+    def _idle_on_paper(self, name: str) -> Policy:
+        """The policy; a run of it whose process has ended is recorded as ended."""
+        policy = self._policy(name)
+        runs.newest(self._workspace.catalog, self._workspace.records, policy)
+        return policy
+
+    def _begun(self, policy: Policy) -> PolicyRun:
+        """A run as a job; its record, which names the job."""
+        workspace = self._workspace
+        store, records = workspace.catalog, workspace.records
+        run = runs.start(store, records, workspace.job_queue, policy, workspace.variables)
+        return policy_runs.found(records, run.run_id) or run
+
+    def _active_run(self, policy: Policy, run_id: str) -> PolicyRun:
+        run = policy_runs.found(self._workspace.records, run_id)
+        if run is None or run.policy_id != policy.id:
+            raise NotFound("run", run_id[:80], f"it is none of policy {policy.name}")
+        if run.state not in ACTIVE:
+            raise InvalidInput(f"run {run_id} of policy {policy.name} has ended: it is {run.state}")
+        return run
+
+
+def _schedule(parts: dict[str, Any] | None) -> Any:
+    """A schedule as records have it."""
+    if parts is None:
+        return NOW
+    check_schedule(parts)
+    return parts

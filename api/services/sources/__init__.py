@@ -1,0 +1,1 @@
+"""Sources, and the places that may be named as one."""

@@ -1,0 +1,280 @@
+"""Sources: what can be done with them."""
+
+import builtins
+import dataclasses
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, SecretStr
+
+from api.schemas.sources import (
+    NewSource,
+    SourceBody,
+    SourceChange,
+    SourceChanged,
+    SourceContents,
+    SourceRemoved,
+)
+from api.services.accounts.callers import Caller
+from api.services.sources.places import allowed_place, fenced
+from api.workspace import Workspace
+from catalog.errors import FramesiftError, InvalidInput, StorageError
+from catalog.frames.frames import source_contents
+from catalog.records.datasets import recorded_datasets
+from catalog.records.sources import add_source, recorded_source, recorded_sources
+from catalog.records.tables import Source
+from ingest.scan.change_source import (
+    change_options,
+    changed_options,
+    names_of,
+    remove_source,
+)
+from ingest.scan.move_source import move_source
+from ingest.sources.recorded import data_set_of
+from ingest.sources.schemes import open_source
+from ingest.sources.sealed_keys import AccessKeys, seal
+from ingest.sources.source_options import SourceOptions
+from pipeline.manifest_store import read_manifest
+
+
+class Sources:
+    """Sources of a home."""
+
+    def __init__(self, workspace: Workspace, caller: Caller, *, is_command: bool) -> None:
+        """Those of the workspace.
+
+        Args:
+            workspace: The home.
+            caller: Who calls, which decides what places may be named.
+            is_command: Whether a command does, which may name any.
+        """
+        self._workspace = workspace
+        self._caller = caller
+        self._is_command = is_command
+
+    def list(self) -> list[SourceBody]:
+        """Every source."""
+        return [SourceBody.of(source) for source in recorded_sources(self._workspace.records)]
+
+    def get(self, name: str) -> SourceBody:
+        """A source.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return SourceBody.of(recorded_source(self._workspace.records, name))
+
+    def add(self, name: str, uri: str, **more: Any) -> SourceBody:
+        """Add a source that can be opened.
+
+        Args:
+            name: Its name.
+            uri: Folder or .tar archive: a path, file:/// or s3:// URI; on the command line of the
+                home's own machine a path may be relative.
+            **more: The other fields of NewSource.
+
+        Raises:
+            NotAllowed: The caller may not name that place.
+            InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
+            AlreadyExists: The name, or its cluster and datasource, are taken.
+        """
+        wanted = NewSource(name=name, uri=uri, **more)
+        if not self._is_command:
+            check_text(wanted)
+        body = SourceBody.of(self.keep(wanted, *self.reach(uri, options_of(wanted))))
+        if self._is_command:
+            _ = self._workspace.catalog  # a home is made whole
+        return body
+
+    def reach(self, uri: str, options: SourceOptions) -> tuple[str, SourceOptions]:
+        """Where a source that the caller names lies, and the options that keep it there.
+
+        Args:
+            uri: Where the files lie.
+            options: How they are reached.
+
+        Raises:
+            NotAllowed: The caller may not name that place.
+            InvalidInput: The place is none.
+        """
+        if self._is_command:
+            return uri if "://" in uri else str(Path(uri).expanduser().absolute()), options
+        settings = self._workspace.settings
+        allowed = allowed_place(settings, uri, options, self._caller)
+        return allowed, fenced(settings, allowed, options, self._caller)
+
+    def keep(self, wanted: NewSource, uri: str, options: SourceOptions) -> Source:
+        """Keep a source that can be opened, wherever it lies; its record.
+
+        Raises:
+            InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
+            AlreadyExists: The name, or its cluster and datasource, are taken.
+        """
+        self.check_opens(uri, options)
+        return add_source(
+            self._workspace.records,
+            Source(
+                name=wanted.name,
+                uri=uri,
+                platform=wanted.platform,
+                cluster=wanted.cluster,
+                datasource=wanted.datasource or wanted.name,
+                site=wanted.site,
+                options=options.to_json(),
+            ),
+        )
+
+    def check_opens(self, uri: str, options: SourceOptions) -> None:
+        """Open a source that is to be added or changed.
+
+        Raises:
+            InvalidInput: It cannot be opened: the caller must name another, or mend what is there.
+        """
+        try:
+            open_source(uri, options, self._workspace.indexes)
+        except StorageError as error:
+            raise InvalidInput(str(error)) from error
+
+    def change(
+        self,
+        name: str,
+        *,
+        uri: str | None = None,
+        differing: bool = False,
+        exclude: Sequence[str] | None = None,
+        part_of: str | None = None,
+    ) -> SourceChanged:
+        """Change a source; what is None stays.
+
+        Args:
+            name: The source.
+            uri: Where its files lie now; its datasets follow.
+            differing: Also where catalogued files are missing or changed there.
+            exclude: What to leave out from the next scan on, in place of the present list.
+            part_of: The data set that it is a part of; its own where empty.
+
+        Raises:
+            NotFound: There is no such source.
+            NotAllowed: The caller may not name that place.
+            InvalidInput: Nothing is to be changed, a pattern cannot be used, or what lies at the
+                place cannot be opened, or is not what is catalogued.
+            CatalogBusy: The source is being scanned.
+        """
+        wanted = SourceChange(
+            uri=uri,
+            differing=differing,
+            exclude=None if exclude is None else [*exclude],
+            part_of=part_of,
+        )
+        if not self._is_command:
+            check_text(wanted)
+        source = recorded_source(self._workspace.records, name)
+        place = None
+        if uri is not None:
+            options = dataclasses.replace(SourceOptions.from_json(source.options), within="")
+            place = self.reach(uri, options)
+        return self._change(source, wanted, place)
+
+    def _change(
+        self, source: Source, wanted: SourceChange, place: tuple[str, SourceOptions] | None
+    ) -> SourceChanged:
+        name, changes = source.name, wanted.exclude is not None or wanted.part_of is not None
+        if place is None and wanted.differing:
+            raise InvalidInput("differing: goes with where the files lie now, which was not given")
+        if place is None and not changes:
+            raise InvalidInput(
+                f"source {name}: nothing to change; expected where its files lie now, exclude or "
+                "part_of"
+            )
+        changed_options(source, wanted.exclude, wanted.part_of)  # before anything is changed
+        compared: dict[str, Any] = dict.fromkeys(("same", "changed", "missing", "new"))
+        catalog, records = self._workspace.catalog, self._workspace.records
+        if place is not None:
+            # With the patterns of before: what they left out is not catalogued.
+            uri, options = place
+            moved = move_source(
+                catalog, records, name, uri, options,
+                index_folder=self._workspace.indexes, differing=wanted.differing,
+            )  # fmt: skip
+            compared = {count: getattr(moved, count) for count in compared}
+        if changes:
+            change_options(catalog, records, name, exclude=wanted.exclude, part_of=wanted.part_of)
+        changed = recorded_source(records, name)
+        return SourceChanged(
+            name=name,
+            uri=changed.uri,
+            exclude=list(SourceOptions.from_json(changed.options).exclude),
+            part_of=data_set_of(changed),
+            **compared,
+        )
+
+    def contents(self, name: str) -> SourceContents:
+        """What hangs on a source: files, frames, tags that people gave, and datasets.
+
+        Raises:
+            NotFound: There is no such source.
+        """
+        source = recorded_source(self._workspace.records, name)
+        with self._workspace.catalog.reading() as cursor:
+            files, frames, tags = source_contents(cursor, names_of(source))
+        return SourceContents(
+            name=name, files=files, frames=frames, tags=tags, datasets=self._datasets_of(name)
+        )
+
+    def _datasets_of(self, name: str) -> builtins.list[str]:
+        records, datasets = self._workspace.records, []
+        for dataset in recorded_datasets(records):
+            with suppress(FramesiftError):  # a manifest that is gone needs no files
+                if name in read_manifest(records, dataset).header.roots:
+                    datasets.append(f"{dataset.name}@{dataset.version}")
+        return datasets
+
+    def remove(self, name: str) -> SourceRemoved:
+        """Remove a source and its files' rows: ingest.scan.change_source.remove_source."""
+        files = remove_source(self._workspace.catalog, self._workspace.records, name)
+        return SourceRemoved(name=name, files_removed=files)
+
+
+def options_of(wanted: NewSource, sealed: str = "") -> SourceOptions:
+    """How the source is reached.
+
+    Args:
+        wanted: What was sent.
+        sealed: Keys that the source has, which stay where no others are sent.
+
+    Raises:
+        InvalidInput: Options contradict each other, or keys cannot be encrypted here.
+        StorageError: The key to encrypt them by cannot be kept.
+    """
+    secret = wanted.secret_key.get_secret_value()
+    if bool(wanted.access_key) != bool(secret):
+        raise InvalidInput("access_key and secret_key: give both, or neither")
+    if secret:
+        sealed = seal(AccessKeys(wanted.access_key, secret))
+    elif wanted.profile or wanted.anonymous:
+        sealed = ""
+    return SourceOptions(
+        endpoint_url=wanted.endpoint_url,
+        anonymous=wanted.anonymous,
+        profile=wanted.profile,
+        region=wanted.region,
+        ca_bundle=wanted.ca_bundle,
+        verify_tls=wanted.verify_tls,
+        sealed_keys=sealed,
+        exclude=tuple(wanted.exclude),
+        part_of="" if wanted.part_of == wanted.name else wanted.part_of,
+    )
+
+
+def check_text(wanted: BaseModel) -> None:
+    """Refuse what a database or a file system holds no name of.
+
+    Raises:
+        InvalidInput: A text has characters that cannot be printed.
+    """
+    for field, given in wanted.model_dump().items():
+        value = given.get_secret_value() if isinstance(given, SecretStr) else given
+        if isinstance(value, str) and not value.isprintable():
+            raise InvalidInput(f"{field}: holds characters that cannot be printed")

@@ -1,0 +1,152 @@
+"""Statistics of frames: classes, histograms, a validation's scores beside them, a dataset's gaps.
+
+The shares of all classes are one statement; what the others need is imported where they begin.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from api.schemas.statistics import ClassesAnswer
+from api.workspace import Workspace
+from catalog.frames.frames import class_shares
+from catalog.lake.statement_watch import within
+from query.frames.selection import Question
+from query.statistics.class_report import ClassReport, ClassStatistics, Grouping
+from query.statistics.correlations import Correlation
+from query.statistics.gap_report import GapReport
+from query.statistics.histogram_report import Histogram
+
+_ALL = Question()
+
+
+class Statistics:
+    """Statistics of a home's frames."""
+
+    def __init__(self, workspace: Workspace, timeout_s: float | None = None) -> None:
+        """Of the rows that the workspace's caller may see.
+
+        Args:
+            workspace: The home.
+            timeout_s: How long classes and a histogram may take [s]; the settings' when None.
+        """
+        self._workspace, self._timeout_s = workspace, timeout_s
+
+    def classes(
+        self,
+        *,
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        by: Grouping | None = None,
+        quantiles: bool = False,
+        at: int | None = None,
+    ) -> ClassesAnswer:
+        """Frames and pixel share of every class: as `report`; of all frames the classes alone."""
+        if (question, dataset, split, by, quantiles) == (_ALL, None, None, None, False):
+            shares = class_shares(self._workspace.catalog, self._workspace.class_names(), at)
+            return ClassesAnswer(
+                classes=tuple(ClassStatistics(**asdict(share)) for share in shares)
+            )
+        report = self.report(
+            question=question, dataset=dataset, split=split, by=by, quantiles=quantiles, at=at
+        )
+        return ClassesAnswer(**report.model_dump())
+
+    def report(
+        self,
+        *,
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        by: Grouping | None = None,
+        quantiles: bool = False,
+        at: int | None = None,
+    ) -> ClassReport:
+        """The classes in some frames: query.statistics.class_statistics.class_report.
+
+        Args:
+            question: Whose frames; see api.services.statistics.dataset_statistics.frames_of.
+            dataset: Only the frames of this one.
+            split: Only those of this split of it.
+            by: Also for each camera or scene.
+            quantiles: Also quantiles, where the class is present.
+            at: The snapshot to ask; the dataset's, or else the newest, when None.
+        """
+        from api.services.statistics.dataset_statistics import frames_of
+        from query.statistics.class_statistics import class_report
+
+        with within(self._timeout_s):
+            return class_report(
+                self._workspace.catalog,
+                self._workspace.class_names(),
+                frames_of(self._workspace, question, dataset, split, at),
+                by=by,
+                quantiles=quantiles,
+            )
+
+    def histogram(
+        self,
+        *tags: str,
+        bins: int | None = None,
+        top: int | None = None,
+        edges: Mapping[str, Sequence[float]] | None = None,
+        log: Sequence[str] = (),
+        zero: Sequence[str] = (),
+        question: Question = _ALL,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+    ) -> Histogram:
+        """Frames by the values of one tag, or of two.
+
+        Args:
+            *tags: A tag, class or column; or two.
+            bins: See api.services.statistics.histogram_axes.axes_of; so are the next.
+            top: Texts with a bin of their own.
+            edges: Edges of a tag's bins, rising.
+            log: Tags with a logarithmic scale.
+            zero: Tags with a bin for 0.
+            question: See `report`; so are the last.
+            dataset: Only the frames of this one.
+            split: Only those of this split of it.
+            at: The snapshot to ask.
+        """
+        from api.services.statistics.dataset_statistics import frames_of
+        from api.services.statistics.histogram_axes import axes_of
+        from query.statistics.histograms import histogram
+
+        with within(self._timeout_s):
+            return histogram(
+                self._workspace.catalog,
+                self._workspace.class_names(),
+                axes_of(tags, bins, top, edges or {}, log, zero),
+                frames_of(self._workspace, question, dataset, split, at),
+            )
+
+    def correlation(
+        self,
+        validation: str,
+        *,
+        dataset: str | None = None,
+        split: str | None = None,
+        at: int | None = None,
+        files: bool = False,
+    ) -> Correlation:
+        """Classes' shares against the IoU of a validation, which may be a file where ``files``."""
+        from api.services.statistics.dataset_statistics import share_and_iou
+
+        return share_and_iou(self._workspace, validation, dataset, split, at, files=files)
+
+    def gaps(
+        self,
+        dataset: str,
+        *,
+        split: str | None = None,
+        at_least: int = 1,
+        scenes: bool = False,
+        at: int | None = None,
+    ) -> GapReport:
+        """What a dataset, or one of its splits, lacks that the catalog has."""
+        from api.services.statistics.dataset_statistics import dataset_gaps
+
+        return dataset_gaps(self._workspace, dataset, split, at_least, scenes, at)
