@@ -22,6 +22,7 @@ from ingest.engines.dask import DaskEngine
 from ingest.labels.class_list import read_class_list
 from ingest.labels.palette import Palette
 from ingest.scan.count_unit import UnitSource
+from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import FrameFiles, pair_frames
 from ingest.scan.portions import Portion
 from ingest.sources.local_folder import LocalFolder
@@ -50,7 +51,9 @@ def main() -> None:
             Palette.from_class_list(class_list),
             check_images=False,
         )
-        frames = [frame for scene in pair_frames(files.list()) for frame in scene.frames]
+        frames = [
+            frame for scene in pair_frames(compare(files.list(), [])) for frame in scene.frames
+        ]
         rates = {workers: _rate(task, frames, workers) for workers in (1, 2)}
         for workers, rate in rates.items():
             print(f"{workers} workers {rate:8,.0f} frames/s  {rate / rates[1]:.2f}", flush=True)
@@ -77,7 +80,7 @@ def _count(engine: DaskEngine, task: CountTask, frames: list[FrameFiles]) -> Non
 
 def _scheduler(task: CountTask, tasks: int) -> None:
     """Units of one frame whose label is no PNG: there is nothing to count."""
-    frame = FrameFiles(next(iter(pair_frames(task.files.list()))).frames[0].id)
+    frame = FrameFiles(next(pair_frames(compare(task.files.list(), []))).frames[0].id)
     frame.label = next(iter(task.files.list()))
     with _cluster(2) as cluster, Client(cluster) as client:
         client.wait_for_workers(2)

@@ -33,8 +33,9 @@ from catalog.store import CatalogStore
 from ingest.engines.choice import EngineChoice, open_engine
 from ingest.labels.class_list import read_class_list
 from ingest.labels.palette import Palette
+from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import pair_frames
-from ingest.scan.read_frame import keys_of, read_frame
+from ingest.scan.read_frame import read_frame
 from ingest.scan.scan import ScanOptions, scan_source
 from ingest.sources.schemes import open_source
 from ingest.sources.source_files import SourceFiles
@@ -123,11 +124,11 @@ def _list(uri: str, options: dict[str, Any]) -> None:
 def _count(uri: str, options: dict[str, Any], workers: int, images: bool) -> None:
     files = _open(uri, options)
     palette = Palette.from_class_list(read_class_list(files, None))
-    scenes = pair_frames(files.list())
+    scenes = pair_frames(compare(files.list(), []))
     frames = chain.from_iterable(scene.frames for scene in scenes)
     with ThreadPoolExecutor(workers) as pool:
-        keys = (keys_of(frame, check_images=images) for frame in frames)
-        for _ in pool.map(lambda found: read_frame(files, found, palette), keys):
+        to_read = (frame.to_read(image=images) for frame in frames)
+        for _ in pool.map(lambda frame: read_frame(files, frame, palette), to_read):
             pass
 
 

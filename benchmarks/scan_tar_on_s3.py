@@ -23,8 +23,9 @@ from pathlib import Path
 
 from ingest.labels.class_list import read_class_list
 from ingest.labels.palette import Palette
+from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import FrameFiles, pair_frames
-from ingest.scan.read_frame import keys_of, read_frame
+from ingest.scan.read_frame import read_frame
 from ingest.sources.s3_source import S3Archive
 from ingest.sources.source_options import SourceOptions
 from ingest.sources.tar_source import TarSource
@@ -106,11 +107,11 @@ def _scan(source: TarSource, frames: int) -> None:
     with ThreadPoolExecutor(_THREADS) as pool:
 
         def count(frame: FrameFiles) -> bool:
-            keys = keys_of(frame, check_images=True)
-            return not read_frame(source, keys, palette).problems
+            return not read_frame(source, frame, palette).problems
 
-        found = [frame for scene in pair_frames(source.list()) for frame in scene.frames]
-        assert sum(pool.map(count, found)) == frames == len(found)
+        scenes = pair_frames(compare(source.list(), []))
+        of_source = [frame for scene in scenes for frame in scene.frames]
+        assert sum(pool.map(count, of_source)) == frames == len(of_source)
 
 
 def _labels(source: TarSource) -> None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ingest.labels.palette import Palette
-from ingest.scan.count_unit import UnitSource, files_of, write_unit
+from ingest.scan.count_unit import UnitSource, write_unit
+from ingest.scan.pair_frames import FrameFiles
 from ingest.scan.portions import Portion
-from ingest.scan.read_frame import FrameCount, FrameKeys, keys_of
+from ingest.scan.read_frame import FrameCount
 from ingest.sources.source_files import SourceFiles
 
 Counted = tuple[Portion, list[FrameCount]]
@@ -30,14 +31,15 @@ class CountTask:
     palette: Palette
     check_images: bool
 
-    def keys(self, portion: Portion) -> list[FrameKeys]:
-        """What of the portion's frames is to be read."""
-        return [keys_of(frame, check_images=self.check_images) for frame in portion.frames]
+    def to_read(self, portion: Portion) -> list[FrameFiles]:
+        """What of the portion's frames is read."""
+        return [frame.to_read(image=self.check_images) for frame in portion.frames]
 
     def unit(self, portion: Portion) -> bytes:
         """The portion's frames as a unit for another process."""
-        keys = self.keys(portion)
-        return write_unit(self.source, keys, self.files.spans(files_of(keys)))
+        frames = self.to_read(portion)
+        keys = [file.key for frame in frames for file in frame.files]
+        return write_unit(self.source, frames, self.files.spans(keys))
 
 
 class Engine(Protocol):

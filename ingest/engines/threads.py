@@ -38,7 +38,8 @@ class ThreadEngine:
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="count")
         try:
             for portion in portions:
-                pending.append((portion, [pool.submit(read, keys) for keys in task.keys(portion)]))
+                counts = [pool.submit(read, frame) for frame in task.to_read(portion)]
+                pending.append((portion, counts))
                 under_way += len(portion.frames)
                 while len(pending) > _MOST_PORTIONS or under_way > most or not pending[0][1]:
                     first, futures = pending.popleft()

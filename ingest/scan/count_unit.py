@@ -6,22 +6,23 @@ of a job array that finds it in a file. Counting a unit twice gives the same byt
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 from catalog.errors import CatalogDamaged
-from catalog.values import Problem
 from ingest.labels.palette import Palette
-from ingest.scan.read_frame import FrameCount, FrameKeys, read_frame
+from ingest.scan.frame_json import count_from_json, count_json, frame_from_json, frame_json
+from ingest.scan.pair_frames import FrameFiles
+from ingest.scan.read_frame import FrameCount, read_frame
 from ingest.sources import sealed_keys
 from ingest.sources.schemes import open_reader
 from ingest.sources.source_files import FileReader
 from ingest.sources.source_options import SourceOptions
 
-FORMAT = 2
+FORMAT = 3
 
 READS_AT_ONCE = 4
 """Frames that a unit reads at once: while one waits for its bytes, another is counted."""
@@ -43,13 +44,13 @@ class UnitSource:
 
 
 def write_unit(
-    source: UnitSource, frames: Sequence[FrameKeys], spans: dict[str, tuple[int, int]]
+    source: UnitSource, frames: Sequence[FrameFiles], spans: dict[str, tuple[int, int]]
 ) -> bytes:
     """A unit as bytes.
 
     Args:
         source: Where the frames are.
-        frames: The frames.
+        frames: What of each frame is read.
         spans: What SourceFiles.spans gave for the frames' files.
     """
     return _packed(
@@ -57,7 +58,7 @@ def write_unit(
             "uri": source.uri,
             "options": source.options.to_json(),
             "class_list": source.class_list,
-            "frames": [astuple(frame) for frame in frames],
+            "frames": [frame_json(frame) for frame in frames],
             "spans": spans,
             **_key_file(source.options),
         }
@@ -81,7 +82,7 @@ def count_unit(unit: bytes, reads_at_once: int = READS_AT_ONCE) -> bytes:
     content = _unpacked(unit)
     if key_file := content.get("key_file"):
         sealed_keys.learn(key_file)
-    frames = [FrameKeys(*frame) for frame in content["frames"]]
+    frames = [frame_from_json(frame) for frame in content["frames"]]
     reader = _reader(content["uri"], json.dumps(content["options"]), json.dumps(content["spans"]))
     palette = _palette(json.dumps(content["class_list"]))
     read = partial(read_frame, reader, palette=palette)
@@ -90,29 +91,16 @@ def count_unit(unit: bytes, reads_at_once: int = READS_AT_ONCE) -> bytes:
     else:
         with ThreadPoolExecutor(reads_at_once, thread_name_prefix="count") as pool:
             counted = list(pool.map(read, frames))
-    return _packed({"counts": [_row(count) for count in counted]})
+    return _packed({"counts": [count_json(count) for count in counted]})
 
 
 def read_counts(counts: bytes) -> list[FrameCount]:
-    """What ``count_unit`` found, in the order of the unit's frames.
+    """What ``count_unit`` counted, in the order of the unit's frames.
 
     Raises:
         CatalogDamaged: These are no counts.
     """
-    return [
-        FrameCount(
-            width, height, tuple(pixels), unknown, size, tuple(Problem(**p) for p in found), digest
-        )
-        for width, height, pixels, unknown, size, found, digest in _unpacked(counts)["counts"]
-    ]
-
-
-def _row(count: FrameCount) -> list[object]:
-    problems = [asdict(problem) for problem in count.problems]
-    return [
-        count.width, count.height, count.pixels, count.unknown_pixels, count.bytes_read, problems,
-        count.digest,
-    ]  # fmt: skip
+    return [count_from_json(count) for count in _unpacked(counts)["counts"]]
 
 
 # A worker gets many units of one source: it opens it once. Tar archives differ by their spans.
@@ -133,17 +121,12 @@ def _packed(content: dict[str, Any]) -> bytes:
 
 def _unpacked(content: bytes) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(zlib.decompress(content))
+        unpacked: dict[str, Any] = json.loads(zlib.decompress(content))
     except (zlib.error, ValueError) as error:
         raise CatalogDamaged(f"a unit of a scan is damaged: {error}; scan again") from error
-    if found.get("format") != FORMAT:
+    if unpacked.get("format") != FORMAT:
         raise CatalogDamaged(
-            f"a unit of a scan has format {found.get('format')}, this version reads {FORMAT}: "
+            f"a unit of a scan has format {unpacked.get('format')}, this version reads {FORMAT}: "
             "the workers need the same release of Framesift"
         )
-    return found
-
-
-def files_of(frames: Iterable[FrameKeys]) -> list[str]:
-    """Keys of the files that counting these frames reads."""
-    return [key for frame in frames for key in (frame.label, frame.image) if key]
+    return unpacked

@@ -36,12 +36,12 @@ def mark_duplicates(
         opened: Sources that are open already, by cluster and datasource.
     """
     with store.inspecting() as cursor:
-        found = duplicates.alike(cursor)
+        alike = duplicates.alike(cursor)
         marked = duplicates.are_marked(cursor)
-    unknown = [frame for frame in found if frame.image is None]
+    unknown = [frame for frame in alike if frame.image is None]
     if marked and not unknown:
         return 0
-    images = _digests(found, unknown, _Sources(records, opened))
+    images = _digests(alike, unknown, _Sources(records, opened))
     if marked and not images:
         return 0
     with store.writing("frames that are there twice", author="ingest") as connection:
@@ -72,9 +72,9 @@ class _Sources:
             return None
 
 
-def _digests(found: list[Alike], unknown: list[Alike], sources: _Sources) -> dict[str, str]:
+def _digests(alike: list[Alike], unknown: list[Alike], sources: _Sources) -> dict[str, str]:
     """Digest of the images that have none yet, by fkey."""
-    told = Counter((frame.label, frame.size, frame.etag) for frame in found)
+    told = Counter((frame.label, frame.size, frame.etag) for frame in alike)
     digests = {}
     for frame in unknown:
         etag = _MD5.fullmatch(frame.etag)

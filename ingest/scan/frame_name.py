@@ -52,17 +52,22 @@ class FrameId:
         """Path of the scene folder."""
         return self.prefix + self.scene
 
+    @property
+    def identity(self) -> tuple[str, str, int]:
+        """Scene, camera and number: the frame, in whichever tree its files lie."""
+        return self.scene, self.camera, self.number
+
 
 @dataclass(frozen=True, slots=True)
-class FrameFile:
-    """One file of a frame: which frame, which kind ("camera", "label"...), which extension."""
+class FrameName:
+    """What a file's name says: which frame, which kind ("camera", "label"...), which extension."""
 
     frame: FrameId
     kind: str
     extension: str
 
 
-def parse(key: str) -> FrameFile | None:
+def parse(key: str) -> FrameName | None:
     """What the path says, or None where it is not a frame's file by A2D2's naming rules.
 
     >>> parse("20180807_145028/label/cam_front_center/"
@@ -78,7 +83,7 @@ def parse(key: str) -> FrameFile | None:
     if camera not in CAMERAS or match["token"] != camera.replace("_", ""):
         return None
     frame = FrameId(match["prefix"], match["scene"], camera, match["stamp"], int(match["number"]))
-    return FrameFile(frame, match["kind"], match["extension"])
+    return FrameName(frame, match["kind"], match["extension"])
 
 
 def looks_like_label(key: str) -> bool:

@@ -10,34 +10,50 @@ from typing import Literal
 
 from catalog.errors import StorageError
 from catalog.values import File, KnownFile
+from ingest.scan.frame_name import FrameId, FrameName, parse
 
 Change = Literal["added", "changed", "restated", "unchanged", "removed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """One file of the listing or of the catalog.
+class ScannedFile:
+    """One file of the listing or of the catalog, compared with the other.
 
     Attributes:
-        key: The file's key.
+        file: As it is listed; what the catalog knows of it where it was removed, or its folder
+            could not be listed.
         change: What has become of it since the last scan: "restated" where only its state or tier
             is another, "unknown" where its folder could not be listed.
-        file: As it is listed; None where it was removed; what the catalog knows of it where that
-            is unknown.
+        name: What its name says; None where it is no frame's file.
         carries_tags: See KnownFile.
     """
 
-    key: str
+    file: File
     change: Change
-    file: File | None
+    name: FrameName | None
     carries_tags: bool = False
+
+    @property
+    def key(self) -> str:
+        """The file's key."""
+        return self.file.key
+
+    @property
+    def frame(self) -> FrameId | None:
+        """The frame it belongs to."""
+        return None if self.name is None else self.name.frame
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it is new or has changed."""
+        return self.change in ("added", "changed")
 
 
 def compare(
     listed: Iterable[File],
     known: Iterable[KnownFile],
     unlisted: Callable[[str], bool] = lambda _: False,
-) -> Iterator[Compared]:
+) -> Iterator[ScannedFile]:
     """Every key of either stream once, in order of the keys.
 
     A file has changed when its size, or its etag, or, where there is no etag, its time of last
@@ -69,20 +85,19 @@ def compare(
             if _is_same(file, old):
                 told = (file.state, file.tier) == (old.state, old.tier)
                 change = "unchanged" if told else "restated"
-            yield Compared(file.key, change, file, old.carries_tags)
+            yield ScannedFile(file, change, parse(file.key), old.carries_tags)
             old = next(rest, None)
         else:
-            yield Compared(file.key, "added", file)
+            yield ScannedFile(file, "added", parse(file.key))
     while old is not None:
         yield _absent(old, unlisted)
         old = next(rest, None)
 
 
-def _absent(old: KnownFile, unlisted: Callable[[str], bool]) -> Compared:
-    if not unlisted(old.key):
-        return Compared(old.key, "removed", None)
+def _absent(old: KnownFile, unlisted: Callable[[str], bool]) -> ScannedFile:
+    change: Change = "unknown" if unlisted(old.key) else "removed"
     file = File(old.key, old.size, old.mtime, etag=old.etag)
-    return Compared(old.key, "unknown", file, old.carries_tags)
+    return ScannedFile(file, change, parse(old.key), old.carries_tags)
 
 
 def _is_same(file: File, old: KnownFile) -> bool:

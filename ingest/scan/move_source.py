@@ -14,7 +14,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.store import CatalogStore
 from catalog.values import OBJECT_PLATFORMS, make_fkey
-from ingest.scan.listing_diff import Compared, compare
+from ingest.scan.listing_diff import ScannedFile, compare
 from ingest.scan.scan_lock import scan_lock
 from ingest.sources.schemes import open_source
 from ingest.sources.source_options import SourceOptions
@@ -76,12 +76,13 @@ def move_source(
             files = open_source(uri, options, index_folder)
             listed = files.list("", lambda _key, _reason: None)
             with store.reading() as cursor:
-                found = [one for one in compare(listed, known_files(cursor, names)) if _tells(one)]
+                compared = compare(listed, known_files(cursor, names))
+                differing_files = [file for file in compared if _differs(file)]
                 catalogued = count_files(cursor, names)
         except StorageError as error:
             raise InvalidInput(str(error)) from error
         changed, missing, new = (
-            [one.key for one in found if one.change == change]
+            [file.key for file in differing_files if file.change == change]
             for change in ("changed", "removed", "added")
         )
         if not differing:
@@ -96,8 +97,8 @@ def move_source(
     return Moved(name, uri, same, len(changed), len(missing), len(new))
 
 
-def _tells(compared: Compared) -> bool:
-    return compared.change != "unchanged"
+def _differs(file: ScannedFile) -> bool:
+    return file.change != "unchanged"
 
 
 def _refuse(

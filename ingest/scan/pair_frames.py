@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from catalog.values import File, Problem
-from ingest.scan.frame_name import FrameId, looks_like_label, parse
+from ingest.scan.frame_name import FrameId, looks_like_label
+from ingest.scan.listing_diff import ScannedFile
 
 
 @dataclass
 class FrameFiles:
-    """The files found of one frame.
+    """The files of one frame.
 
     Attributes:
         id: Which frame.
@@ -36,6 +37,10 @@ class FrameFiles:
         """Key of the label; empty where there is none."""
         return self.label.key if self.label else ""
 
+    def to_read(self, *, image: bool) -> "FrameFiles":
+        """What of the frame is read: its label, and with ``image`` its camera image."""
+        return FrameFiles(self.id, self.image if image else None, self.label)
+
 
 @dataclass
 class SceneFiles:
@@ -53,7 +58,7 @@ class SceneFiles:
         problems: Orphans and names that do not parse.
     """
 
-    files: list[File] = field(default_factory=list)
+    files: list[ScannedFile] = field(default_factory=list)
     scene: str = ""
     frames: list[FrameFiles] = field(default_factory=list)
     unlabelled: list[FrameFiles] = field(default_factory=list)
@@ -65,7 +70,7 @@ class SceneFiles:
 LOOSE_FILES = 1_000
 """Files of no scene that are handed on together."""
 
-_PLACES = {
+_PARTS = {
     ("camera", "png"): "image",
     ("camera", "json"): "camera_json",
     ("label", "png"): "label",
@@ -73,41 +78,40 @@ _PLACES = {
 }
 
 
-def pair_frames(files: Iterable[File]) -> Iterator[SceneFiles]:
-    """Group a listing by scene and pair the files of each frame.
+def pair_frames(files: Iterable[ScannedFile]) -> Iterator[SceneFiles]:
+    """Group a listing's files by scene and pair those of each frame.
 
     A scene's files must come together in the listing, as they do where folders are listed in
     sorted order; only one scene is held at a time, and a handful of the files of no scene.
     """
-    held: list[File] = []
-    loose: list[File] = []
-    held_scene = ""
+    scene: list[ScannedFile] = []
+    loose: list[ScannedFile] = []
+    scene_folder = ""
     for file in files:
-        found = parse(file.key)
-        if found is None:
+        if file.name is None:
             loose.append(file)
             if len(loose) == LOOSE_FILES:
                 yield _pair(loose)
                 loose = []
             continue
-        scene = found.frame.folder
-        if held and scene != held_scene:
-            yield _pair(held, held_scene)
-            held = []
-        held_scene = scene
-        held.append(file)
-    if held:
-        yield _pair(held, held_scene)
+        folder = file.name.frame.folder
+        if scene and folder != scene_folder:
+            yield _pair(scene, scene_folder)
+            scene = []
+        scene_folder = folder
+        scene.append(file)
+    if scene:
+        yield _pair(scene, scene_folder)
     if loose:
         yield _pair(loose)
 
 
-def _pair(files: list[File], folder: str = "") -> SceneFiles:
+def _pair(files: list[ScannedFile], folder: str = "") -> SceneFiles:
     scene = SceneFiles(files, folder)
     frames: dict[FrameId, FrameFiles] = {}
     for file in files:
-        found = parse(file.key)
-        if found is None:
+        name = file.name
+        if name is None:
             if looks_like_label(file.key):
                 reason = (
                     "name does not follow <scene>/label/cam_<camera>/"
@@ -115,10 +119,10 @@ def _pair(files: list[File], folder: str = "") -> SceneFiles:
                 )
                 scene.problems.append(Problem("bad_file", file.key, reason))
             continue
-        place = _PLACES.get((found.kind, found.extension))
-        if place is not None:
-            frame = frames.setdefault(found.frame, FrameFiles(found.frame))
-            setattr(frame, place, file)
+        part = _PARTS.get((name.kind, name.extension))
+        if part is not None:
+            frame = frames.setdefault(name.frame, FrameFiles(name.frame))
+            setattr(frame, part, file.file)
     scene.images = [frame.image for frame in frames.values() if frame.image is not None]
     for _, frame in sorted(frames.items()):
         if frame.label is not None and frame.image is None:

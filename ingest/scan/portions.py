@@ -11,12 +11,13 @@ that the source's disk is more likely away than emptied (ingest.scan.removal_gua
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from catalog.frames.frame_trees import Identity
 from catalog.frames.frames import SourceNames
 from catalog.values import FKEY_CHARACTERS, File, Problem, make_fkey
-from ingest.scan.frame_name import FrameId, parse
-from ingest.scan.listing_diff import Change, Compared
+from ingest.scan.frame_name import FrameId
+from ingest.scan.listing_diff import ScannedFile
 from ingest.scan.pair_frames import FrameFiles, SceneFiles, pair_frames
 from ingest.scan.removal_guard import RemovalGuard
 from ingest.scan.scan_counts import ScanCounts
@@ -36,6 +37,7 @@ class Portion:
         examined: Keys whose earlier problems are void.
         problems: What was found wrong without reading.
         gone: Keys of files that are no longer there.
+        touched: The frames of which a file is written or removed.
     """
 
     frames: list[FrameFiles] = field(default_factory=list)
@@ -45,10 +47,36 @@ class Portion:
     problems: list[Problem] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     unlabelled: list[FrameFiles] = field(default_factory=list)
+    touched: set[Identity] = field(default_factory=set)
 
-    def add(self, frame: FrameFiles) -> None:
-        """Take a frame, with a label or without."""
+    def add_frame(self, frame: FrameFiles) -> None:
+        """Take a frame, with a label or without, and its files."""
         (self.unlabelled if frame.label is None else self.frames).append(frame)
+        self.examined += [file.key for file in frame.files]
+        self.touched.add(frame.id.identity)
+
+    def add_file(self, file: ScannedFile) -> None:
+        """Take another file to write."""
+        self.files.append(file.file)
+        if file.frame is not None:
+            self.touched.add(file.frame.identity)
+
+    def remove(self, key: str, frame: Identity | None) -> None:
+        """Take a file that is gone, of this frame."""
+        self.gone.append(key)
+        if frame is not None:
+            self.touched.add(frame)
+
+
+@dataclass
+class _Deferred:
+    """What follows from files that are gone, as a portion has it; gone files by their frame."""
+
+    frames: list[FrameFiles] = field(default_factory=list)
+    files: list[ScannedFile] = field(default_factory=list)
+    examined: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    gone: dict[Identity | None, list[str]] = field(default_factory=dict)
 
 
 def count_problems(counts: ScanCounts, problems: Iterable[Problem]) -> None:
@@ -120,18 +148,13 @@ class Portions:
             elif problem.kind == "orphan":
                 self._orphans[problem.key] = problem.reason
         self.listing_problems: list[Problem] = []
-        # Of the scene that is being listed: keys that are new or changed, and the frames that lost
-        # a file.
-        self._fresh: set[str] = set()
-        self._bereft: set[FrameId] = set()
-        self._carrying: set[str] = set()
-        self._unlisted: set[str] = set()
+        self._bereft: set[FrameId] = set()  # frames of the scene being listed that lost a file
         self._portion = Portion()
-        self._last = Portion()  # what follows from files that are gone
+        self._deferred = _Deferred()
 
-    def cut(self, compared: Iterable[Compared]) -> Iterator[Portion]:
+    def cut(self, files: Iterable[ScannedFile]) -> Iterator[Portion]:
         """The portions, each as soon as it is full; at least one."""
-        for scene in pair_frames(self._noted(compared)):
+        for scene in pair_frames(self._noted(files)):
             yield from self._of_scene(scene)
         if self._guard.refuses:
             self.counts.removed = 0
@@ -143,68 +166,66 @@ class Portions:
         self._portion.examined += self._unseen
         yield self._taken()
 
-    def _noted(self, compared: Iterable[Compared]) -> Iterator[File]:
-        """The listed files, once it is noted what has become of them."""
-        counts = self.counts
-        for found in compared:
-            if found.file is None:
-                counts.removed += 1
-                self._guard.count(found.key)
-                if self._guard.refuses:
-                    self._last = Portion()
-                else:
-                    self._last.gone.append(found.key)
-                parsed = parse(found.key)
-                if parsed is not None:
-                    self._bereft.add(parsed.frame)
+    def _noted(self, files: Iterable[ScannedFile]) -> Iterator[ScannedFile]:
+        """The files that are there, once it is noted what has become of them."""
+        for file in files:
+            if file.change == "removed":
+                self._note_gone(file)
                 continue
-            if found.change == "unknown":
-                self._unlisted.add(found.key)
-                self._unseen.discard(found.key)
-                if found.carries_tags:
-                    self._carrying.add(found.key)
-                yield found.file
+            self._unseen.discard(file.key)
+            if file.change == "unknown":
+                yield file
                 continue
-            counts.files += 1
-            self._unseen.discard(found.key)
-            again = self.full or found.key in self.unreadable
-            change = self._counted_as(found.change, found.file, again=again)
-            setattr(counts, change, getattr(counts, change) + 1)
-            if change != "unchanged":
-                self._fresh.add(found.key)
-            if found.carries_tags:
-                self._carrying.add(found.key)
+            noted = self._to_do(file)
+            self.counts.files += 1
+            setattr(self.counts, noted.change, getattr(self.counts, noted.change) + 1)
             self._told()
-            yield found.file
+            yield noted
 
-    def _counted_as(self, change: Change, file: File, *, again: bool) -> Change:
-        if again and change in ("restated", "unchanged"):
-            return "changed"
-        if change == "restated":
-            self._portion.restated.append(file)
-            return "unchanged"
-        return change
+    def _note_gone(self, file: ScannedFile) -> None:
+        self.counts.removed += 1
+        self._guard.count(file.key)
+        frame = file.frame
+        if self._guard.refuses:
+            self._deferred = _Deferred()
+        else:
+            identity = None if frame is None else frame.identity
+            self._deferred.gone.setdefault(identity, []).append(file.key)
+        if frame is not None:
+            self._bereft.add(frame)
+
+    def _to_do(self, file: ScannedFile) -> ScannedFile:
+        """The file: changed, where it is to be read again all the same."""
+        if file.change not in ("restated", "unchanged"):
+            return file
+        if self.full or file.key in self.unreadable:
+            return replace(file, change="changed")
+        if file.change == "restated":
+            self._portion.restated.append(file.file)
+            return replace(file, change="unchanged")
+        return file
 
     def _follow_gone(self) -> Iterator[Portion]:
         """What follows from files that are gone, and last these themselves.
 
         Only as long as they are in the catalog does a scan see that they are gone.
         """
-        last, self._last = self._last, Portion()
-        self._portion.examined += last.examined
-        self._portion.problems += last.problems
-        for file in last.files:
-            self._portion.files.append(file)
+        deferred, self._deferred = self._deferred, _Deferred()
+        self._portion.examined += deferred.examined
+        self._portion.problems += deferred.problems
+        for file in deferred.files:
+            self._portion.add_file(file)
             yield from self._if_full()
-        for frame in last.frames + last.unlabelled:
+        for frame in deferred.frames:
             yield from self._with_frame(frame)
-        for key in last.gone:
-            self._portion.gone.append(key)
-            yield from self._if_full()
+        for identity, keys in deferred.gone.items():
+            for key in keys:
+                self._portion.remove(key, identity)
+                yield from self._if_full()
 
     def _of_scene(self, scene: SceneFiles) -> Iterator[Portion]:
         # What lies in a folder that could not be listed stays as it is catalogued, and its frame.
-        unlisted = {_frame_of(file) for file in scene.files if file.key in self._unlisted} - {None}
+        unlisted = {file.frame for file in scene.files if file.change == "unknown"} - {None}
         touched = self._touched_frames(scene) - unlisted
         bereft = self._bereft_frames(scene) - unlisted
         due = [
@@ -216,63 +237,62 @@ class Portions:
         others = [
             file
             for file in scene.files
-            if (file.key in self._fresh or _frame_of(file) in touched | bereft)
+            if (file.is_fresh or file.frame in touched | bereft)
             and file.key not in with_tags
-            and _frame_of(file) not in unlisted
+            and file.frame not in unlisted
         ]
-        free = [file for file in others if _frame_of(file) not in bereft]
-        last = [file for file in others if _frame_of(file) in bereft]
+        free = [file for file in others if file.frame not in bereft]
+        deferred = [file for file in others if file.frame in bereft]
         # All of it here: were a file examined by a later portion, that would void what is noted.
         self._portion.examined += [file.key for file in free]
-        self._last.examined += [file.key for file in last]
+        self._deferred.examined += [file.key for file in deferred]
         self._note_problems(scene, bereft, changed=bool(touched or bereft))
-        self._last.files += last
+        self._deferred.files += deferred
         for file in free:
-            self._portion.files.append(file)
+            self._portion.add_file(file)
             yield from self._if_full()
         for frame in due:
             if frame.id in bereft:
-                self._last.add(frame)
+                self._deferred.frames.append(frame)
             else:
                 yield from self._with_frame(frame)
-        for keys in (self._fresh, self._carrying, self._unlisted):
-            keys.difference_update(file.key for file in scene.files)
         yield from self._if_full()
         if self._guard.refuses:
-            self._last = Portion()
+            self._deferred = _Deferred()
         if scene.scene:  # scenes come in order
-            self._bereft = {found for found in self._bereft if found.folder > scene.scene}
+            self._bereft = {frame for frame in self._bereft if frame.folder > scene.scene}
 
     def _with_frame(self, frame: FrameFiles) -> Iterator[Portion]:
         # One portion for all of a frame: were a part of it committed before, it would not be new
         # to the next scan, and the frame not due.
-        self._portion.add(frame)
-        self._portion.examined += [file.key for file in frame.files]
+        self._portion.add_frame(frame)
         yield from self._if_full()
 
     def _note_problems(
         self, scene: SceneFiles, bereft: set[FrameId | None], *, changed: bool
     ) -> None:
-        found = {problem.key for problem in scene.problems}
+        bad = {problem.key for problem in scene.problems}
         # Partners may have come and gone while a scan was broken off: nothing of that is fresh.
         for file in scene.files:
-            if file.key in self._orphans and file.key not in found:
-                self._portion_of(file.key, bereft).examined.append(file.key)
+            if file.key in self._orphans and file.key not in bad:
+                self._portion_of(file, bereft).examined.append(file.key)
+        if not bad:
+            return
+        files = {file.key: file for file in scene.files if file.key in bad}
         if changed or any(
-            p.key in self._fresh or (p.kind == "orphan" and self._orphans.get(p.key) != p.reason)
+            files[p.key].is_fresh or (p.kind == "orphan" and self._orphans.get(p.key) != p.reason)
             for p in scene.problems
         ):
             for problem in scene.problems:
-                self._portion_of(problem.key, bereft).problems.append(problem)
+                self._portion_of(files[problem.key], bereft).problems.append(problem)
 
-    def _portion_of(self, key: str, bereft: set[FrameId | None]) -> Portion:
-        parsed = parse(key)
-        return self._portion if parsed is None or parsed.frame not in bereft else self._last
+    def _portion_of(self, file: ScannedFile, bereft: set[FrameId | None]) -> Portion | _Deferred:
+        return self._deferred if file.frame is not None and file.frame in bereft else self._portion
 
     def _bereft_frames(self, scene: SceneFiles) -> set[FrameId | None]:
         """Frames of the scene that lost a file, and labels that are frames only because of that."""
         bereft: set[FrameId | None] = {
-            found for found in self._bereft if found.folder == scene.scene
+            frame for frame in self._bereft if frame.folder == scene.scene
         }
         if bereft and not scene.images:
             bereft |= {frame.id for frame in scene.alone}
@@ -280,23 +300,24 @@ class Portions:
 
     def _touched_frames(self, scene: SceneFiles) -> set[FrameId | None]:
         """Frames of the scene with a file that is new or has changed."""
-        touched = {_frame_of(file) for file in scene.files if file.key in self._fresh}
+        touched = {file.frame for file in scene.files if file.is_fresh}
         touched.discard(None)
+        with_tags = {file.key for file in scene.files if file.carries_tags}
         # Labels alone are frames where a scene has no camera images, and orphans where it has: this
         # may change for labels that have not changed themselves.
         for frame in scene.alone:
             label = frame.label_key
             is_frame = not scene.images
-            if (label in self._carrying) != is_frame and not (is_frame and label in self.bad):
+            if (label in with_tags) != is_frame and not (is_frame and label in self.bad):
                 touched.add(frame.id)
         touched |= {
-            frame.id for frame in scene.frames if frame.image and frame.label_key in self._carrying
+            frame.id for frame in scene.frames if frame.image and frame.label_key in with_tags
         }
         # Releases before 0.2 took images without a label for files of no frame.
         touched |= {
             frame.id
             for frame in scene.unlabelled
-            if frame.image is not None and frame.image.key not in self._carrying
+            if frame.image is not None and frame.image.key not in with_tags
         }
         return touched
 
@@ -314,8 +335,3 @@ class Portions:
         self._unseen.difference_update(problem.key for problem in portion.problems)
         count_problems(self.counts, portion.problems)
         return portion
-
-
-def _frame_of(file: File) -> FrameId | None:
-    parsed = parse(file.key)
-    return None if parsed is None else parsed.frame

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from catalog.errors import BadFile, UnreadableFile
 from catalog.lake.schema import POSITION_TAGS
-from catalog.values import Frame, Problem
+from catalog.values import File, Frame, Problem
 from ingest.labels.palette import Palette
 from ingest.labels.pixel_count import PixelCounts, count_pixels
 from ingest.labels.png_chunks import HEADER_BYTES, read_header
@@ -17,23 +17,6 @@ from ingest.sources.source_files import FileReader
 _T = TypeVar("_T")
 
 _TAIL_BYTES = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class FrameKeys:
-    """What of a frame is read: its label, and the ends of its camera image.
-
-    Attributes:
-        label: Key of the label image.
-        label_size: Its size [bytes].
-        image: Key of the camera image; empty where there is none, or it is not to be opened.
-        image_size: Its size [bytes].
-    """
-
-    label: str
-    label_size: int
-    image: str
-    image_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,43 +42,43 @@ class FrameCount:
     digest: str = ""
 
 
-def keys_of(frame: FrameFiles, *, check_images: bool) -> FrameKeys:
-    """What of a frame to read."""
-    label, image = frame.label, frame.image if check_images else None
-    if label is None:
-        raise ValueError("a frame that is to be counted needs a label")
-    return FrameKeys(label.key, label.size, image.key if image else "", image.size if image else 0)
-
-
-def read_frame(source: FileReader, frame: FrameKeys, palette: Palette) -> FrameCount:
+def read_frame(source: FileReader, frame: FrameFiles, palette: Palette) -> FrameCount:
     """Count the label's pixels and check that label and camera image fit together.
 
-    Of the camera image only the header and the end are read. A bad file is a result, not an
-    exception: the scan goes on.
+    Of the camera image, where the frame has one, only the header and the end are read. A bad file
+    is a result, not an exception: the scan goes on.
+
+    Args:
+        source: Where the files are.
+        frame: What is read, as FrameFiles.to_read gives it; it has a label.
+        palette: The classes.
 
     Raises:
         StorageError: The source itself fails.
     """
+    label, image = frame.label, frame.image
+    if label is None:
+        raise ValueError("a frame that is to be counted needs a label")
     try:
-        png = source.read(frame.label)
-        counts = _in_file(frame.label, lambda: count_pixels(png, palette))
-        if frame.image:
-            _in_file(frame.image, lambda: _check_image(source, frame, counts))
+        png = source.read(label.key)
+        counts = _in_file(label.key, lambda: count_pixels(png, palette))
+        if image is not None:
+            _in_file(image.key, lambda: _check_image(source, image, label, counts))
     except BadFile as error:
         kind = "unreadable" if isinstance(error, UnreadableFile) else "bad_file"
         problem = Problem(kind, error.file, error.reason)
-        return FrameCount(0, 0, (), 0, frame.label_size, (problem,))
+        return FrameCount(0, 0, (), 0, label.size, (problem,))
     problems = []
     if counts.unknown:
         some = ", ".join(f"{colour} {n:,}" for colour, n in counts.unknown_colours.items())
         reason = f"{counts.unknown:,} pixels in colours that are no class: {some}"
-        problems.append(Problem("unknown_colours", frame.label, reason))
+        problems.append(Problem("unknown_colours", label.key, reason))
     return FrameCount(
         counts.width,
         counts.height,
         tuple(counts.counts.tolist()),
         counts.unknown,
-        len(png) + (min(frame.image_size, HEADER_BYTES + _TAIL_BYTES) if frame.image else 0),
+        len(png) + (min(image.size, HEADER_BYTES + _TAIL_BYTES) if image else 0),
         tuple(problems),
         counts.digest,
     )
@@ -140,8 +123,8 @@ def unlabelled_record(files: FrameFiles) -> Frame:
     )
 
 
-def _check_image(source: FileReader, frame: FrameKeys, counts: PixelCounts) -> None:
-    key, size = frame.image, frame.image_size
+def _check_image(source: FileReader, image: File, label: File, counts: PixelCounts) -> None:
+    key, size = image.key, image.size
     header = read_header(source.read_range(key, 0, HEADER_BYTES))
     if b"IEND" not in source.read_range(key, max(0, size - _TAIL_BYTES), _TAIL_BYTES):
         raise BadFile(f"PNG is truncated: {size:,} bytes without an end")
@@ -149,7 +132,7 @@ def _check_image(source: FileReader, frame: FrameKeys, counts: PixelCounts) -> N
         raise BadFile(
             f"label is {counts.width}x{counts.height} pixels, "
             f"its camera image {header.width}x{header.height}",
-            frame.label,
+            label.key,
         )
 
 

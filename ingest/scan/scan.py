@@ -26,7 +26,7 @@ from ingest.labels.palette import Palette
 from ingest.scan import scan_record
 from ingest.scan.count_unit import UnitSource
 from ingest.scan.find_duplicates import mark_duplicates
-from ingest.scan.listing_diff import Compared, compare
+from ingest.scan.listing_diff import ScannedFile, compare
 from ingest.scan.portions import Portion, Portions, usable
 from ingest.scan.removal_guard import MOST_REMOVED, RemovalGuard
 from ingest.scan.scan_commits import ScanCommits
@@ -286,7 +286,7 @@ class Scan:
                 expected = catalog_frames.count_files(cursor, self.names)
                 stack.enter_context(self._expecting(expected))
 
-            def compared(folder: str) -> Iterator[Compared]:
+            def compared(folder: str) -> Iterator[ScannedFile]:
                 unlisted: list[str] = []
 
                 def unreadable(key: str, reason: str) -> None:
@@ -360,13 +360,13 @@ def source_names(source: Source, files: SourceFiles) -> SourceNames:
 
 
 def _class_list(
-    records: RecordStore, source: Source, files: SourceFiles, given: Path | None
+    records: RecordStore, source: Source, files: SourceFiles, chosen: Path | None
 ) -> dict[str, str]:
     """The source's class list; that of its data set where it has none, as A2D2's archives do."""
     try:
-        return read_class_list(files, given)
+        return read_class_list(files, chosen)
     except ClassListMissing:
-        if given is not None:
+        if chosen is not None:
             raise
         others = others_of_data_set(records, source)
         # That of the source that the data set is named after goes before any other.

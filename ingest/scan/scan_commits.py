@@ -1,4 +1,4 @@
-"""What a scan found, written to catalog and records in commits of some thousand rows."""
+"""What a scan has read, written to catalog and records in commits of some thousand rows."""
 
 from catalog.frames import frame_trees
 from catalog.frames import frames as catalog_frames
@@ -9,7 +9,6 @@ from catalog.store import CatalogStore
 from catalog.values import File, Frame, Problem
 from ingest.engines.base import Counted
 from ingest.labels.palette import Palette
-from ingest.scan.frame_name import parse
 from ingest.scan.portions import count_problems
 from ingest.scan.read_frame import frame_record, unlabelled_record
 from ingest.scan.scan_counts import ScanCounts
@@ -54,17 +53,19 @@ class ScanCommits:
         self._gone: list[str] = []
         self._examined: list[str] = []
         self._problems: list[Problem] = []
+        self._touched = set[frame_trees.Identity]()
 
     def add(self, counted: Counted) -> None:
         """Take a portion and its counts; they may be committed now or later."""
-        portion, found = counted
+        portion, frame_counts = counted
         counts = self.counts
         self._files += portion.files
         self._restated += portion.restated
         self._gone += portion.gone
         self._examined += portion.examined
         self._problems += portion.problems
-        for files, count in zip(portion.frames, found, strict=True):
+        self._touched |= portion.touched
+        for files, count in zip(portion.frames, frame_counts, strict=True):
             self._files += files.files
             self._problems += count.problems
             count_problems(counts, count.problems)
@@ -99,11 +100,12 @@ class ScanCommits:
                     connection, self.names, self._files, self._frames, self.scan
                 )
                 frame_trees.merge(
-                    connection, self.names.cluster, self.names.datasource, self._touched()
+                    connection, self.names.cluster, self.names.datasource, self._touched
                 )
             self.counts.commits += 1
         self._files, self._frames, self._problems = [], [], []
         self._gone, self._examined, self._restated = [], [], []
+        self._touched = set()
 
     def merge_trees(self) -> None:
         """Count once what releases before 0.2 counted once for each tree."""
@@ -115,9 +117,3 @@ class ScanCommits:
             with self.store.writing(reason, author="ingest") as connection:
                 frame_trees.merge(connection, names.cluster, names.datasource, frames)
             self.counts.commits += 1
-
-    def _touched(self) -> set[frame_trees.Identity]:
-        """The frames of which a file is written or removed."""
-        keys = [file.key for file in self._files] + self._gone
-        frames = (found.frame for key in keys if (found := parse(key)) is not None)
-        return {(frame.scene, frame.camera, frame.number) for frame in frames}

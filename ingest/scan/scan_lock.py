@@ -28,6 +28,6 @@ def watch_lock(store: CatalogStore, source: Source) -> Iterator[Callable[[], Non
     Raises:
         CatalogBusy: Another process watches the source; the message names it.
     """
-    held = f"source {source.name} is being watched"
-    with store.lock(f"watch-{source.id}", held, wait_s=0.0) as still_held:
+    reason = f"source {source.name} is being watched"
+    with store.lock(f"watch-{source.id}", reason, wait_s=0.0) as still_held:
         yield still_held

@@ -12,25 +12,20 @@ import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from catalog.errors import AlreadyExists, CatalogDamaged, FramesiftError, InvalidInput
 from catalog.storage.atomic_write import atomic_path, atomic_write
-from catalog.values import File, Problem
+from catalog.values import Problem
 from ingest.engines.base import Counted, CountTask
 from ingest.scan.count_unit import count_unit, read_counts
-from ingest.scan.frame_name import FrameId
-from ingest.scan.pair_frames import FrameFiles
+from ingest.scan.frame_json import file_from_json, file_json, frame_from_json, frame_json
 from ingest.scan.portions import Portion
 from ingest.scan.scan_counts import ScanCounts
 
 HEADER = "units.json"
-FORMAT = 2
-
-_PARTS = ("image", "label", "lidar", "camera_json")
-_TIMES = ("mtime", "atime", "ctime")
+FORMAT = 3
 
 
 class UnitFolder:
@@ -122,7 +117,7 @@ class UnitFolder:
         for name in ("files", "added", "changed", "unchanged", "removed", "bad_files", "orphans"):
             setattr(counts, name, header["counts"][name])
         for number in range(1, header["units"] + 1):
-            portion = _portion_of(_unpacked(self.folder / _name("portion", number)))
+            portion = _portion_from_json(_unpacked(self.folder / _name("portion", number)))
             yield portion, read_counts((self.folder / _name("counts", number)).read_bytes())
 
 
@@ -144,49 +139,28 @@ def _unpacked(path: Path) -> dict[str, Any]:
 
 def _portion_json(portion: Portion) -> dict[str, Any]:
     return {
-        "frames": [_frame_json(frame) for frame in portion.frames],
-        "unlabelled": [_frame_json(frame) for frame in portion.unlabelled],
-        "files": [_file_json(file) for file in portion.files],
-        "restated": [_file_json(file) for file in portion.restated],
+        "frames": [frame_json(frame) for frame in portion.frames],
+        "unlabelled": [frame_json(frame) for frame in portion.unlabelled],
+        "files": [file_json(file) for file in portion.files],
+        "restated": [file_json(file) for file in portion.restated],
         "examined": portion.examined,
         "problems": [asdict(problem) for problem in portion.problems],
         "gone": portion.gone,
+        "touched": sorted(portion.touched),
     }
 
 
-def _portion_of(content: dict[str, Any]) -> Portion:
+def _portion_from_json(content: dict[str, Any]) -> Portion:
     return Portion(
-        [_frame_of(frame) for frame in content["frames"]],
-        [file for file in map(_file_of, content["files"]) if file is not None],
-        [file for file in map(_file_of, content["restated"]) if file is not None],
-        content["examined"],
-        [Problem(**problem) for problem in content["problems"]],
-        content["gone"],
-        [_frame_of(frame) for frame in content["unlabelled"]],
+        frames=[frame_from_json(frame) for frame in content["frames"]],
+        unlabelled=[frame_from_json(frame) for frame in content["unlabelled"]],
+        files=[file_from_json(file) for file in content["files"]],
+        restated=[file_from_json(file) for file in content["restated"]],
+        examined=content["examined"],
+        problems=[Problem(**problem) for problem in content["problems"]],
+        gone=content["gone"],
+        touched={(scene, camera, number) for scene, camera, number in content["touched"]},
     )
-
-
-def _frame_json(frame: FrameFiles) -> list[dict[str, Any] | None]:
-    return [asdict(frame.id), *(_file_json(getattr(frame, part)) for part in _PARTS)]
-
-
-def _frame_of(content: list[Any]) -> FrameFiles:
-    frame, *parts = content
-    return FrameFiles(FrameId(**frame), *(_file_of(part) for part in parts))
-
-
-def _file_json(file: File | None) -> dict[str, Any] | None:
-    if file is None:
-        return None
-    times = {name: getattr(file, name) for name in _TIMES}
-    return asdict(file) | {name: time and time.isoformat() for name, time in times.items()}
-
-
-def _file_of(content: dict[str, Any] | None) -> File | None:
-    if content is None:
-        return None
-    times = {name: content[name] and datetime.fromisoformat(content[name]) for name in _TIMES}
-    return File(**content | times)
 
 
 def main(folder: str, index: str) -> int:

@@ -6,6 +6,8 @@ from datetime import datetime
 import pytest
 
 from catalog.values import File, Problem
+from ingest.scan.frame_name import parse
+from ingest.scan.listing_diff import ScannedFile
 from ingest.scan.pair_frames import LOOSE_FILES, SceneFiles, pair_frames
 
 CENTER = "20180807_145028/{0}/cam_front_center/20180807145028_{0}_frontcenter_000000{1:03d}.{2}"
@@ -18,8 +20,12 @@ def key(kind: str, number: int = 1, extension: str = "png", scene: str = "201808
     return CENTER.format(kind, number, extension).replace("20180807_145028", scene)
 
 
+def scanned(key: str) -> ScannedFile:
+    return ScannedFile(File(key, 1, WHEN), "added", parse(key))
+
+
 def paired(keys: Iterable[str]) -> list[SceneFiles]:
-    return list(pair_frames(File(key, 1, WHEN) for key in keys))
+    return list(pair_frames(map(scanned, keys)))
 
 
 def problems(keys: Iterable[str]) -> list[Problem]:
@@ -120,11 +126,11 @@ def test_one_scene_is_held_at_a_time() -> None:
     read: list[str] = []
     scenes = ["20180807_145028", "20180810_142822", "20180925_101535"]
 
-    def listing() -> Iterator[File]:
+    def listing() -> Iterator[ScannedFile]:
         for scene in scenes:
             for kind in ("camera", "label"):
                 read.append(key(kind, scene=scene))
-                yield File(read[-1], 1, WHEN)
+                yield scanned(read[-1])
 
     groups = pair_frames(listing())
     assert next(groups).frames[0].id.scene == scenes[0]

@@ -19,8 +19,9 @@ import pytest
 from catalog.errors import BadFile, InvalidInput, StorageError
 from catalog.values import File
 from ingest.labels.palette import Palette
+from ingest.scan.listing_diff import compare
 from ingest.scan.pair_frames import pair_frames
-from ingest.scan.read_frame import frame_record, keys_of, read_frame
+from ingest.scan.read_frame import frame_record, read_frame
 from ingest.sources import s3_listing
 from ingest.sources.local_folder import LocalFolder
 from ingest.sources.object_file import number_of
@@ -75,9 +76,9 @@ def put(server: S3Server, bucket: str, keys: list[str]) -> None:
 def class_pixels(files: SourceFiles, palette: Palette) -> dict[str, dict[str, int]]:
     """What a scan counts: the pixels per class of every frame, by its image's key."""
     counted: dict[str, dict[str, int]] = {}
-    for scene in pair_frames(files.list()):
+    for scene in pair_frames(compare(files.list(), [])):
         for frame in scene.frames:
-            count = read_frame(files, keys_of(frame, check_images=True), palette)
+            count = read_frame(files, frame, palette)
             record = frame_record(frame, count, palette)
             assert record is not None, count.problems
             counted[record.image] = dict(record.class_pixels)

@@ -1,0 +1,81 @@
+"""A frame's shapes on its way through a scan: names are parsed once, JSON loses nothing."""
+
+import importlib
+import json
+import pkgutil
+from collections import Counter
+from datetime import datetime
+
+import pytest
+
+import ingest.engines
+import ingest.scan
+from catalog.values import File, KnownFile, Problem
+from ingest.scan import listing_diff
+from ingest.scan.frame_json import count_from_json, count_json, frame_from_json, frame_json
+from ingest.scan.frame_name import FrameId, FrameName, parse
+from ingest.scan.listing_diff import compare
+from ingest.scan.pair_frames import FrameFiles
+from ingest.scan.portions import Portions
+from ingest.scan.read_frame import FrameCount
+from ingest.scan.scan_counts import ScanCounts
+
+WHEN = datetime(2020, 1, 1, 12, 30, 0, 250)  # noqa: DTZ001 (naive UTC)
+SCENE = "20180807_145028"
+
+
+def key(kind: str, number: int) -> str:
+    folder = f"{SCENE}/{kind}/cam_front_center"
+    return f"{folder}/20180807145028_{kind}_frontcenter_{number:09d}.png"
+
+
+def test_each_name_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By compare, for listed and gone files alike; no other module of a scan parses names."""
+    parsed = Counter[str]()
+
+    def counting(name: str) -> FrameName | None:
+        parsed[name] += 1
+        return parse(name)
+
+    monkeypatch.setattr(listing_diff, "parse", counting)
+    keys = sorted([key(kind, n) for kind in ("camera", "label") for n in range(3)] + ["notes.txt"])
+    known = [KnownFile(name, 1, WHEN, "", carries_tags="camera" in name) for name in keys]
+    listed = [File(name, 1, WHEN) for name in keys if name != key("label", 1)]
+    portions = Portions(ScanCounts(), frames_each=10, files_each=10).cut(compare(listed, known))
+    (portion,) = portions
+    assert portion.gone == [key("label", 1)]
+    assert portion.touched == {(SCENE, "front_center", 1)}
+    assert parsed == Counter(keys)
+    packages = (ingest.scan, ingest.engines)
+    modules = [
+        importlib.import_module(f"{package.__name__}.{module.name}")
+        for package in packages
+        for module in pkgutil.iter_modules(package.__path__)
+    ]
+    assert {module.__name__ for module in modules if hasattr(module, "parse")} == {
+        "ingest.scan.frame_name",
+        "ingest.scan.listing_diff",
+    }
+
+
+def test_json_of_a_frame_and_its_counts_loses_nothing() -> None:
+    """Files with every value and with none; a frame that is whole, and one to be read."""
+    full = File(
+        key("label", 1), 5, WHEN, WHEN, WHEN, 7, "anna", "lab", 1000, 100, "-rw-r--r--", 4096,
+        "etag", "migrtd", "GLACIER",
+    )  # fmt: skip
+    image = File(key("camera", 1), 9, WHEN)
+    lidar = File(key("lidar", 1), 3, WHEN)
+    frame = FrameFiles(
+        FrameId("a/", SCENE, "front_center", "20180807145028", 1), image, full, lidar
+    )
+    for shape in (frame, frame.to_read(image=True), frame.to_read(image=False)):
+        assert frame_from_json(json.loads(json.dumps(frame_json(shape)))) == shape
+    assert frame.to_read(image=True).files == [image, full]
+    assert frame.to_read(image=False).files == [full]
+    problem = Problem("unknown_colours", full.key, "3 pixels")
+    for count in (
+        FrameCount(0, 0, (), 0, 5, (problem,)),
+        FrameCount(4, 2, (5, 0), 3, 9, (problem, problem), "cafe"),
+    ):
+        assert count_from_json(json.loads(json.dumps(count_json(count)))) == count
