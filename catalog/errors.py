@@ -17,7 +17,8 @@
     ├── TooManyJobs              a user has as many jobs under way as one may
     ├── TooManyStreams           a caller listens to too many jobs at once
     ├── BadFile                  a file's content cannot be used
-    │   └── UnreadableFile       ... or could not be read this time
+    │   ├── UnreadableFile       ... or could not be read this time
+    │   └── OtherVersion         ... is not that of the version that was wanted
     ├── SqlError                 a statement is refused, with SQLCODE and SQLSTATE
     ├── StorageError             the disk: space, permission, a vanished file
     │   └── SourceFails          a source's disk, archive or bucket, asked for a frame's picture
@@ -264,6 +265,10 @@ class BadFile(FramesiftError):
 
 class UnreadableFile(BadFile):
     """A file that could not be read this time: its content may be good, so it is tried again."""
+
+
+class OtherVersion(BadFile):
+    """Another version of a file lies there than was wanted."""
 
 
 class SqlError(FramesiftError):

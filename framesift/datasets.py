@@ -229,7 +229,7 @@ class Dataset(Record):
         return data_frame(self.to_arrow(split))
 
     def stage(self, *, workers: int | None = None) -> Job:
-        """Copy its images and labels into the server's cache; the job.
+        """Fetch its images and labels into the server's cache; the job.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from catalog.errors import BadFile, InvalidInput, StorageError, UnknownName
 from catalog.storage.atomic_write import part_of
 from catalog.storage.to_disk import to_disk
-from pipeline.file_version import kept_key
+from pipeline.cache.entry_name import kept_key
 from pipeline.manifest_rows import FORMAT, FRAMES_SCHEMA, datasources_of, of_today
 
 HEADER_FILE = "manifest.json"
@@ -92,7 +92,7 @@ class FrameFile:
         root: Folder or URI of that source, or its folder in a cache.
         key: Its path below it.
         size: As catalogued [bytes].
-        version: Which version it must be (pipeline.file_version); None where that is not known, or
+        version: Which version it must be (catalog.file_version); None where that is not known, or
             where its name in a cache says it.
         digest: Of its content, "sha256:<hex>"; None where it is not known.
     """

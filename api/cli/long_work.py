@@ -14,6 +14,8 @@ from catalog.errors import InvalidInput
 if TYPE_CHECKING:  # commands on a home do without httpx, those that ask a server without databases
     from framesift import Job
     from ingest.extractors.run import ExtractCounts
+    from pipeline.staging.fetch import FailedFile
+    from pipeline.staging.progress import Progress
 
 Body = Mapping[str, Any]
 
@@ -39,32 +41,44 @@ class Extraction:
     errors: bool
 
 
-def stage(
-    dataset: str,
-    cache: Path | None,
-    workers: int,
-    show: Callable[[float, float | None, int | str], None],
-) -> Record:
-    """Copy a dataset into a cache.
+@dataclass(frozen=True)
+class Told:
+    """Who is told how a staging goes.
+
+    Attributes:
+        progress: Told how far it is.
+        failed: Told of each file that cannot be had.
+        state: Told the state of a server's job.
+    """
+
+    progress: "Callable[[Progress], None]"
+    failed: "Callable[[FailedFile], None]"
+    state: Callable[[str], None]
+
+
+def stage(dataset: str, cache: Path | None, workers: int, told: Told) -> Record:
+    """Fetch a dataset into a cache.
 
     Args:
         dataset: NAME, or NAME@VERSION.
         cache: Folder on a home; its own cache when None.
-        workers: Files copied at once.
-        show: Told the files that are done, of how many, and the bytes copied; or a job's state.
+        workers: Files fetched at once.
+        told: Who is told how it goes.
 
     Raises:
         JobFailed: A server could not.
     """
     if chosen.server() is None:
         stagings = home_session().stagings
-        return stagings.run(dataset, cache=cache, workers=workers, progress=show)
+        return stagings.run(
+            dataset, cache=cache, workers=workers, progress=told.progress, failed=told.failed
+        )
     if cache is not None:
         raise InvalidInput(
             f"--cache {cache}: a server stages into its own (FRAMESIFT_CACHE there); leave it out"
         )
     job = chosen.client().datasets.get(dataset).stage(workers=workers)
-    staged: Body = _result(job, lambda job: show(0, None, str(job["state"])))
+    staged: Body = _result(job, lambda job: told.state(str(job["state"])))
     return staged
 
 

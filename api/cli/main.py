@@ -30,7 +30,7 @@ _COMMANDS = {
     "correlate": "statistics:correlate",
     "gaps": "statistics:gaps",
     "duplicates": "duplicates:duplicates",
-    "stage": "datasets:stage",
+    "stage": "staging:stage",
     "train": "jobs:train",
     "validate": "jobs:validate",
     "audit": "accounts:audit",

@@ -54,7 +54,7 @@ class NewStaging(Schema):
     model_config = ConfigDict(extra="forbid")
 
     dataset: Name = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
-    workers: int = Field(default=4, ge=1, le=256, description="Files copied at once.")
+    workers: int = Field(default=4, ge=1, le=256, description="Files fetched at once.")
 
 
 class Staged(Schema):

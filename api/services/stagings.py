@@ -9,6 +9,8 @@ from api.workspace import Workspace
 from catalog.records.datasets import recorded_dataset, whole_dataset
 from catalog.records.stagings import recorded_staging, recorded_stagings
 from pipeline.jobs.command_job import submit_command
+from pipeline.staging.fetch import FailedFile
+from pipeline.staging.progress import Progress
 from pipeline.staging.stage import stage_dataset
 
 
@@ -48,11 +50,11 @@ class Stagings:
         )
 
     def begin(self, dataset: str, *, workers: int = 4) -> JobBody:
-        """Copy a dataset's images and labels into the home's cache; the job that does it.
+        """Fetch a dataset's images and labels into the home's cache; the job that does it.
 
         Args:
             dataset: NAME, or NAME@VERSION.
-            workers: Files copied at once.
+            workers: Files fetched at once.
 
         Raises:
             NotFound: There is no such dataset.
@@ -78,19 +80,21 @@ class Stagings:
         *,
         cache: Path | None,
         workers: int,
-        progress: Callable[[int, int, int], None],
+        progress: Callable[[Progress], None],
+        failed: Callable[[FailedFile], None],
     ) -> Staged:
-        """Copy a dataset's images and labels in this process.
+        """Fetch a dataset's images and labels in this process.
 
         Args:
             dataset: NAME, or NAME@VERSION.
-            cache: Folder to copy into; the home's cache when None.
-            workers: Files copied at once.
-            progress: Told the files that are done, of how many, and the bytes copied.
+            cache: Folder to fetch into; the home's cache when None.
+            workers: Files fetched at once.
+            progress: Told whenever a file has come.
+            failed: Told of each file that cannot be had; the others go on.
 
         Raises:
             NotFound: There is no such dataset.
-            StorageError: A file cannot be read or written.
+            StorageError: A file cannot be had, or the cache cannot be written.
         """
         found = recorded_dataset(self._workspace.records, dataset)
         staging = stage_dataset(
@@ -98,7 +102,9 @@ class Stagings:
             found,
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
-            progress=lambda files, copied: progress(files, 2 * found.frames, copied),
+            indexes=self._workspace.indexes,
+            progress=progress,
+            failed=failed,
         )
         return Staged(
             dataset=found.name,

@@ -6,15 +6,19 @@ import os
 import pwd
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError, UnreadableFile
+from catalog.file_version import version_of
 from catalog.storage.beneath import Folders, open_beneath, real_place, status_beneath
 from catalog.values import File, Problem
 from ingest.sources.exclude import Excluded
+from ingest.sources.opened_file import OpenedFile, changed_meanwhile, check_version
 from ingest.sources.source_files import MAX_FILE_BYTES, Unreadable
 from ingest.sources.source_options import NO_OPTIONS, SourceOptions
 
@@ -32,6 +36,9 @@ _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EXDEV, errno.ELOOP)
 
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM)
 """A folder of another user's, such as lost+found: the rest of the source can be listed."""
+
+_PIECE_BYTES = 2**20
+"""Read at once of a file that is fetched: it stays in the processor's cache for checksums."""
 
 _FILES = (stat.S_IFREG, stat.S_IFLNK)
 """What is listed; a link among them is one that leads elsewhere."""
@@ -216,6 +223,34 @@ class LocalFolder:
                 return file.read(length)
         except OSError as error:
             raise self._unreadable(key, error) from error
+
+    @contextmanager
+    def open_file(
+        self, key: str, version: str | None = None, start: int = 0
+    ) -> Iterator[OpenedFile]:
+        """A file, opened to be fetched; see ingest.sources.opened_file."""
+        try:
+            file = open_beneath(self._real, key)
+        except OSError as error:
+            raise self._unreadable(key, error) from error
+        with file:
+            status = os.fstat(file.fileno())
+            check_version(key, status.st_size, version_of(status), version)
+            pieces = self._pieces(file, status, key, start)
+            yield OpenedFile(status.st_size, version_of(status), pieces)
+
+    def _pieces(
+        self, file: BinaryIO, status: os.stat_result, key: str, start: int
+    ) -> Iterator[bytes]:
+        try:
+            file.seek(start)
+            while piece := file.read(_PIECE_BYTES):
+                yield piece
+            after = os.fstat(file.fileno())
+        except OSError as error:
+            raise self._unreadable(key, error) from error
+        if (after.st_size, after.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
+            raise changed_meanwhile(key)
 
 
 class LocalArchive:

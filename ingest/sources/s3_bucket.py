@@ -1,9 +1,11 @@
 """One bucket of an S3 server: obstore moves the bytes, boto3 finds credentials and the region."""
 
+import hashlib
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,8 +24,18 @@ from obstore.exceptions import (
 )
 from obstore.store import S3Store
 
-from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError, UnreadableFile
+from catalog.errors import (
+    BadFile,
+    FramesiftError,
+    InvalidInput,
+    OtherVersion,
+    StorageError,
+    UnreadableFile,
+)
+from catalog.file_version import listed_version
+from catalog.file_version import shown as shown_version
 from ingest.sources.endpoint_proxy import REDIRECTED, Way, way_to
+from ingest.sources.opened_file import OpenedFile, check_version
 from ingest.sources.s3_page import ObjectEntry, Page, page_of, read_pages_of
 from ingest.sources.sealed_keys import unseal
 from ingest.sources.source_options import SourceOptions
@@ -50,7 +62,7 @@ _REASONS = {
     "AuthorizationHeaderMalformed": "the bucket lies in another region; give its region",
     "IllegalLocationConstraintException": "the bucket lies in another region; give its region",
     "InvalidObjectState": "is archived (Glacier); restore it first",
-    "SlowDown": "the server asks to slow down; scan with fewer workers",
+    "SlowDown": "the server asks to slow down; use fewer workers",
 }
 _STATUS_CODES = {"301": "PermanentRedirect", "403": "AccessDenied", "404": "NoSuchBucket"}
 # What follows it in obstore's errors is the answer's body, which is not shown.
@@ -93,6 +105,11 @@ def obstore_can_name(key: str) -> bool:
         ord(character) < 32 or ord(character) == 127 for character in key
     )
 
+
+_MD5 = re.compile("[0-9a-f]{32}")
+"""An ETag that is the MD5 of its object: of one that was not sent in parts."""
+
+_CHUNK_BYTES = 4 * 2**20
 
 _SENDS = 3
 """How often a request is sent whose connection was closed before it took it."""
@@ -290,6 +307,98 @@ class S3Bucket:
                 return b""
             raise self.object_trouble(error, shown) from error
 
+    @contextmanager
+    def open_object(
+        self, key: str, shown: str, version: str | None, start: int = 0
+    ) -> Iterator[OpenedFile]:
+        """An object, opened to be fetched; see ingest.sources.opened_file.
+
+        The request asks for the very version (If-Match), and an ETag that is an MD5 is compared
+        with what came.
+
+        Args:
+            key: Its key in the bucket.
+            shown: How messages call it.
+            version: As of opened_file.open_file.
+            start: Read from this byte on.
+        """
+        kind, _, wanted = (version or "").partition(":")
+        etag = wanted if kind == "etag" else ""
+        try:
+            if obstore_can_name(key):
+                found, chunks = self._opened(key, start, etag)
+            else:
+                found, chunks = self._opened_odd(key, start, etag)
+        except (BaseError, OSError, ValueError, BotoCoreError, ClientError) as error:
+            if _is_other_version(error):
+                raise self._other_version(key, shown) from error
+            raise self.object_trouble(error, shown) from error
+        there = listed_version(found.etag, found.modified)
+        check_version(shown, found.size, there, version)
+        yield OpenedFile(found.size, there, self._pieces(found, chunks, shown, start))
+
+    def _opened(self, key: str, start: int, etag: str) -> tuple[ObjectEntry, Iterator[bytes]]:
+        options: dict[str, Any] = {"if_match": f'"{etag}"'} if etag else {}
+        if start:
+            options["range"] = {"offset": start}
+        found = self._get(key, options)
+        meta = found.meta
+        modified = meta["last_modified"].astimezone(UTC)
+        entry = _entry(key, meta["size"], modified, meta.get("e_tag"))
+        return entry, found.stream(min_chunk_size=_CHUNK_BYTES)
+
+    def _opened_odd(self, key: str, start: int, etag: str) -> tuple[ObjectEntry, Iterator[bytes]]:
+        asked = {"IfMatch": f'"{etag}"'} if etag else {}
+        if start:
+            asked["Range"] = f"bytes={start}-"
+        found = self.client.get_object(Bucket=self.name, Key=key, **asked)
+        entry = _entry(key, start + found["ContentLength"], found["LastModified"], found["ETag"])
+        return entry, found["Body"].iter_chunks(_CHUNK_BYTES)
+
+    def _pieces(
+        self, found: ObjectEntry, chunks: Iterator[bytes], shown: str, start: int
+    ) -> Iterator[bytes]:
+        md5 = hashlib.md5(usedforsecurity=False)
+        came = start
+        try:
+            for chunk in chunks:
+                came += len(chunk)
+                md5.update(chunk)
+                yield chunk
+        except (BaseError, OSError, ValueError, BotoCoreError) as error:
+            raise self.object_trouble(error, shown) from error
+        if came != found.size:
+            raise self._broken(shown, f"{came:,} of its {found.size:,} bytes came")
+        is_md5 = start == 0 and _MD5.fullmatch(found.etag)
+        if is_md5 and md5.hexdigest() != found.etag and not self._hides_md5(found.key):
+            raise self._broken(shown, "what came has another MD5 than its ETag says")
+
+    def _broken(self, shown: str, what: str) -> StorageError:
+        uri = f"s3://{self.name}/{shown}"
+        return StorageError(f"{uri}: {what}", uri)
+
+    def _hides_md5(self, key: str) -> bool:
+        """Whether an object is encrypted so that its ETag is no MD5 though it looks like one.
+
+        Source: https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html (ETag)
+        """
+        try:
+            found = self.client.head_object(Bucket=self.name, Key=key)
+        except (BotoCoreError, ClientError):
+            return False
+        return (
+            found.get("ServerSideEncryption", "AES256") != "AES256"
+            or "SSECustomerAlgorithm" in found
+        )
+
+    def _other_version(self, key: str, shown: str) -> FramesiftError:
+        try:
+            found = self.head(key)
+        except StorageError:
+            return UnreadableFile("cannot be read: it vanished from the bucket", shown)
+        there = shown_version(found.size, listed_version(found.etag, found.modified))
+        return OtherVersion(f"another version is there: {there}", shown)
+
     def _get(self, key: str, options: dict[str, Any]) -> Any:
         """As obstore.get, which does not try again where a kept connection was just closed."""
         for _ in range(_SENDS - 1):
@@ -330,7 +439,7 @@ class S3Bucket:
             return self.trouble(error, shown)
         if isinstance(error, FileNotFoundError) or code in ("NoSuchKey", "404"):
             return UnreadableFile("cannot be read: it vanished from the bucket", shown)
-        if isinstance(error, PreconditionError) or code in ("PreconditionFailed", "412"):
+        if _is_other_version(error):
             return BadFile("changed since it was listed; scan again", shown)
         if code in _OBJECT_CODES:
             return UnreadableFile(f"cannot be read: {_REASONS[code]}", shown)
@@ -359,6 +468,8 @@ class S3Bucket:
             return f"the certificate of {where} is not trusted; give its authority as CA bundle"
         if re.search(r"kind: Connect|EndpointConnection|ConnectTimeout|ProxyConnection", text):
             return f"{where} cannot be reached; check the endpoint and the network"
+        if re.search(r"body error|IncompleteRead", text):
+            return f"{where} broke off in the middle of its answer"
         if re.search(r"kind: Timeout|kind: Request|ReadTimeout|ConnectionClosed", text):
             return f"{where} did not answer within {self.options.give_up_after:g} s of retries"
         if code:
@@ -434,6 +545,11 @@ def _code(error: Exception) -> str:
     if isinstance(error, PermissionDeniedError | UnauthenticatedError):
         return "AccessDenied"
     return "PermanentRedirect" if "redirect without LOCATION" in str(error) else ""
+
+
+def _is_other_version(error: Exception) -> bool:
+    """Whether the server refused a request because of its If-Match."""
+    return isinstance(error, PreconditionError) or _code(error) in ("PreconditionFailed", "412")
 
 
 def _first_line(error: Exception) -> str:

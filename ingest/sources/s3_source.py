@@ -1,11 +1,13 @@
 """A prefix of an S3 bucket as a source: AWS, IBM COS, Ceph, MinIO."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 
 from catalog.errors import BadFile, StorageError
 from catalog.values import File, Problem
 from ingest.sources.exclude import Excluded
 from ingest.sources.object_file import object_file
+from ingest.sources.opened_file import OpenedFile
 from ingest.sources.s3_bucket import S3Address, S3Bucket
 from ingest.sources.s3_listing import list_objects
 from ingest.sources.s3_page import ObjectEntry
@@ -77,6 +79,12 @@ class S3Folder:
     def read_range(self, key: str, start: int, length: int) -> bytes:
         """A part of an object; see SourceFiles and read."""
         return self.bucket.read_range(self._full(key), key, start, length)
+
+    def open_file(
+        self, key: str, version: str | None = None, start: int = 0
+    ) -> AbstractContextManager[OpenedFile]:
+        """An object, opened to be fetched; see ingest.sources.opened_file."""
+        return self.bucket.open_object(self._full(key), key, version, start)
 
     def _full(self, key: str) -> str:
         if not key:

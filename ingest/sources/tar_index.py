@@ -236,11 +236,16 @@ class TarIndex:
 
     def find(self, key: str) -> tuple[int, int] | None:
         """Where a member's data begin and how many bytes they are; None if there is none."""
+        found = self.member(key)
+        return None if found is None else found[:2]
+
+    def member(self, key: str) -> tuple[int, int, float] | None:
+        """As `find`, and the time of last change [s since 1970]."""
         with self._lock:
             row = self._connection.execute(
-                "SELECT data, size FROM members WHERE key = ?", [key]
+                "SELECT data, size, mtime FROM members WHERE key = ?", [key]
             ).fetchone()
-        return None if row is None else (int(row[0]), int(row[1]))
+        return None if row is None else (int(row[0]), int(row[1]), float(row[2]))
 
     def members(self) -> Iterator[tuple[str, int, float]]:
         """Key, size [bytes] and time of last change [s since 1970], in byte order of the key."""

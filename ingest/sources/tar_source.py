@@ -4,13 +4,16 @@ import hashlib
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from catalog.errors import BadFile
+from catalog.errors import BadFile, UnreadableFile
+from catalog.file_version import listed_version
 from catalog.values import File, Problem
 from ingest.sources.exclude import Excluded
 from ingest.sources.object_file import object_file
+from ingest.sources.opened_file import OpenedFile, check_version, ranges
 from ingest.sources.source_files import MAX_FILE_BYTES, ArchiveBytes, Unreadable
 from ingest.sources.source_options import SourceOptions
 from ingest.sources.tar_index import open_index
@@ -114,8 +117,23 @@ class TarSource(TarReader):
                 continue
             if self._excluded(key):
                 continue
-            etag = self.archive.identity if mtime == 0 else ""
-            yield object_file(key, size, _time(mtime), etag)
+            yield object_file(key, size, _time(mtime), self._etag(mtime))
+
+    @contextmanager
+    def open_file(
+        self, key: str, version: str | None = None, start: int = 0
+    ) -> Iterator[OpenedFile]:
+        """A member, opened to be fetched; see ingest.sources.opened_file."""
+        member = self.index.member(key)
+        if member is None:
+            raise UnreadableFile(f"is not in {self.archive.uri}", key)
+        _, size, mtime = member
+        found = listed_version(self._etag(mtime), _time(mtime))
+        check_version(key, size, found, version)
+        yield OpenedFile(size, found, ranges(self, key, size, start))
+
+    def _etag(self, mtime: float) -> str:
+        return self.archive.identity if mtime == 0 else ""
 
     def problems(self) -> Iterator[Problem]:
         """The members that cannot be read, each with its reason."""

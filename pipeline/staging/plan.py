@@ -1,44 +1,48 @@
-"""Which files of a manifest must be copied where, and whether they fit."""
+"""Which files of a manifest must be fetched, and whether they fit."""
 
+import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
 
-from catalog.errors import BadFile, InvalidInput, StorageError
-from catalog.storage.beneath import real_place, status_beneath
-from pipeline.file_version import kept_key, version_of
+from catalog.errors import BadFile, StorageError
+from catalog.file_version import listed_version
+from ingest.sources.source_files import SourceFiles
+from pipeline.cache.entry_name import kept_key
 from pipeline.manifest import FrameFile, Manifest
+
+OpenSource = Callable[[str], SourceFiles]
+"""The files of a source, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
-class CopyItem:
-    """One file to copy.
+class WantedFile:
+    """One file that must be in the cache.
 
     Attributes:
-        root: Folder of its source, no link on its way.
+        source: Name of its source.
         key: Where it lies below it.
-        target: Where it goes; the name says the version.
         size: Its size as catalogued [bytes].
-        version: Which version of it is wanted (pipeline.file_version).
+        version: Which version of it is wanted (catalog.file_version).
         digest: Of its content, "sha256:<hex>"; None where it is not known.
     """
 
-    root: str
+    source: str
     key: str
-    target: Path
     size: int
     version: str
     digest: str | None = None
 
     @property
-    def source(self) -> str:
-        """Where it comes from."""
-        return f"{self.root}/{self.key}"
+    def entry(self) -> str:
+        """Its path below its source's folder in the cache; it says the version."""
+        return kept_key(self.key, self.size, self.version)
 
 
 @dataclass(frozen=True)
@@ -46,64 +50,75 @@ class StagingPlan:
     """What staging a manifest takes.
 
     Attributes:
-        missing: Files to copy.
+        missing: Files to fetch.
         files: Files of the manifest, those already in the cache included.
         bytes: Their size [bytes].
         roots: Folder of each source in the cache.
+        places: Folder or URI of each source.
         rows: The manifest's rows, each file with its version.
     """
 
-    missing: tuple[CopyItem, ...]
+    missing: tuple[WantedFile, ...]
     files: int
     bytes: int
-    roots: dict[str, str]
+    roots: Mapping[str, str]
+    places: Mapping[str, str]
     rows: pa.Table
 
     @property
     def missing_bytes(self) -> int:
-        """Size of what is to be copied [bytes]."""
+        """Size of what is to be fetched [bytes]."""
         return sum(item.size for item in self.missing)
 
+    def target(self, item: WantedFile) -> Path:
+        """Where a file goes."""
+        return Path(self.roots[item.source], item.entry)
 
-def plan_staging(manifest: Manifest, cache: Path) -> StagingPlan:
-    """What must be copied so that every file of the manifest lies in the cache.
+    def place(self, item: WantedFile) -> str:
+        """Where a file comes from, for messages."""
+        return f"{self.places[item.source].rstrip('/')}/{item.key}"
+
+
+def plan_staging(manifest: Manifest, cache: Path, sources: OpenSource | None = None) -> StagingPlan:
+    """What must be fetched so that every file of the manifest lies in the cache.
 
     A file in the cache whose name says the wanted version, and which has the catalogued size, is
-    complete: copies are written aside and renamed.
+    complete: files are written aside, checked and renamed.
 
     Args:
         manifest: The files, not staged.
         cache: Where they go.
+        sources: Opens those whose files' versions the manifest does not say, as earlier formats.
 
     Raises:
-        BadFile: The manifest names a file outside its source.
-        InvalidInput: A source is no folder.
-        StorageError: One lies elsewhere by now, or a file whose version the manifest does not say
-            is not there.
+        BadFile: The manifest names a file outside its source, or no version.
+        StorageError: A source that is asked for versions cannot be reached.
     """
     header = manifest.header
     roots = {
         name: str(cache / quote(names, safe=":@+ ")) for name, names in header.datasources.items()
     }
-    real = {
-        name: real_place(Path(root), header.within.get(name, ""))
-        for name, root in header.roots.items()
-        if "://" not in root
-    }
     rows = manifest.frames
-    items: dict[Path, CopyItem] = {}
-    for kind, files in (("image", manifest.images()), ("label", manifest.labels())):
-        versions = []
-        for file in files:
-            item = _item(file, real, roots) if file else None
+    listed = _Listed()
+    missing: dict[tuple[str, str], WantedFile] = {}
+    seen: dict[str, set[str]] = defaultdict(set)
+    files = size = 0
+    for kind, found in (("image", manifest.images()), ("label", manifest.labels())):
+        versions: list[str | None] = []
+        for item in _wanted(found, sources):
             versions.append(item.version if item else None)
-            if item:
-                items[item.target] = item
+            if item is None:
+                continue
+            entry = item.entry
+            if entry in seen[item.source]:
+                continue
+            seen[item.source].add(entry)
+            files, size = files + 1, size + item.size
+            if listed.size(roots[item.source], entry) != item.size:
+                missing[item.source, entry] = item
         place = rows.column_names.index(f"{kind}_version")
         rows = rows.set_column(place, rows.schema.field(place), pa.array(versions, pa.string()))
-    missing = tuple(item for item in items.values() if not _is_there(item))
-    total = sum(item.size for item in items.values())
-    return StagingPlan(missing, len(items), total, roots, rows)
+    return StagingPlan(tuple(missing.values()), files, size, roots, header.roots, rows)
 
 
 def check_space(plan: StagingPlan, cache: Path) -> None:
@@ -126,42 +141,63 @@ def check_space(plan: StagingPlan, cache: Path) -> None:
     if plan.missing_bytes > free:
         raise StorageError(
             f"cache {cache}: {_size(free)} free, but {_size(plan.missing_bytes)} are to be "
-            "copied; free some space or give another cache with --cache",
+            "fetched; free some space or give another cache with --cache",
             str(cache),
         )
 
 
-def _item(file: FrameFile, real: Mapping[str, str], roots: Mapping[str, str]) -> CopyItem:
-    if file.key.startswith("/") or ".." in file.key.split("/"):
-        raise BadFile("the manifest names a file outside its source's root", file.key)
-    if file.source not in real:
-        raise InvalidInput(
-            f"source {file.source}: {file.root} is not a folder; it cannot be staged"
-        )
-    root = real[file.source]
-    version = file.version or _version_now(root, file)
-    target = Path(roots[file.source], kept_key(file.key, file.size, version))
-    return CopyItem(root, file.key, target, file.size, version, file.digest)
+class _Listed:
+    """Sizes of what is in the cache, folder by folder: a listing, and no search for each name."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, dict[str, int]] = {}
+
+    def size(self, root: str, entry: str) -> int | None:
+        """Size of an entry [bytes]; None where it is not there."""
+        below, _, name = entry.rpartition("/")
+        folder = f"{root}/{below}"
+        if folder not in self._folders:
+            self._folders[folder] = _sizes(folder)
+        return self._folders[folder].get(name)
 
 
-def _version_now(root: str, file: FrameFile) -> str:
+def _sizes(folder: str) -> dict[str, int]:
+    sizes = {}
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                sizes[entry.name] = status.st_size
+    except OSError:  # not there yet; whatever else ails it is said when it is written
+        return sizes
+    return sizes
+
+
+def _wanted(
+    files: Iterable[FrameFile | None], sources: OpenSource | None
+) -> Iterator[WantedFile | None]:
+    for file in files:
+        if file is None:
+            yield None
+            continue
+        if file.key.startswith("/") or ".." in file.key.split("/"):
+            raise BadFile("the manifest names a file outside its source's root", file.key)
+        version = file.version or _version_now(file, sources)
+        yield WantedFile(file.source, file.key, file.size, version, file.digest)
+
+
+def _version_now(file: FrameFile, sources: OpenSource | None) -> str:
     """The version that lies in the source, where an earlier format says none."""
-    path = f"{root}/{file.key}"
-    try:
-        return version_of(status_beneath(root, file.key))
-    except OSError as error:
+    if sources is None:
+        raise BadFile("the manifest does not say its version", file.path)
+    entry = next(iter(sources(file.source).list(file.key)), None)
+    if entry is None:
         raise StorageError(
-            f"{path}: {error.strerror}; the dataset was made by an earlier release, which did not "
+            f"{file.path}: is not there; the dataset was made by an earlier release, which did not "
             "keep the versions of files, so its source is needed: is it mounted?",
-            path,
-        ) from error
-
-
-def _is_there(item: CopyItem) -> bool:
-    try:
-        return item.target.stat().st_size == item.size
-    except OSError:
-        return False
+            file.path,
+        )
+    return listed_version(entry.etag, entry.mtime)
 
 
 def _size(number: int) -> str:

@@ -1,18 +1,21 @@
-"""Stage a dataset: plan, copy, write the staged manifest, keep the record."""
+"""Stage a dataset: plan, fetch, write the staged manifest, keep the record."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import select
 
-from catalog.errors import FramesiftError
+from catalog.errors import FramesiftError, StorageError
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
 from pipeline.manifest import SAYS_VERSIONS, Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest
-from pipeline.staging.copy import Progress, copy_files
+from pipeline.staging.fetch import FailedFile, fetch_files
+from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import check_space, plan_staging
+from pipeline.staging.progress import Progress
 
 
 def stage_dataset(
@@ -21,21 +24,41 @@ def stage_dataset(
     cache: Path,
     *,
     workers: int = 4,
-    progress: Progress | None = None,
+    indexes: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    failed: Callable[[FailedFile], None] | None = None,
 ) -> Staging:
-    """Bring a dataset's images and labels into the cache; what is there is not copied again.
+    """Bring a dataset's images and labels into the cache; what is there is not fetched again.
+
+    Args:
+        records: Of the dataset and its sources, whose keys are used here and go no further.
+        dataset: What to stage.
+        cache: Folder of the cache.
+        workers: Files fetched at once.
+        indexes: Where the indexes of tar archives are kept; None keeps none.
+        progress: Told whenever a file has come.
+        failed: Told of each file that cannot be had; the others go on.
 
     Returns:
         The record, whose ``manifest`` is a manifest folder with paths in the cache.
 
     Raises:
-        StorageError: No space, no permission, or a source file that vanished or changed.
+        StorageError: No space, no permission, or files that could not be had: the first is named.
         BadFile: The dataset's manifest is damaged.
     """
     manifest = read_manifest(records, dataset)
-    plan = plan_staging(manifest, cache)
+    sources = OpenedSources(records, manifest.header, indexes)
+    plan = plan_staging(manifest, cache, sources.files)
     check_space(plan, cache)
-    copy_files(plan, cache, workers, progress)
+    if failures := fetch_files(
+        plan, cache, sources.files, workers=workers, progress=progress, failed=failed
+    ):
+        raise StorageError(
+            f"dataset {dataset.name}@{dataset.version}: {len(failures):,} of {plan.files:,} files "
+            f"could not be staged; the first is {failures[0]} (what has come stays in the cache: "
+            "stage again once that is mended)",
+            failures[0].place,
+        )
     # The id as well: two homes may share a cache, each with a dataset of that name.
     name = f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
     place = cache / ".manifests" / name

@@ -54,7 +54,7 @@ def test_a_later_source_of_the_same_name(catalogued: Path, tmp_path: Path) -> No
     assert "leads out of" in _refused(workspace, dataset, tmp_path / "cache")
     remove_source(workspace.catalog, workspace.records, "a2d2")
     assert "leads out of" in _refused(workspace, dataset, tmp_path / "cache")
-    for datasource, said in (("another", "leads out of"), ("a2d2", "cannot be staged")):
+    for datasource, said in (("another", "leads out of"), ("a2d2", "no credentials found")):
         added = add_source(workspace.records, _s3("a2d2", datasource))
         assert said in _refused(workspace, dataset, tmp_path / "cache")
         header = Manifest.read(manifest_folder(workspace.records, dataset)).header

@@ -14,12 +14,15 @@ import pyarrow as pa
 import pytest
 
 from api.workspace import Workspace
-from catalog.errors import BadFile, InvalidInput, StorageError
+from catalog.errors import BadFile, NotFound, StorageError
 from catalog.records.sources import recorded_source
 from catalog.records.tables import Dataset
 from ingest.scan.scan import scan_source
 from pipeline.manifest import Manifest
+from pipeline.staging.fetch import fetch_files
+from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import check_space, plan_staging
+from pipeline.staging.progress import Progress
 from pipeline.staging.stage import newest_manifest, stage_dataset
 from tests import disks
 from tests.api.servers import wait_until
@@ -124,15 +127,18 @@ def test_a_label_rewritten_with_as_many_bytes_is_copied_again(
 
 def test_progress_is_told(workspace: Workspace, tmp_path: Path) -> None:
     """Files and bytes rise to the plan's."""
-    told: list[tuple[int, int]] = []
-    staging = stage_dataset(
-        workspace.records,
-        make(workspace),
-        tmp_path / "cache",
-        progress=lambda files, size: told.append((files, size)),
+    told: list[Progress] = []
+    dataset = make(workspace)
+    staging = stage_dataset(workspace.records, dataset, tmp_path / "cache", progress=told.append)
+    assert [(one.files, one.bytes) for one in told] == sorted(
+        (one.files, one.bytes) for one in told
     )
-    assert told == sorted(told)
-    assert told[-1] == (staging.files, staging.bytes)
+    assert (told[0].files, told[0].eta_s) == (0, None)
+    assert (told[-1].files, told[-1].bytes) == (staging.files, staging.bytes)
+    assert (told[-1].of_files, told[-1].of_bytes) == (staging.files, staging.bytes)
+    assert told[-1].eta_s == 0
+    stage_dataset(workspace.records, dataset, tmp_path / "cache", progress=told.append)
+    assert (told[-1].files, told[-1].fetched_bytes) == (staging.files, 0)
 
 
 def test_a_source_file_that_changed_is_refused(own_source: Workspace, tmp_path: Path) -> None:
@@ -158,7 +164,7 @@ def test_a_source_file_that_vanished_is_named(own_source: Workspace, tmp_path: P
     assert caught.value.path == str(image)
     assert not list((tmp_path / "cache").rglob("*.part"))
     image.write_bytes(b"")
-    with pytest.raises(StorageError, match=r"it has 0 bytes"):
+    with pytest.raises(StorageError, match=r"another version is there: 0 bytes"):
         stage_dataset(own_source.records, dataset, tmp_path / "cache")
 
 
@@ -174,12 +180,14 @@ def test_a_key_that_leaves_the_root_is_refused(workspace: Workspace, tmp_path: P
             plan_staging(replace(manifest, frames=evil), tmp_path / "cache")
 
 
-def test_a_source_that_is_no_folder_is_refused(workspace: Workspace, tmp_path: Path) -> None:
-    """A bucket cannot be staged by copying a folder."""
+def test_a_bucket_whose_source_was_removed_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    """Its endpoint and keys went with its record."""
     manifest = Manifest.read(Path(make(workspace).manifest))
-    header = replace(manifest.header, roots={"a2d2": "s3://bucket"})
-    with pytest.raises(InvalidInput, match="is not a folder"):
-        plan_staging(replace(manifest, header=header), tmp_path)
+    header = replace(manifest.header, roots={"a2d2": "s3://bucket"}, datasources={"a2d2": "x:y"})
+    plan = plan_staging(replace(manifest, header=header), tmp_path)
+    sources = OpenedSources(workspace.records, header)
+    with pytest.raises(NotFound, match="was removed, and with it what opens s3://bucket: add it"):
+        fetch_files(plan, tmp_path, sources.files)
 
 
 def test_sources_whose_names_look_alike_do_not_share_a_folder(
@@ -202,7 +210,7 @@ def test_a_cache_that_is_too_small_is_refused_before_anything_is_copied(
 ) -> None:
     """On a disk of 1 MB: one line with both sizes, and an empty cache."""
     dataset = make(workspace)
-    with pytest.raises(StorageError, match=r"free, but .* are to be copied") as caught:
+    with pytest.raises(StorageError, match=r"free, but .* are to be fetched") as caught:
         stage_dataset(workspace.records, dataset, small_disk / "cache")
     assert "\n" not in str(caught.value)
     assert copies(small_disk) == []
@@ -212,13 +220,13 @@ def test_a_disk_that_fills_up_on_the_way_is_one_line(
     workspace: Workspace, small_disk: Path
 ) -> None:
     """Somebody else took the space after the check: an error, no parts, what is done stays."""
-    plan = plan_staging(Manifest.read(Path(make(workspace).manifest)), small_disk / "cache")
-    from pipeline.staging.copy import copy_files
-
+    manifest = Manifest.read(Path(make(workspace).manifest))
+    plan = plan_staging(manifest, small_disk / "cache")
+    sources = OpenedSources(workspace.records, manifest.header)
     with pytest.raises(StorageError, match="No space left on device"):
-        copy_files(plan, small_disk / "cache", 2)
+        fetch_files(plan, small_disk / "cache", sources.files, workers=2)
     assert not list(small_disk.rglob("*.part"))
-    sizes = {item.target: item.size for item in plan.missing}
+    sizes = {plan.target(item): item.size for item in plan.missing}
     assert all(path.stat().st_size == sizes[path] for path in copies(small_disk / "cache"))
 
 
@@ -281,21 +289,22 @@ def as_nobody() -> list[str]:
 
 
 _SLOW = """
-import shutil, sys, time
+import sys, time
 from pathlib import Path
-import pipeline.staging.copy
 from catalog.records.datasets import recorded_dataset
+from pipeline.staging import fetch
 from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import open_home
 
-def slow(source, part, chunk):
-    part.write(source.read(1000)); part.flush()
-    print(part.name, flush=True)
+def slow(arrival, piece, write=fetch._Arrival.write):
+    write(arrival, piece[:1000])
+    arrival._file.flush()
+    print(arrival._file.name, flush=True)
     time.sleep(0.05 if FEW.pop(0) else 600)
-    part.write(source.read())
+    write(arrival, piece[1000:])
 
 FEW = [True] * 6 + [False] * 99
-pipeline.staging.copy.shutil.copyfileobj = slow
+fetch._Arrival.write = slow
 workspace = open_home(Path(sys.argv[1]))
 stage_dataset(workspace.records, recorded_dataset(workspace.records, "streets"), Path(sys.argv[2]))
 """
@@ -316,9 +325,8 @@ def test_a_killed_staging_leaves_parts_only_and_the_next_one_clears_them(
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert list(cache.rglob("*.part")), "it was killed too late to prove anything"
-    sizes = {item.target: item.size for item in plan_staging(
-        Manifest.read(Path(dataset.manifest)), tmp_path / "other"
-    ).missing}  # fmt: skip
+    plan = plan_staging(Manifest.read(Path(dataset.manifest)), tmp_path / "other")
+    sizes = {plan.target(item): item.size for item in plan.missing}
     whole = copies(cache)
     assert 0 < len(whole) < 2 * FRAMES
     by_key = {target.relative_to(tmp_path / "other"): size for target, size in sizes.items()}

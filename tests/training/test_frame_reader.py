@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from catalog.errors import BadFile
+from catalog.file_version import version_of
 from ingest.labels.label_image import decode_label
 from ingest.labels.palette import UNKNOWN_CLASS, Palette
-from pipeline.file_version import version_of
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest

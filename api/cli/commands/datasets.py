@@ -1,4 +1,4 @@
-"""framesift dataset, stage."""
+"""framesift dataset."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -8,7 +8,6 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 
-from api.cli import long_work
 from api.cli.commands.common import AtOption
 from api.cli.exit_codes import ExitCode, StrictFlag, end
 from api.cli.grouped_options import with_options
@@ -29,8 +28,6 @@ from api.cli.terminal import (
     emit_json,
     emit_table,
     emit_text,
-    progress_bar,
-    size,
     stdout,
 )
 from api.schemas.datasets import NewDataset, NewExtension, NewSplit
@@ -229,31 +226,6 @@ def show(
 ) -> None:
     """Show a dataset: its question, snapshot, splits and classes."""
     _show(target().datasets.get(name), as_json)
-
-
-def stage(
-    dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder to stage into; FRAMESIFT_CACHE by default.")
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Files copied at once.")] = 4,
-    as_json: JsonFlag = False,
-) -> None:
-    """Copy a dataset's images and labels into a cache near the job."""
-    with progress_bar(f"stage {dataset}", quiet=as_json) as bar:
-
-        def show(done: float, total: float | None, note: int | str) -> None:
-            bar.show(done, total, note if isinstance(note, str) else size(note))
-
-        staging = long_work.stage(dataset, cache, workers, show)
-    if as_json:
-        emit_json(staging)
-    else:
-        stdout.print(
-            f"staged {staging['dataset']} version {staging['version']}: {staging['files']:,} "
-            f"files, {size(staging['bytes'])}; copied {staging['files_copied']:,} "
-            f"({size(staging['bytes_copied'])}) into {staging['cache']}"
-        )
 
 
 _Wanted = TypeVar("_Wanted", bound=BaseModel)

@@ -39,7 +39,7 @@ async def get_stagings(
     example={"dataset": "bikes@1"},
 )
 async def post_staging(wanted: NewStaging, session: CurrentSession, response: Response) -> JobBody:
-    """Copy a dataset's images and labels into the server's cache: a job does it."""
+    """Fetch a dataset's images and labels into the server's cache: a job does it."""
     return begun(await run_in_threadpool(lambda: session.stagings.begin(**dict(wanted))), response)
 
 

@@ -6,16 +6,25 @@
 Beside it goes the size. This module is a leaf of the standard library.
 """
 
-import hashlib
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-_MARK_CHARACTERS = 12
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (naive UTC, as every time in the catalog)
 
 
 def version_of(status: os.stat_result) -> str:
     """The version of a file of this machine, or of a file system mounted on it."""
     return f"mtime:{status.st_mtime_ns // 1000}"
+
+
+def listed_version(etag: str, modified: datetime) -> str:
+    """The version of what a listing shows: its ETag where there is one, else its time.
+
+    Args:
+        etag: The store's mark, without quotes; empty where there is none.
+        modified: Time of last change, naive UTC.
+    """
+    return f"etag:{etag}" if etag else f"mtime:{(modified - _EPOCH) // timedelta(microseconds=1)}"
 
 
 def fits(status: os.stat_result, size: int, version: str | None) -> bool:
@@ -35,14 +44,3 @@ def shown(size: int, version: str | None) -> str:
             return f"{size:,} bytes"
         return f"{size:,} bytes, last changed {moment:%Y-%m-%d %H:%M:%S.%f} UTC"
     return f"{size:,} bytes"
-
-
-def kept_key(key: str, size: int, version: str) -> str:
-    """Where one version of a file lies below its source's folder in a cache.
-
-    Versions of one file lie beside each other, so that staging one dataset changes no other's.
-    """
-    folder, slash, name = key.rpartition("/")
-    stem, dot, kind = name.rpartition(".")
-    mark = hashlib.sha256(f"{size} {version}".encode()).hexdigest()[:_MARK_CHARACTERS]
-    return f"{folder}{slash}{stem}~{mark}.{kind}" if dot else f"{folder}{slash}{name}~{mark}"

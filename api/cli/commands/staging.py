@@ -1,0 +1,94 @@
+"""framesift stage."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from api.cli import long_work
+from api.cli.terminal import (
+    Bar,
+    JsonFlag,
+    duration,
+    emit_json,
+    emit_progress,
+    emit_text,
+    progress_bar,
+    size,
+    stdout,
+)
+
+if TYPE_CHECKING:  # commands that ask a server do without what opens sources
+    from pipeline.staging.fetch import FailedFile
+    from pipeline.staging.progress import Progress
+
+_SHOWN_EVERY_S = 0.2
+_JSON_EVERY_S = 2.0
+_SHOWN_FAILURES = 1_000
+
+
+def stage(
+    dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder to stage into; FRAMESIFT_CACHE by default.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Files fetched at once.")] = 4,
+    as_json: JsonFlag = False,
+) -> None:
+    """Fetch a dataset's images and labels into a cache near the job."""
+    with progress_bar(f"stage {dataset}", quiet=as_json) as bar:
+        told = long_work.Told(
+            progress=_progress(bar, as_json),
+            failed=_failed(as_json),
+            state=lambda state: bar.show(0, None, state),
+        )
+        staging = long_work.stage(dataset, cache, workers, told)
+    if as_json:
+        emit_json(staging)
+    else:
+        stdout.print(
+            f"staged {staging['dataset']} version {staging['version']}: {staging['files']:,} "
+            f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
+            f"({size(staging['bytes_copied'])}) into {staging['cache']}"
+        )
+
+
+def _progress(bar: Bar, as_json: bool) -> "Callable[[Progress], None]":
+    last = time.monotonic()
+
+    def show(progress: "Progress") -> None:
+        nonlocal last
+        if time.monotonic() - last < (_JSON_EVERY_S if as_json else _SHOWN_EVERY_S):
+            return
+        last = time.monotonic()
+        if as_json:
+            emit_progress(progress.to_json())
+            return
+        eta = progress.eta_s
+        left = "" if eta is None else f", {duration(eta)} left"
+        bar.show(
+            progress.bytes,
+            progress.of_bytes,
+            f"{progress.files:,} of {progress.of_files:,} files, {size(progress.bytes)} of "
+            f"{size(progress.of_bytes)}, {progress.mb_per_s:.1f} MB/s{left}",
+        )
+
+    return show
+
+
+def _failed(as_json: bool) -> "Callable[[FailedFile], None]":
+    """Prints each file that cannot be had, up to a thousand."""
+    printed = 0
+
+    def show(failure: "FailedFile") -> None:
+        nonlocal printed
+        printed += 1
+        if printed <= _SHOWN_FAILURES:
+            said = {"failed": failure.place, "reason": failure.reason}
+            line = json.dumps(said, ensure_ascii=False) if as_json else f"failed: {failure}"
+            emit_text(line, err=True, end="\n")
+
+    return show

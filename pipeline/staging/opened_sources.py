@@ -1,0 +1,76 @@
+"""The sources of a manifest, opened when a file of theirs is first wanted."""
+
+import dataclasses
+import threading
+from pathlib import Path
+
+from catalog.errors import FramesiftError, NotFound
+from catalog.records.sources import recorded_sources
+from catalog.records.store import RecordStore
+from ingest.sources.schemes import open_source, scheme_of
+from ingest.sources.source_files import SourceFiles
+from ingest.sources.source_options import SourceOptions
+from pipeline.manifest import ManifestHeader
+
+
+class OpenedSources:
+    """The sources of a manifest, each opened once, with the keys that its record holds.
+
+    What a source leaves out since the dataset was made is fetched all the same. May be called from
+    many threads at once.
+    """
+
+    def __init__(
+        self, records: RecordStore, header: ManifestHeader, indexes: Path | None = None
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            records: Where sources are recorded.
+            header: Of a manifest that is not staged, with the sources' places as they are now.
+            indexes: Where the indexes of tar archives are kept; None keeps none.
+        """
+        self._records, self._header, self._indexes = records, header, indexes
+        self._opened: dict[str, SourceFiles | FramesiftError] = {}
+        self._lock = threading.Lock()
+
+    def files(self, name: str) -> SourceFiles:
+        """The files of a source; a failure to open it is kept, too, and raised again.
+
+        Raises:
+            NotFound: It was removed, and its place cannot be reached without its record.
+            InvalidInput: Its options do not fit any more.
+            BadFile: It is an archive that is damaged.
+            StorageError: It cannot be reached.
+        """
+        with self._lock:
+            if name not in self._opened:
+                try:
+                    self._opened[name] = self._open(name)
+                except FramesiftError as error:
+                    self._opened[name] = error
+            found = self._opened[name]
+        if isinstance(found, FramesiftError):
+            raise found
+        return found
+
+    def _open(self, name: str) -> SourceFiles:
+        header = self._header
+        for source in recorded_sources(self._records):
+            if (
+                source.name == name
+                and header.datasources.get(name) == f"{source.cluster}:{source.datasource}"
+            ):
+                options = SourceOptions.from_json(source.options)
+                return open_source(source.uri, _with_all(options), self._indexes)
+        root = header.roots[name]
+        if not scheme_of(root).is_local:
+            raise NotFound(
+                "source", name, f"it was removed, and with it what opens {root}: add it again"
+            )
+        options = SourceOptions(within=header.within.get(name, ""))
+        return open_source(root, options, self._indexes)
+
+
+def _with_all(options: SourceOptions) -> SourceOptions:
+    return dataclasses.replace(options, exclude=())

@@ -1,0 +1,47 @@
+"""How far a staging is."""
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a staging is; 100 percent means that every file is in the cache and was checked.
+
+    Attributes:
+        files: Files that are in the cache.
+        of_files: Files that the dataset has.
+        bytes: Their size [bytes].
+        of_bytes: The dataset's size [bytes].
+        fetched_bytes: What this staging has fetched [bytes].
+        failed: Files that could not be had.
+        seconds: Time since it began to fetch [s].
+    """
+
+    files: int
+    of_files: int
+    bytes: int
+    of_bytes: int
+    fetched_bytes: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+
+    @property
+    def mb_per_s(self) -> float:
+        """Bytes fetched per second [MB/s]."""
+        return self.fetched_bytes / 1e6 / self.seconds if self.seconds else 0.0
+
+    @property
+    def eta_s(self) -> float | None:
+        """Time that the rest will take at the rate so far [s]; None while that is unknown."""
+        if not self.mb_per_s:
+            return None
+        return (self.of_bytes - self.bytes) / 1e6 / self.mb_per_s
+
+    def to_json(self) -> dict[str, int | float | None]:
+        """Counts and rates, as ``--json`` shows them."""
+        eta = self.eta_s
+        return asdict(self) | {
+            "seconds": round(self.seconds, 3),
+            "mb_per_s": round(self.mb_per_s, 3),
+            "eta_s": None if eta is None else round(eta, 1),
+        }
