@@ -172,7 +172,7 @@ def _work(role: str, number: int, seconds: float, frames: int) -> Work:
         return work
     if role == "check":
         print("ready", flush=True)
-        work.failures.append(json.dumps(_check(workspace.catalog)))
+        work.failures.append(json.dumps(_check(workspace.whole_catalog)))
         return work
     step = _STEPS[role](workspace, work, number, frames) if role != "busy" else None
     print("ready", flush=True)
@@ -239,7 +239,7 @@ def _ingest(workspace: Workspace, work: Work, number: int, _frames: int) -> Step
             [file.key for file in files],
             [Problem("orphan", f"x{batch}", "r")],
         )
-        with workspace.catalog.writing(f"batch {batch}", author="ingest") as connection:
+        with workspace.whole_catalog.writing(f"batch {batch}", author="ingest") as connection:
             register(connection, _names(source), files, frames, _SCAN)
         work.seconds.append(time.perf_counter() - began)
         work.added += len(files)
@@ -258,7 +258,7 @@ def _watcher(workspace: Workspace, work: Work, number: int, _frames: int) -> Ste
         files, frames = _frames_of(f"{batch:06d}", 3)
         old = [file.key for file in _frames_of(f"{batch - 5:06d}", 3)[0]] if batch >= 5 else []
         began = time.perf_counter()
-        with workspace.catalog.writing(f"event {batch}", author="watch") as connection:
+        with workspace.whole_catalog.writing(f"event {batch}", author="watch") as connection:
             remove(connection, _names(source), old)
             register(connection, _names(source), files, frames, _SCAN)
         work.seconds.append(time.perf_counter() - began)
@@ -282,7 +282,7 @@ def _tags(workspace: Workspace, work: Work, _number: int, frames: int) -> Step:
             writer.writerow(["filename", "weather", "rating", "turn"])
             writer.writerows([key, "rain", 0.5 + turn, turn] for key in keys)
         began = time.perf_counter()
-        found = import_tags(workspace.catalog, path, "mine", datasource="base")
+        found = import_tags(workspace.whole_catalog, path, "mine", datasource="base")
         work.seconds.append(time.perf_counter() - began)
         if found.imported != len(keys):
             work.failures.append(f"tags: {found.imported} of {len(keys)} rows imported")
@@ -295,7 +295,7 @@ def _tags(workspace: Workspace, work: Work, _number: int, frames: int) -> Step:
 def _compact(workspace: Workspace, work: Work, _number: int, _frames: int) -> Step:
     def step() -> float:
         began = time.perf_counter()
-        compact(workspace.catalog, list, keep=timedelta(days=1))
+        compact(workspace.whole_catalog, list, keep=timedelta(days=1))
         work.seconds.append(time.perf_counter() - began)
         return COMPACT_EVERY_S
 
@@ -319,10 +319,10 @@ _SCAN = 1
 def _fill(workspace: Workspace, frames: int) -> None:
     """A source of many frames, and a scan of it for the problems."""
     source = _source(workspace, "base")
-    add_class_tags(workspace.catalog, CLASSES)
+    add_class_tags(workspace.whole_catalog, CLASSES)
     for start in range(0, frames, 10_000):
         files, some = _frames_of("base", min(10_000, frames - start), start)
-        with workspace.catalog.writing("base") as connection:
+        with workspace.whole_catalog.writing("base") as connection:
             register(connection, _names(source), files, some, _SCAN)
 
 

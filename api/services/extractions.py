@@ -110,7 +110,7 @@ class Extractions:
             body = {"source": source, "family": extractor.family}
             if not errors:
                 counts = run_extractor(
-                    workspace.catalog,
+                    workspace.whole_catalog,
                     place,
                     extractor,
                     open_files=partial(open_recorded, index_folder=workspace.indexes),

@@ -164,15 +164,21 @@ class Snapshot:
             self._cursor.execute(query, [*parameters] or None)
             return self._cursor.to_arrow_table()
 
-    def explain(self, query: str) -> Any:
-        """How DuckDB would answer one SELECT: its plan.
+    def plan(self, query: str) -> dict[str, Any] | None:
+        """How DuckDB would answer one SELECT; None where only some rows may be seen.
+
+        A plan tells of the other rows, too.
 
         Raises:
-            SqlError: As of `table`; or the snapshot is limited to some rows.
+            SqlError: As of `table`.
             duckdb.Error: As of `execute`.
         """
         with self.watched() as watch, watch.errors():
-            return json.loads(self._cursor.explain(query))
+            made = self._cursor.plan(query)
+        if made is None:
+            return None
+        (found,) = json.loads(made)
+        return dict(found)
 
     def watched(
         self,

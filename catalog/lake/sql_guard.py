@@ -71,8 +71,8 @@ class SelectOnly:
         self._cursor.execute(self._plan(query) if planned else query, parameters)
         return self
 
-    def explain(self, query: str) -> str:
-        """How one SELECT would be answered, as DuckDB's JSON.
+    def plan(self, query: str) -> str | None:
+        """How one SELECT would be answered, as DuckDB's JSON; None where that may not be told.
 
         Raises:
             SqlError: As of `execute`.

@@ -14,9 +14,10 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
+from catalog.lake.catalog import Catalog, WritableCatalog
+from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FILES, FRAME_TAGS
-from catalog.store import LAKE, CatalogStore
 from catalog.tags.families import (
     TYPES,
     define,
@@ -160,7 +161,7 @@ class Coverage:
     pending: int
 
 
-def begin(store: CatalogStore, extraction: Extraction) -> None:
+def begin(store: WritableCatalog, extraction: Extraction) -> None:
     """Make the family and its bookkeeping where needed, and drop the tags of vanished files.
 
     Commits only where there is something to change.
@@ -190,7 +191,7 @@ def begin(store: CatalogStore, extraction: Extraction) -> None:
             )
 
 
-def coverage(store: CatalogStore, extraction: Extraction, *, full: bool) -> Coverage:
+def coverage(store: Catalog, extraction: Extraction, *, full: bool) -> Coverage:
     """How many frames there are to read; `begin` must have run."""
     with store.reading() as cursor:
         row = cursor.execute(
@@ -202,7 +203,7 @@ def coverage(store: CatalogStore, extraction: Extraction, *, full: bool) -> Cove
 
 
 def pending_frames(
-    store: CatalogStore, extraction: Extraction, *, full: bool, page: int = PAGE_FRAMES
+    store: Catalog, extraction: Extraction, *, full: bool, page: int = PAGE_FRAMES
 ) -> Iterator[CataloguedFrame]:
     """The frames to read, by fkey, fetched a page at a time; `begin` must have run.
 
@@ -224,7 +225,7 @@ def pending_frames(
         last = found["fkey"][-1].as_py()
 
 
-def commit(store: CatalogStore, extraction: Extraction, done: Sequence[Extracted]) -> int:
+def commit(store: WritableCatalog, extraction: Extraction, done: Sequence[Extracted]) -> int:
     """Keep what reading some frames gave, in one commit; how many frames were kept.
 
     Frames that a scan removed meanwhile are left out. A bad file's frame loses its older tags.
@@ -265,7 +266,7 @@ def commit(store: CatalogStore, extraction: Extraction, done: Sequence[Extracted
         return written.rows
 
 
-def problems(store: CatalogStore, extraction: Extraction) -> list[Problem]:
+def problems(store: Catalog, extraction: Extraction) -> list[Problem]:
     """The files that the extractor could not use, by key."""
     with store.reading() as cursor:
         if not _has_table(cursor):

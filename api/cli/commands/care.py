@@ -57,7 +57,7 @@ def compact(
     workspace = open_workspace()
     with progress_bar("compact", quiet=as_json) as bar:
         done = compaction.compact(
-            workspace.catalog,
+            workspace.whole_catalog,
             lambda: set(_named(workspace).values()),
             keep=timedelta(days=keep_days),
             in_use=timedelta(0) if now else compaction.IN_USE,
@@ -81,7 +81,7 @@ def log(
     from api.schemas.snapshots import SnapshotBody
     from catalog.lake import snapshots
 
-    found = [SnapshotBody.of(one) for one in snapshots.log(open_workspace().catalog, limit)]
+    found = [SnapshotBody.of(one) for one in snapshots.log(open_workspace().whole_catalog, limit)]
     if as_json:
         emit_json(found)
         return
@@ -103,7 +103,7 @@ def diff(
     from api.schemas.snapshots import TagChangeBody
     from catalog.care import snapshot_diff
 
-    catalog = open_workspace().catalog
+    catalog = open_workspace().whole_catalog
     found = snapshot_diff.diff(catalog, before, after)
     listed = list(islice(snapshot_diff.changes(catalog, before, after), rows)) if rows else []
     if as_json:
@@ -177,7 +177,7 @@ def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
         sources = {(one.cluster, one.datasource) for one in recorded_sources(workspace.records)}
         found += check_belongings(workspace.records, repair=repair)
     try:
-        catalog = workspace.catalog
+        catalog = workspace.whole_catalog
     except CatalogDamaged:
         damaged = damage(workspace.catalog_location, workspace.settings.lock_wait_s).findings
         if not damaged:
@@ -200,7 +200,7 @@ def export(
     from catalog.care.export import export_iceberg, export_parquet
 
     write = export_iceberg if format_ == "iceberg" else export_parquet
-    done = write(open_workspace().catalog, folder.absolute(), at)
+    done = write(open_workspace().whole_catalog, folder.absolute(), at)
     if as_json:
         emit_json(asdict(done))
     else:
@@ -221,7 +221,7 @@ def backup(
     workspace = open_workspace()
     with progress_bar(f"backup {target.name}", quiet=as_json) as bar:
         done = back_up(
-            workspace.catalog,
+            workspace.whole_catalog,
             workspace.records,
             target.absolute(),
             lambda files, total: bar.show(files, total, f"{files:,} of {total:,} files"),

@@ -148,7 +148,7 @@ def _not_found(why: str) -> Response:
 
 def _start(workspace: Workspace, source: Source, arguments: Sequence[str]) -> None:
     # One at a time, also of several servers: what is looked for is there before the next one looks.
-    with workspace.catalog.lock(f"start-scan-{source.id}", "a scan is being started"):
+    with workspace.whole_catalog.lock(f"start-scan-{source.id}", "a scan is being started"):
         found = _status(workspace, source)
         if found is not None and found["status"] == "Running":
             raise InvalidInput(f"Scan already currently in-progress for {source.name}.")
@@ -277,7 +277,7 @@ def _command(job: Job) -> list[str]:
 def _is_held(workspace: Workspace, source: Source) -> bool:
     """Whether a process scans the source."""
     try:
-        with scan_lock(workspace.catalog, source):
+        with scan_lock(workspace.whole_catalog, source):
             return False
     except CatalogBusy:
         return True

@@ -224,11 +224,11 @@ async def post_action(policy: str, action: str, home: WholeHome, rights: _Rights
 def _found(home: Workspace, name: str, rights: PolicyRights) -> tuple[Policy, PolicyRun | None]:
     policy = policy_records.found(home.records, name)
     rights.check_seen(policy)
-    return policy, runs.newest(home.catalog, home.records, policy)
+    return policy, runs.newest(home.whole_catalog, home.records, policy)
 
 
 def _all(home: Workspace, rights: PolicyRights) -> list[dict[str, Any]]:
-    store, records = home.catalog, home.records
+    store, records = home.whole_catalog, home.records
     policies = filter(rights.sees, policy_records.listed(records))
     return [of_policy(policy, runs.newest(store, records, policy)) for policy in policies]
 
@@ -283,7 +283,7 @@ def _remove(home: Workspace, name: str, rights: PolicyRights) -> None:
 
 def _history(home: Workspace, name: str, rights: PolicyRights) -> list[dict[str, Any]]:
     policy, _ = _found(home, name, rights)
-    found = runs.history(home.catalog, home.records, policy)
+    found = runs.history(home.whole_catalog, home.records, policy)
     return [{"status": run.state, **of_run(run)} for run in found]
 
 
@@ -296,8 +296,8 @@ def _act(home: Workspace, name: str, action: str, rights: PolicyRights) -> None:
         _start(home, policy)
         return
     wanted = "kill" if action == "stop" else action
-    runs.ask(home.catalog, home.records, policy, wanted)
+    runs.ask(home.whole_catalog, home.records, policy, wanted)
 
 
 def _start(home: Workspace, policy: Policy) -> None:
-    runs.start(home.catalog, home.records, home.job_queue, policy, home.variables)
+    runs.start(home.whole_catalog, home.records, home.job_queue, policy, home.variables)

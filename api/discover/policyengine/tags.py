@@ -74,7 +74,7 @@ async def post_tag(request: Request, workspace: CurrentWorkspace) -> Response:
     """Add a tag that no file has a value of yet."""
     body = read_as(TagBody, await json_of(request))
     await run_in_threadpool(
-        tags.add_tag, workspace.catalog, body.tag.lower(), "text", body.type, body.value
+        tags.add_tag, workspace.whole_catalog, body.tag.lower(), "text", body.type, body.value
     )
     return in_text(f"Tag {body.tag} added", 201)
 
@@ -114,4 +114,4 @@ def _change(workspace: Workspace, tag: str, body: TagChange) -> None:
     held = _tag(workspace, tag)
     if body.type not in (None, held["type"]):
         raise InvalidInput(f"tag '{tag}' is {held['type']}: the type of a tag cannot change")
-    tags.set_kind(workspace.catalog, held["tag"], held["type"], body.value)
+    tags.set_kind(workspace.whole_catalog, held["tag"], held["type"], body.value)

@@ -85,7 +85,7 @@ class Sources:
             check_text(wanted)
         body = SourceBody.of(self.keep(wanted, *self.reach(uri, options_of(wanted))))
         if self._is_command:
-            _ = self._workspace.catalog  # a home is made whole
+            _ = self._workspace.whole_catalog  # a home is made whole
         return body
 
     def reach(self, uri: str, options: SourceOptions) -> tuple[str, SourceOptions]:
@@ -190,7 +190,7 @@ class Sources:
             )
         changed_options(source, wanted.exclude, wanted.part_of)  # before anything is changed
         compared: dict[str, Any] = dict.fromkeys(("same", "changed", "missing", "new"))
-        catalog, records = self._workspace.catalog, self._workspace.records
+        catalog, records = self._workspace.whole_catalog, self._workspace.records
         if place is not None:
             # With the patterns of before: what they left out is not catalogued.
             uri, options = place
@@ -233,7 +233,7 @@ class Sources:
 
     def remove(self, name: str) -> SourceRemoved:
         """Remove a source and its files' rows: ingest.scan.change_source.remove_source."""
-        files = remove_source(self._workspace.catalog, self._workspace.records, name)
+        files = remove_source(self._workspace.whole_catalog, self._workspace.records, name)
         return SourceRemoved(name=name, files_removed=files)
 
 
