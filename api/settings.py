@@ -21,7 +21,7 @@ _PREFIX = "framesift_"
 
 
 class Settings(BaseModel):
-    """What ``FRAMESIFT_*`` variables say; what is given by name goes before them.
+    """Settings of ``FRAMESIFT_*`` variables; those given by name go before them.
 
     pydantic-settings would do the same, and takes a tenth of a short command to import.
     """
@@ -198,46 +198,46 @@ class Settings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_environment(cls, given: Any) -> Any:
+    def _with_environment(cls, fields: Any) -> Any:
         names = {name.lower(): text for name, text in os.environ.items()}
         said = {field: names.get(_PREFIX + field) for field in cls.model_fields}
-        return {field: text for field, text in said.items() if text is not None} | given
+        return {field: text for field, text in said.items() if text is not None} | fields
 
     @field_validator(
         "home", "cache", "catalog_metadata", "catalog_data", "records", "config", mode="before"
     )
     @classmethod
-    def _is_a_place(cls, given: Any) -> Any:
+    def _is_a_place(cls, value: Any) -> Any:
         # A script's unset variable would otherwise mean the current folder, or another catalog.
-        if given == "":
+        if value == "":
             raise ValueError("empty: name a place, or unset the variable")
-        return given
+        return value
 
     @field_validator("server", mode="before")
     @classmethod
-    def _empty_is_none(cls, given: Any) -> Any:
-        return given or None
+    def _empty_is_none(cls, value: Any) -> Any:
+        return value or None
 
     @field_validator("source_schemes", "source_hosts", mode="before")
     @classmethod
-    def _by_commas(cls, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
-        return tuple(part.strip().lower() for part in given.split(",") if part.strip())
+    def _by_commas(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return tuple(piece.strip().lower() for piece in value.split(",") if piece.strip())
 
     @field_validator("job_environment", "trusted_proxies", mode="before")
     @classmethod
-    def _names(cls, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
-        return tuple(part.strip() for part in given.split(",") if part.strip())
+    def _names(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return tuple(piece.strip() for piece in value.split(",") if piece.strip())
 
     @field_validator("source_roots", mode="before")
     @classmethod
-    def _by_colons(cls, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
-        return tuple(part for part in given.split(os.pathsep) if part)
+    def _by_colons(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return tuple(piece for piece in value.split(os.pathsep) if piece)
 
 
 def read_settings() -> Settings:
@@ -249,7 +249,7 @@ def read_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        found = error.errors()[0]
-        name = _PREFIX.upper() + "_".join(str(part) for part in found["loc"]).upper()
-        reason = found["msg"].removeprefix("Value error, ")
-        raise InvalidInput(f"{name}={found['input']}: {reason}") from error
+        fault = error.errors()[0]
+        name = _PREFIX.upper() + "_".join(str(key) for key in fault["loc"]).upper()
+        reason = fault["msg"].removeprefix("Value error, ")
+        raise InvalidInput(f"{name}={fault['input']}: {reason}") from error

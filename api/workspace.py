@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from api.server.machine import memory_mb
 from api.settings import Settings
-from catalog.errors import NotAllowed, NotMade, StorageError
+from catalog.errors import NotMade, StorageError
 from catalog.memory.lru import Lru
 from catalog.records import glance as record_glance
 from catalog.records.home_places import HomePlaces
@@ -25,20 +25,19 @@ from ingest.sources.sealed_keys import SecretKey
 from pipeline.jobs.queue import JobQueue
 
 if TYPE_CHECKING:
-    from catalog.lake.catalog import Catalog
     from catalog.limited_store import LimitedStore
     from catalog.records.store import RecordStore
     from catalog.store import CatalogStore
     from pipeline.datasets.seen_datasets import SeenDatasets
 
 
-def database_at(given: SecretStr | None) -> Path | Postgres | None:
+def database_at(url: SecretStr | None) -> Path | Postgres | None:
     """The database of a setting: a postgresql:// URL or the path of a SQLite file.
 
     Raises:
         InvalidInput: It is a URL of another kind, which is not repeated: it may hold a password.
     """
-    text = given.get_secret_value() if given is not None else ""
+    text = url.get_secret_value() if url is not None else ""
     if not text:
         return None
     if "://" in text:
@@ -46,17 +45,17 @@ def database_at(given: SecretStr | None) -> Path | Postgres | None:
     return Path(text).expanduser().absolute()
 
 
-def data_at(given: str | None, access: S3Access) -> Path | S3Prefix | None:
+def data_at(text: str | None, access: S3Access) -> Path | S3Prefix | None:
     """The place of a setting: an s3:// URI or a folder.
 
     Raises:
         InvalidInput: It is a URI of another kind.
     """
-    if not given:
+    if not text:
         return None
-    if "://" in given:
-        return S3Prefix.parse(given, access)
-    return Path(given).expanduser().absolute()
+    if "://" in text:
+        return S3Prefix.parse(text, access)
+    return Path(text).expanduser().absolute()
 
 
 _HOME = "FRAMESIFT_HOME"
@@ -91,10 +90,9 @@ class Workspace:
         self.on_making = on_making
         self.home = settings.home.expanduser().absolute()
         self._limited: Lru[tuple[str, ...], tuple[LimitedStore, SeenDatasets]] = Lru(_LIMITED)
-        self._seen: LimitedStore | None = None
         self._limiting = threading.Lock()
-        given = settings.secret_key.get_secret_value() if settings.secret_key else ""
-        sealed_keys.use(SecretKey(self.home / "secret.key", given))
+        key = settings.secret_key.get_secret_value() if settings.secret_key else ""
+        sealed_keys.use(SecretKey(self.home / "secret.key", key))
 
     @cached_property
     def catalog_location(self) -> CatalogLocation:
@@ -107,7 +105,7 @@ class Workspace:
 
     @property
     def s3_access(self) -> S3Access:
-        """How catalogs in S3 are reached."""
+        """The access to catalogs in S3."""
         settings = self.settings
         return S3Access(
             settings.catalog_s3_endpoint,
@@ -116,40 +114,19 @@ class Workspace:
             settings.catalog_s3_ca_bundle,
         )
 
-    @property
-    def catalog(self) -> "Catalog":
-        """The catalog of files and tags, as far as this workspace's user may see it.
-
-        Raises:
-            NotMade: There is none, and this workspace makes none.
-        """
-        return self.whole_catalog if self._seen is None else self._seen
-
-    @property
-    def whole_catalog(self) -> "CatalogStore":
-        """The catalog with every row, which can be written.
-
-        Raises:
-            NotAllowed: This workspace's user may see some rows only.
-            NotMade: There is none, and this workspace makes none.
-        """
-        if self._seen is not None:
-            raise NotAllowed("the catalog is written by those who may see every row")
-        return self._store
-
-    @property
-    def opened_catalog(self) -> "CatalogStore | None":
-        """`whole_catalog`, if it has been used."""
-        return self.whole_catalog if "_store" in self.__dict__ else None
-
     @cached_property
-    def _store(self) -> "CatalogStore":
+    def catalog(self) -> "CatalogStore":
+        """The catalog of files and tags.
+
+        Raises:
+            NotMade: There is none, and this workspace makes none.
+        """
         from catalog.lake import extensions
         from catalog.lake.connection import is_made
         from catalog.store import CatalogStore
 
-        location, given = self.catalog_location, self.settings.catalog_metadata
-        variable = "FRAMESIFT_CATALOG_METADATA" if given else _HOME
+        location, metadata = self.catalog_location, self.settings.catalog_metadata
+        variable = "FRAMESIFT_CATALOG_METADATA" if metadata else _HOME
         is_there = self._is_there("catalog", location.metadata, variable, lambda: is_made(location))
         extensions.remember_in(self.home / "checked_extensions.json")
         store = CatalogStore(
@@ -167,8 +144,8 @@ class Workspace:
 
     @property
     def _hot_memory_mb(self) -> int:
-        given = self.settings.hot_memory_mb
-        return (memory_mb() // 4 if given is None else given) // self._processes
+        budget = self.settings.hot_memory_mb
+        return (memory_mb() // 4 if budget is None else budget) // self._processes
 
     def limited_to(self, rules: tuple[str, ...], user: str) -> "Workspace":
         """The same home for a user who sees the rows of collections with these rules, or none."""
@@ -184,13 +161,13 @@ class Workspace:
                     "memory_limit": self.settings.query_memory,
                     "max_temp_directory_size": self.settings.query_spill,
                 }
-                catalog = LimitedStore(self.whole_catalog, rows_of(rules), limits)
+                catalog = LimitedStore(self.catalog, rows_of(rules), limits)
                 folder = self.home / "seen"
                 read = partial(read_manifest, self.records)
                 rows = catalog, SeenDatasets(catalog, folder, read)
                 self._limited.put(rules, rows)
         limited = copy(self)
-        limited._seen, seen = rows
+        limited.catalog, seen = rows
         limited.records = self.records.limited_to(user, seen_by(user, seen))
         return limited
 
@@ -207,18 +184,18 @@ class Workspace:
         with suppress(OSError):  # the store says what is wrong
             if file.is_file():  # it is a home, and no other folder
                 tighten(self.home)
-        place, variable = self.records_place, _HOME
+        location, variable = self.records_place, _HOME
         if self.settings.records:
             variable = "FRAMESIFT_RECORDS"
-        is_there = self._is_there("records", place, variable, lambda: is_made(place))
-        store = RecordStore(place, places=self.places, lock_wait_s=self.settings.lock_wait_s)
+        is_there = self._is_there("records", location, variable, lambda: is_made(location))
+        store = RecordStore(location, places=self.places, lock_wait_s=self.settings.lock_wait_s)
         if not is_there and self.on_making is not None:
-            self.on_making(f"made new records: {place}")
+            self.on_making(f"made new records: {location}")
         return store
 
     @property
     def is_limited(self) -> bool:
-        """Whether its user may see some rows only."""
+        """True where its user may see some rows only."""
         return self._records_are_open and bool(self.records.user)
 
     def place(self, path: str) -> str:
@@ -245,7 +222,7 @@ class Workspace:
         return recorded_class_names(self.records)
 
     def record_counts(self) -> tuple[int, int, int]:
-        """How many sources, versions of datasets, and jobs there are, of what may be seen.
+        """Numbers of sources, versions of datasets, and jobs that may be seen.
 
         Raises:
             NotMade: There are no records, and this workspace makes none.
@@ -272,17 +249,17 @@ class Workspace:
         return database_at(self.settings.records) or self.home / "records" / "records.sqlite"
 
     def _is_there(
-        self, what: str, place: Path | Postgres, variable: str, is_made: Callable[[], bool]
+        self, what: str, location: Path | Postgres, variable: str, is_made: Callable[[], bool]
     ) -> bool:
-        """Whether it has been made; refused where it must have been."""
+        """Return whether it has been made; refused where it must have been."""
         try:
             is_there = is_made()
         except OSError as error:
             raise StorageError(
-                f"{place}: cannot be looked for: {error.strerror}", str(place)
+                f"{location}: cannot be looked for: {error.strerror}", str(location)
             ) from error
         if not is_there and self.on_making is None:
-            raise NotMade(what, str(place), variable)
+            raise NotMade(what, str(location), variable)
         return is_there
 
     @cached_property
@@ -330,7 +307,7 @@ class Workspace:
         What is secret it inherits (pipeline.jobs.environment).
         """
         settings = self.settings
-        places = {
+        locations = {
             "CACHE": settings.cache and self.cache,
             "CATALOG_METADATA": database_at(settings.catalog_metadata),
             "CATALOG_DATA": data_at(settings.catalog_data, self.s3_access),
@@ -338,14 +315,14 @@ class Workspace:
         }
         # It starts in another folder, where a path that is not whole would lead elsewhere.
         return {"FRAMESIFT_HOME": str(self.home)} | {
-            f"FRAMESIFT_{name}": str(place)
-            for name, place in places.items()
-            if isinstance(place, Path)
+            f"FRAMESIFT_{name}": str(location)
+            for name, location in locations.items()
+            if isinstance(location, Path)
         }
 
     def close(self) -> None:
         """Close what is open."""
         for catalog, _ in self._limited.clear():
             catalog.close()
-        if "_store" in self.__dict__:
-            self._store.close()
+        if "catalog" in self.__dict__:
+            self.catalog.close()

@@ -63,19 +63,20 @@ def main() -> None:
     parser.add_argument("--memory", default="2GB", help="limit of one process's queries")
     parser.add_argument("--hot-mb", type=int, default=0)
     parser.add_argument("--step", choices=_methods(["car"]), help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.step:
-        print(json.dumps(_measured(given)))
+    options = parser.parse_args()
+    if options.step:
+        print(json.dumps(_measured(options)))
         return
-    with tempfile.TemporaryDirectory() as made:
-        given.folder = given.folder or Path(made)
-        _load(given.folder, given.frames, given.memory)
+    with tempfile.TemporaryDirectory() as scratch:
+        options.folder = options.folder or Path(scratch)
+        _load(options.folder, options.frames, options.memory)
         print(
-            f"{given.frames:,} frames\n{'set':24}{'wall s':>9}{'CPU s':>9}{'peak MB':>9}  achieved"
+            f"{options.frames:,} frames\n{'set':24}{'wall s':>9}{'CPU s':>9}{'peak MB':>9}"
+            "  achieved"
         )
         reports = {}
         for step in _methods(["car"]):
-            row = _in_process(step, given)
+            row = _in_process(step, options)
             print(
                 f"{step:24}{row['wall_s']:9.2f}{row['cpu_s']:9.2f}{row['peak_mb']:9,.0f}"
                 f"  {row['result']}",
@@ -136,10 +137,11 @@ def _rarer(tags: list[str]) -> dict[str, dict[str, float]]:
     }
 
 
-def _in_process(step: str, given: argparse.Namespace) -> dict[str, Any]:
+def _in_process(step: str, options: argparse.Namespace) -> dict[str, Any]:
     call = [
         sys.executable, "-m", "benchmarks.building_sets", "--step", step,
-        "--folder", str(given.folder), "--memory", given.memory, "--hot-mb", str(given.hot_mb),
+        "--folder", str(options.folder), "--memory", options.memory,
+        "--hot-mb", str(options.hot_mb),
     ]  # fmt: skip
     run = subprocess.run(call, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if run.returncode:
@@ -148,17 +150,17 @@ def _in_process(step: str, given: argparse.Namespace) -> dict[str, Any]:
     return row
 
 
-def _measured(given: argparse.Namespace) -> dict[str, Any]:
+def _measured(options: argparse.Namespace) -> dict[str, Any]:
     store = CatalogStore(
-        CatalogLocation.in_folder(given.folder / "catalog"),
-        memory_limit=given.memory,
-        hot_memory_mb=given.hot_mb,
+        CatalogLocation.in_folder(options.folder / "catalog"),
+        memory_limit=options.memory,
+        hot_memory_mb=options.hot_mb,
     )
     store.snapshot()
-    if given.hot_mb and (store.hot is None or not store.hot.wait(600)):
+    if options.hot_mb and (store.hot is None or not store.hot.wait(600)):
         raise SystemExit("the snapshot does not fit into --hot-mb")
     names = _names()
-    method = _methods(list(names))[given.step]
+    method = _methods(list(names))[options.step]
     before = resource.getrusage(resource.RUSAGE_SELF)
     began = time.perf_counter()
     selection, report = select_set(store, Asked(Question(), method), names)

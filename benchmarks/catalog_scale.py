@@ -1,4 +1,4 @@
-"""How a catalog grows: load time, size on disk, queries and memory by the number of frames.
+"""Growth of a catalog: load time, size on disk, queries and memory by the number of frames.
 
     .venv/bin/python -m benchmarks.catalog_scale [--frames 41277 1000000 10000000]
         [--plot docs/images/catalog_scale.png]
@@ -54,24 +54,26 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, default=None)
     parser.add_argument("--memory", default="2GB", help="limit of one process's queries")
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.step:
-        print(json.dumps(_measured(given.step, given.folder, given.frames[0], given.memory)))
+    options = parser.parse_args()
+    if options.step:
+        print(
+            json.dumps(_measured(options.step, options.folder, options.frames[0], options.memory))
+        )
         return
     rows: list[Row] = []
     print(f"{'frames':>12} {'step':<8} {'wall s':>9} {'CPU s':>9} {'peak MB':>8}  result")
-    for frames in given.frames:
-        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+    for frames in options.frames:
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             for step in STEPS:
-                row = _in_process(step, Path(folder), frames, given.memory)
+                row = _in_process(step, Path(folder), frames, options.memory)
                 rows.append(row)
                 print(
                     f"{frames:>12,} {step:<8} {row['wall_s']:>9.3f} {row['cpu_s']:>9.3f} "
                     f"{row['peak_mb']:>8,.0f}  {row['result']}",
                     flush=True,
                 )
-    if given.plot:
-        _draw(rows, given.plot)
+    if options.plot:
+        _draw(rows, options.plot)
 
 
 def _in_process(step: str, folder: Path, frames: int, memory: str) -> Row:
@@ -197,8 +199,8 @@ def _sql(store: CatalogStore) -> str:
 
 def _diff(store: CatalogStore) -> str:
     newest = store.snapshot()
-    found = diff(store, newest - 1, newest)
-    return f"{found.frames_added:,} frames added"
+    difference = diff(store, newest - 1, newest)
+    return f"{difference.frames_added:,} frames added"
 
 
 def _compact(store: CatalogStore) -> str:

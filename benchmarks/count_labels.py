@@ -76,7 +76,7 @@ def _ways(palette: Palette, chunks: dict[bytes, PngChunks]) -> dict[str, Way]:
 
 
 def _count(png: bytes, palette: Palette, few: int) -> PixelCounts:
-    """As in a process that has counted many labels, or in one that has not."""
+    """Count as in a process that has counted many labels, or in one that has not."""
     pixel_count.FEW_LABELS = few
     return count_pixels(png, palette)
 
@@ -103,15 +103,15 @@ def _masks(png: bytes, palette: Palette) -> list[int]:
     rgb = np.asarray(_image(png).convert("RGB"))
     counts = [0] * len(palette)
     for colour, class_id in palette.class_of_colour.items():
-        wanted = np.array([colour >> 16, colour >> 8 & 255, colour & 255], dtype=np.uint8)
-        counts[class_id] += int((rgb == wanted).all(axis=2).sum())
+        channels = np.array([colour >> 16, colour >> 8 & 255, colour & 255], dtype=np.uint8)
+        counts[class_id] += int((rgb == channels).all(axis=2).sum())
     return counts
 
 
 def _compare_counts(labels: list[bytes], palette: Palette) -> None:
     for png in labels:
-        wanted = _masks(png, palette)
-        if any(_count(png, palette, few).counts.tolist() != wanted for few in (0, sys.maxsize)):
+        expected = _masks(png, palette)
+        if any(_count(png, palette, few).counts.tolist() != expected for few in (0, sys.maxsize)):
             sys.exit("counts differ from one mask per class: nothing is measured")
 
 
@@ -137,7 +137,7 @@ def _measure(ways: dict[str, Way], labels: list[bytes]) -> dict[str, list[float]
 def _print(
     best: dict[str, list[float]], labels: list[bytes], chunks: dict[bytes, PngChunks], root: Path
 ) -> None:
-    mean = {name: sum(found) / len(labels) for name, found in best.items()}
+    mean = {name: sum(times) / len(labels) for name, times in best.items()}
     ours = mean["Framesift count_pixels"]
     size = sum(map(len, labels)) / len(labels)
     raw = sum(chunks[png].header.inflated_bytes for png in labels) / len(labels)

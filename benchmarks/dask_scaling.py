@@ -1,4 +1,4 @@
-"""What Dask costs and how it scales: one worker against two, and the scheduler's time for a unit.
+"""Costs and scaling of Dask: one worker against two, and the scheduler's time for a unit.
 
     .venv/bin/python -m benchmarks.dask_scaling [--frames 8000] [--tasks 5000]
 
@@ -38,11 +38,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=8_000)
     parser.add_argument("--tasks", type=int, default=5_000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     (REPOSITORY / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=REPOSITORY / "build") as folder:
         root = Path(folder, "source")
-        link_frames(root, given.frames, with_images=False)
+        link_frames(root, options.frames, with_images=False)
         files = LocalFolder(root)
         class_list = read_class_list(files, None)
         task = CountTask(
@@ -57,7 +57,7 @@ def main() -> None:
         rates = {workers: _rate(task, frames, workers) for workers in (1, 2)}
         for workers, rate in rates.items():
             print(f"{workers} workers {rate:8,.0f} frames/s  {rate / rates[1]:.2f}", flush=True)
-        _scheduler(task, given.tasks)
+        _scheduler(task, options.tasks)
 
 
 def _rate(task: CountTask, frames: list[FrameFiles], workers: int) -> float:

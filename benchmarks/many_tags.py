@@ -1,4 +1,4 @@
-"""What a tag family costs among many: 500 tags in 20 families on a million frames.
+"""Costs of a tag family among many: 500 tags in 20 families on a million frames.
 
     python -m benchmarks.many_tags [--frames 1000000] [--families 20] [--tags 25]
 
@@ -41,35 +41,39 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--families", type=int, default=20)
     parser.add_argument("--tags", type=int, default=25)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         store = CatalogStore(CatalogLocation.in_folder(Path(folder, "catalog")))
-        print(f"{given.frames:,} frames x {len(CLASSES)} classes, {os.cpu_count()} cores")
+        print(f"{options.frames:,} frames x {len(CLASSES)} classes, {os.cpu_count()} cores")
         with _timed(store, "the frames themselves"):
-            _fill(store, given.frames)
+            _fill(store, options.frames)
         large = _files(store, _LARGE)
-        for number in range(given.families):
+        for number in range(options.families):
             _family(
-                store, number, given.tags, given.frames, shown=number in (0, given.families - 1)
+                store,
+                number,
+                options.tags,
+                options.frames,
+                printed=number in (0, options.families - 1),
             )
         _reads(store)
-        _last(store, given.families - 1, given.tags)
+        _last(store, options.families - 1, options.tags)
         touched = [path for path, state in large.items() if _files(store).get(path) != state]
         print(f"Parquet files of the large tables that were rewritten: {len(touched)}")
         _ingests(store)
 
 
-def _family(store: CatalogStore, number: int, tags: int, frames: int, *, shown: bool) -> None:
+def _family(store: CatalogStore, number: int, tags: int, frames: int, *, printed: bool) -> None:
     family = f"family{number}"
     columns = {f"f{number}_tag{tag}": "DOUBLE" for tag in range(tags)}
-    with _timed(store, f"family {number + 1}: add, {tags} tags", shown):
+    with _timed(store, f"family {number + 1}: add, {tags} tags", printed):
         families.write(store, family, columns)
-    with _timed(store, f"family {number + 1}: fill all frames", shown):
+    with _timed(store, f"family {number + 1}: fill all frames", printed):
         families.write(store, family, columns, _rows(columns, frames, number))
-    if shown:
-        with _timed(store, f"family {number + 1}: replace 1,000 frames", shown):
+    if printed:
+        with _timed(store, f"family {number + 1}: replace 1,000 frames", printed):
             families.write(store, family, columns, _rows(columns, 1_000, number + 1))
-        with _timed(store, f"family {number + 1}: replace all frames", shown):
+        with _timed(store, f"family {number + 1}: replace all frames", printed):
             families.write(store, family, columns, _rows(columns, frames, number + 2))
 
 
@@ -104,14 +108,14 @@ def _ingests(store: CatalogStore) -> None:
 
 
 @contextmanager
-def _timed(store: CatalogStore, title: str, shown: bool = True) -> Iterator[None]:
+def _timed(store: CatalogStore, title: str, printed: bool = True) -> Iterator[None]:
     before, began = _files(store), time.perf_counter()
     yield
     seconds = time.perf_counter() - began
     written = sum(
         size for path, (size, _) in _files(store).items() if before.get(path, (0, 0))[0] != size
     )
-    if shown:
+    if printed:
         print(f"{title:40}{seconds:9.2f} s{written / 1e6:12.2f} MB", flush=True)
 
 
@@ -138,11 +142,11 @@ def _fill(store: CatalogStore, frames: int) -> None:
     add_class_tags(store, CLASSES)
     fkey = "'c:d:' || lpad(n::VARCHAR, 8, '0') || '.png'"
     pixels = ", ".join(
-        f"(n * {997 * (place + 7)} % 1000003)::INTEGER AS {tag}"
-        for place, tag in enumerate(CLASSES)
+        f"(n * {997 * (index + 7)} % 1000003)::INTEGER AS {tag}"
+        for index, tag in enumerate(CLASSES)
     )
     positions = ", ".join(
-        f"(n % {place + 2} = 0)::TINYINT AS {tag}" for place, tag in enumerate(POSITION_TAGS)
+        f"(n % {index + 2} = 0)::TINYINT AS {tag}" for index, tag in enumerate(POSITION_TAGS)
     )
     with store.writing("fill") as connection:
         connection.execute(

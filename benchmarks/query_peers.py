@@ -63,7 +63,7 @@ class Peer(ABC):
 
     @abstractmethod
     def rows(self, statement: str) -> Rows:
-        """What a statement gives."""
+        """The rows of a statement."""
 
 
 class DuckDbWide(Peer):
@@ -80,7 +80,7 @@ class DuckDbWide(Peer):
         self.connection.execute("DETACH data")
 
     def rows(self, statement: str) -> Rows:
-        """As Arrow, which is the fastest, and then as Python's."""
+        """Rows as Arrow, which is the fastest, and then as Python's."""
         table = self.connection.execute(statement).to_arrow_table()
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
@@ -91,7 +91,7 @@ class DuckDbViews(DuckDbWide):
     name = "DuckDB views"
 
     def __init__(self, data: Path, tags: Sequence[str]) -> None:
-        """As DuckDbWide, and the views."""
+        """Load what DuckDbWide loads, and make the views."""
         super().__init__(data)
         for tag in tags:
             self.connection.execute(
@@ -124,10 +124,10 @@ class Polars(Peer):
     def ranges(self) -> Rows:
         """A filter."""
         between = {"car": (10000, 20000), "bicycle": (3000, 5000), "pedestrian": (5000, 6000)}
-        wanted = (pl.col("front") == 1) & (pl.col("center") == 1)
+        condition = (pl.col("front") == 1) & (pl.col("center") == 1)
         for tag, ends in between.items():
-            wanted &= pl.col(tag).is_between(*ends)
-        chosen = self.frame.lazy().filter(wanted).select("platform", "datasource", "filename")
+            condition &= pl.col(tag).is_between(*ends)
+        chosen = self.frame.lazy().filter(condition).select("platform", "datasource", "filename")
         return list(chosen.collect().rows())
 
     def share(self) -> Rows:
@@ -223,7 +223,7 @@ class PostgresPerTag(PostgresWide):
     name = "PostgreSQL, a table per tag"
 
     def __init__(self, server: PostgresServer, data: Path, tags: Sequence[str]) -> None:
-        """As PostgresWide."""
+        """Load what PostgresWide loads."""
         self.tags = tags
         super().__init__(server, data)
 
@@ -254,7 +254,7 @@ class PostgresPerTag(PostgresWide):
         return [_joined(self.rows(_of_tag(tag))[0] for tag in tags)]
 
     def sample(self) -> Rows:
-        """As over one table: a camera is a tag."""
+        """Sample as over one table: a camera is a tag."""
         return self.rows(
             "SELECT fkey, value FROM (SELECT fkey, value, row_number() OVER (PARTITION BY value "
             f"ORDER BY {self.random}) AS place, count(*) OVER (PARTITION BY value) AS frames "

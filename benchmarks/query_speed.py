@@ -66,14 +66,14 @@ class Framesift:
         return self._sql(VIEW)
 
     def classes(self, tags: list[str]) -> Rows:
-        """What `framesift classes` shows."""
+        """The rows that `framesift classes` shows."""
         shares = class_shares(self.store, {tag: self.titles[tag] for tag in tags})
         return [tuple(value for s in shares for value in (s.frames, s.pixels))]
 
     def sample(self) -> Rows:
-        """What `dataset create --sample 5000 --stratify camera` draws, with all its columns."""
-        asked = Asked(Question(), Sample(frames=SAMPLE, stratify=("camera",)), seed=7)
-        frames = select_set(self.store, asked, self.titles)[0].frames
+        """The frames of `dataset create --sample 5000 --stratify camera`, with all columns."""
+        request = Asked(Question(), Sample(frames=SAMPLE, stratify=("camera",)), seed=7)
+        frames = select_set(self.store, request, self.titles)[0].frames
         return list(zip(frames["fkey"].to_pylist(), frames["camera"].to_pylist(), strict=True))
 
     def drawn(self) -> Rows:
@@ -97,50 +97,50 @@ def main() -> None:
     parser.add_argument("--hot-mb", type=int, default=8_000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS)
-    given = parser.parse_args()
+    options = parser.parse_args()
     palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
     titles = dict(zip(palette.tags, palette.classes, strict=True))
     with tempfile.TemporaryDirectory() as folder:
         location = CatalogLocation.in_folder(Path(folder, "catalog"))
         cold = CatalogStore(location)
-        load_frames(cold, list(titles), given.frames)
-        hot = CatalogStore(location, hot_memory_mb=given.hot_mb)
+        load_frames(cold, list(titles), options.frames)
+        hot = CatalogStore(location, hot_memory_mb=options.hot_mb)
         began = time.perf_counter()
         hot.snapshot()
         if hot.hot is None or not hot.hot.wait(600):
             raise SystemExit("the snapshot does not fit into --hot-mb")
-        print(f"{given.frames:,} frames; into memory in {time.perf_counter() - began:.1f} s")
+        print(f"{options.frames:,} frames; into memory in {time.perf_counter() - began:.1f} s")
         ours = [Framesift("Framesift, in memory", hot, titles),
                 Framesift("Framesift, Parquet", cold, titles)]  # fmt: skip
         data = Path(folder, "wide.duckdb")
         _write_wide(cold, data)
-        table = _Table(list(titles), given.rounds)
-        peers = _peers(given.peers, data, Path(folder), list(titles))
+        table = _Table(list(titles), options.rounds)
+        peers = _peers(options.peers, data, Path(folder), list(titles))
         table.add(next(peers))
         for each in (*ours, *peers):
             table.add(each)
         for store in ours:
-            print(f"{store.name}, metaocean_view: {_median(given.rounds, store.view):.1f} ms")
-            print(f"{store.name}, name and camera: {_median(given.rounds, store.drawn):.1f} ms")
+            print(f"{store.name}, metaocean_view: {_median(options.rounds, store.view):.1f} ms")
+            print(f"{store.name}, name and camera: {_median(options.rounds, store.drawn):.1f} ms")
 
 
-def _peers(wanted: list[str], data: Path, folder: Path, tags: list[str]) -> Iterator[Any]:
+def _peers(names: list[str], data: Path, folder: Path, tags: list[str]) -> Iterator[Any]:
     """The wide table first: it is what the others are compared with."""
     yield query_peers.DuckDbWide(data)
     with duckdb.connect(str(data), read_only=True) as connection:
         every = [row[0] for row in connection.execute("DESCRIBE wide").fetchall()]
     numbers = [tag for tag in every if tag in tags or tag in ("front", "center")]
-    if "views" in wanted:
+    if "views" in names:
         yield query_peers.DuckDbViews(data, numbers)
-    if "polars" in wanted:
+    if "polars" in names:
         yield query_peers.Polars(data)
-    if "sqlite" in wanted:
+    if "sqlite" in names:
         yield query_peers.Sqlite(data, folder)
     if missing_postgres():
         return
-    if "postgres" in wanted:
+    if "postgres" in names:
         yield query_peers.PostgresWide(postgres(), data)
-    if "postgres-tags" in wanted:
+    if "postgres-tags" in names:
         yield query_peers.PostgresPerTag(postgres(), data, numbers)
 
 

@@ -30,15 +30,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--endpoint", default="", help="S3 server; keys as boto3 finds them")
     parser.add_argument("--objects", type=int, default=1000)
-    given = parser.parse_args()
-    endpoint = given.endpoint or _start()
+    options = parser.parse_args()
+    endpoint = options.endpoint or _start()
     client: Any = boto3.client(
         "s3",
         endpoint_url=endpoint,
         region_name="us-east-1",
         config=Config(max_pool_connections=64, s3={"addressing_style": "path"}),
     )
-    keys = _fill(client, given.objects)
+    keys = _fill(client, options.objects)
     folder = S3Folder(f"s3://{_BUCKET}", SourceOptions(endpoint_url=endpoint))
 
     def by_boto3(key: str) -> bytes:

@@ -57,26 +57,26 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--unit-frames", type=int, default=2_000)
     parser.add_argument("--images", action="store_true")
-    given = parser.parse_args()
+    choices = parser.parse_args()
     (REPOSITORY / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=REPOSITORY / "build") as folder:
         root = Path(folder, "source")
-        link_frames(root, given.frames, with_images=given.images)
+        link_frames(root, choices.frames, with_images=choices.images)
         print(
-            f"{given.frames:,} frames from {given.source}, {os.cpu_count()} cores, "
-            f"{given.workers} {given.engine}"
+            f"{choices.frames:,} frames from {choices.source}, {os.cpu_count()} cores, "
+            f"{choices.workers} {choices.engine}"
         )
-        with _server(given.source, root) as (uri, options):
-            _measure(given, Path(folder, "home"), uri, options)
+        with _server(choices.source, root) as (uri, options):
+            _measure(choices, Path(folder, "home"), uri, options)
 
 
-def _measure(given: argparse.Namespace, home: Path, uri: str, options: dict[str, Any]) -> None:
-    choice = EngineChoice(given.engine, given.workers, unit_frames=given.unit_frames)
-    arguments = (home, uri, options, choice, given.images)
-    _row("listing alone", given.frames, _list, uri, options)
-    _row("counting alone", given.frames, _count, uri, options, given.workers, given.images)
-    _row("first scan", given.frames, _scan, *arguments)
-    _row("second scan", given.frames, _scan, *arguments)
+def _measure(choices: argparse.Namespace, home: Path, uri: str, options: dict[str, Any]) -> None:
+    choice = EngineChoice(choices.engine, choices.workers, unit_frames=choices.unit_frames)
+    arguments = (home, uri, options, choice, choices.images)
+    _row("listing alone", choices.frames, _list, uri, options)
+    _row("counting alone", choices.frames, _count, uri, options, choices.workers, choices.images)
+    _row("first scan", choices.frames, _scan, *arguments)
+    _row("second scan", choices.frames, _scan, *arguments)
 
 
 def _row(title: str, frames: int, work: Callable[..., None], *arguments: object) -> None:
@@ -109,7 +109,7 @@ def _measured(
 
 def _cpu_s() -> float:
     usage = [resource.getrusage(who) for who in _OWN_AND_CHILDREN]
-    return sum(found.ru_utime + found.ru_stime for found in usage)
+    return sum(usage_.ru_utime + usage_.ru_stime for usage_ in usage)
 
 
 def _open(uri: str, options: dict[str, Any]) -> SourceFiles:
@@ -155,10 +155,10 @@ def _scan(
 def link_frames(root: Path, frames: int, *, with_images: bool) -> None:
     """Link frames, in turn, as frames of as many scenes as are needed."""
     root.mkdir(parents=True)
-    given = os.environ.get("A2D2_ROOT")
-    base = Path(given) if given else SAMPLE
+    real = os.environ.get("A2D2_ROOT")
+    base = Path(real) if real else SAMPLE
     labels = sorted(base.rglob("*_label_*.png"))
-    if given:  # another file system: no links from there
+    if real:  # another file system: no links from there
         labels = [Path(shutil.copy(label, root.parent)) for label in labels]
     shutil.copy(SAMPLE / "class_list.json", root / "class_list.json")
     for number in range(frames):

@@ -41,10 +41,10 @@ class _Counted(S3Archive):
     requests = 0
     _lock = threading.Lock()
 
-    def read_range(self, start: int, length: int, shown: str = "") -> bytes:
+    def read_range(self, start: int, length: int, label: str = "") -> bytes:
         with self._lock:
             self.requests += 1
-        return super().read_range(start, length, shown)
+        return super().read_range(start, length, label)
 
 
 @dataclass
@@ -136,8 +136,8 @@ def _write(path: Path, frames: int) -> int:
         for kind in ("camera", "label"):
             for number in range(frames):
                 label = labels[number % len(labels)]
-                place = label.relative_to(_SAMPLE / "camera_lidar_semantic").as_posix()
-                name = f"{place[:-13]}{number:09d}"
+                key = label.relative_to(_SAMPLE / "camera_lidar_semantic").as_posix()
+                name = f"{key[:-13]}{number:09d}"
                 if kind == "label":
                     add(f"{name}.png", label.read_bytes())
                     label_bytes += label.stat().st_size

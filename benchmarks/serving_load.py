@@ -64,39 +64,39 @@ def main() -> None:
     parser.add_argument("--committer", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--client", nargs=2, metavar=("SERVER", "URL"), help=argparse.SUPPRESS)
     parser.add_argument("--images", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.client:
-        server, url = given.client
-        _be_clients(server, url, given.clients, given.seconds, given.images, given.kinds)
+    options = parser.parse_args()
+    if options.client:
+        server, url = options.client
+        _be_clients(server, url, options.clients, options.seconds, options.images, options.kinds)
         return
-    if given.committer:
-        _commit(given.committer, given.commit_every)
+    if options.committer:
+        _commit(options.committer, options.commit_every)
         return
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         home, images = Path(folder, "home"), Path(folder, "images.json")
-        _make_home(home, given.frames, images, Path(folder))
+        _make_home(home, options.frames, images, Path(folder))
         variables = {"FRAMESIFT_HOME": str(home)}
         url, process = stack.enter_context(
-            serving(home, "--workers", str(given.workers), variables=variables)
+            serving(home, "--workers", str(options.workers), variables=variables)
         )
         servers = {"Framesift": _Server("framesift", url, process.pid)}
-        if given.datasette is not None:
-            peer = stack.enter_context(_datasette(given.datasette, Path(folder, "wide.sqlite")))
+        if options.datasette is not None:
+            peer = stack.enter_context(_datasette(options.datasette, Path(folder, "wide.sqlite")))
             servers["Datasette"] = peer
-        for _ in range(8 * given.workers):  # each by another connection, and so any worker's
+        for _ in range(8 * options.workers):  # each by another connection, and so any worker's
             until_ready(url)
         for server in servers.values():  # both warm
-            server.kinds = given.kinds
-            server.ask(given.clients, 5, images)
+            server.kinds = options.kinds
+            server.ask(options.clients, 5, images)
             server.start_counting()
-        if given.commit_every:
-            stack.enter_context(_committing(home, given.commit_every))
-        for _ in range(given.slices):
+        if options.commit_every:
+            stack.enter_context(_committing(home, options.commit_every))
+        for _ in range(options.slices):
             for server in servers.values():
-                server.count(given.clients, given.seconds / given.slices, images)
+                server.count(options.clients, options.seconds / options.slices, images)
         print(
-            f"{given.frames:,} frames, {given.clients} clients, {given.workers} workers, "
-            f"{given.seconds:g} s each in {given.slices} slices"
+            f"{options.frames:,} frames, {options.clients} clients, {options.workers} workers, "
+            f"{options.seconds:g} s each in {options.slices} slices"
         )
         for name, server in servers.items():
             server.report(name)
@@ -126,8 +126,8 @@ class _Server:
         run = subprocess.run(call, cwd=REPOSITORY, capture_output=True, text=True, check=False)
         if run.returncode:
             raise SystemExit(run.stderr)
-        found = json.loads(run.stdout)
-        return found["times"], found["errors"]
+        answer = json.loads(run.stdout)
+        return answer["times"], answer["errors"]
 
     def count(self, clients: int, seconds: float, images: Path) -> None:
         """One slice, measured."""
@@ -158,8 +158,8 @@ def _make_home(home: Path, frames: int, images: Path, folder: Path) -> None:
     """Drawn frames, 24 with pictures among them, and all in a SQLite file, too."""
     palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
     workspace = open_home(home)
-    load_frames(workspace.whole_catalog, list(palette.tags), frames)
-    _write_wide(workspace.whole_catalog, folder / "wide.duckdb")
+    load_frames(workspace.catalog, list(palette.tags), frames)
+    _write_wide(workspace.catalog, folder / "wide.duckdb")
     Sqlite(folder / "wide.duckdb", folder)
     add_source(workspace, "pictures", SAMPLE)
     with workspace.catalog.reading() as cursor:
@@ -186,7 +186,7 @@ def _committing(home: Path, seconds: float) -> Iterator[None]:
 
 def _commit(home: Path, seconds: float) -> None:
     """Commit every so many seconds until standard input ends."""
-    store, commits = open_home(home).whole_catalog, 0
+    store, commits = open_home(home).catalog, 0
     while not select.select([sys.stdin], [], [], seconds)[0]:
         new_frames(store, f"new{commits}", _COMMITTED)
         commits += 1
@@ -230,8 +230,8 @@ def _rss_mb(pid: int) -> float:
     pids = [pid]
     while pids:
         one = pids.pop()
-        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{one}/status").read_text())
-        kilobytes += int(found[1]) if found else 0
+        match = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{one}/status").read_text())
+        kilobytes += int(match[1]) if match else 0
         pids += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
     return kilobytes * 1024 / 1e6
 
@@ -323,7 +323,7 @@ async def _client(
     times: Times,
     errors: dict[str, int],
 ) -> None:
-    place, chance = urlsplit(url), random.Random(number)
+    address, chance = urlsplit(url), random.Random(number)
     reader = writer = None
     while time.perf_counter() < until:
         kind = chance.choice(mix)
@@ -332,7 +332,7 @@ async def _client(
             continue
         try:
             if reader is None or writer is None:
-                reader, writer = await asyncio.open_connection(place.hostname, place.port)
+                reader, writer = await asyncio.open_connection(address.hostname, address.port)
             began = time.perf_counter()
             writer.write(request)
             status = await asyncio.wait_for(_answer(reader), 120)

@@ -39,14 +39,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
+    options = parser.parse_args()
     palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
     with tempfile.TemporaryDirectory() as folder:
         store = CatalogStore(CatalogLocation.in_folder(Path(folder, "catalog")))
-        load_frames(store, list(palette.tags), given.frames)
-        print(f"{given.frames:,} frames x {len(palette.tags)} classes, {os.cpu_count()} cores")
-        held, wall, cpu = _measured(lambda: _loaded(store))
-        print(f"{'loaded':<24} {wall:>7.3f} s  {cpu:>7.3f} s CPU  {held.table_bytes // 10**6:,} MB")
+        load_frames(store, list(palette.tags), options.frames)
+        print(f"{options.frames:,} frames x {len(palette.tags)} classes, {os.cpu_count()} cores")
+        snapshot, wall, cpu = _measured(lambda: _loaded(store))
+        print(
+            f"{'loaded':<24} {wall:>7.3f} s  {cpu:>7.3f} s CPU  "
+            f"{snapshot.table_bytes // 10**6:,} MB"
+        )
         commits: dict[str, Callable[[int], None]] = {
             "50 new frames": lambda number: new_frames(store, f"a{number}", 50),
             "5,000 new frames": lambda number: new_frames(store, f"b{number}", 5_000),
@@ -54,14 +57,15 @@ def main() -> None:
         }
         for name, commit in commits.items():
             walls, cpus = [], []
-            for number in range(given.rounds):
+            for number in range(options.rounds):
                 commit(number)
-                held, took, used = _measured(partial(_refreshed, held, store))
+                snapshot, took, used = _measured(partial(_refreshed, snapshot, store))
                 walls.append(took)
                 cpus.append(used)
             took, used = statistics.median(walls), statistics.median(cpus)
             print(
-                f"{name:<24} {took:>7.3f} s  {used:>7.3f} s CPU  {held.table_bytes // 10**6:,} MB  "
+                f"{name:<24} {took:>7.3f} s  {used:>7.3f} s CPU  "
+                f"{snapshot.table_bytes // 10**6:,} MB  "
                 f"loading takes {wall / took:,.0f} times as long, {cpu / used:,.0f} times the CPU"
             )
 
@@ -71,16 +75,16 @@ def _loaded(store: CatalogStore) -> HotSnapshot:
         return HotSnapshot(cursor, _BUDGET_MB, _LIMITS, Interruptible())
 
 
-def _refreshed(held: HotSnapshot, store: CatalogStore) -> HotSnapshot:
+def _refreshed(snapshot: HotSnapshot, store: CatalogStore) -> HotSnapshot:
     with store.inspecting() as cursor:
-        return held.refreshed(cursor, Interruptible())
+        return snapshot.refreshed(cursor, Interruptible())
 
 
 def _measured(work: Callable[[], Made]) -> tuple[Made, float, float]:
-    """What it gives, seconds, CPU seconds of this process."""
+    """The product, seconds, CPU seconds of this process."""
     began, cpu = time.perf_counter(), time.process_time()
-    made = work()
-    return made, time.perf_counter() - began, time.process_time() - cpu
+    product = work()
+    return product, time.perf_counter() - began, time.process_time() - cpu
 
 
 def new_frames(store: CatalogStore, scene: str, count: int) -> None:

@@ -163,7 +163,7 @@ class AlreadyExists(FramesiftError):
 
 
 class InUse(FramesiftError):
-    """What is to be removed is needed by something else.
+    """Something else needs what is to be removed.
 
     Attributes:
         kind: "tag"...
@@ -200,7 +200,7 @@ class NotAuthenticated(FramesiftError):
 
 
 class NotAllowed(FramesiftError):
-    """Who asks is known, and may not."""
+    """The caller is known, and may not do this."""
 
 
 class LoginThrottled(FramesiftError):
@@ -236,7 +236,7 @@ class TooManyStreams(FramesiftError):
 
 
 class ServerBusy(FramesiftError):
-    """As many requests of a kind wait as may wait.
+    """The queue for requests of a kind is full.
 
     Attributes:
         wait_s: When to ask again [s].

@@ -1,4 +1,4 @@
-"""Which content of a file is meant: its version, as a listing tells it without reading the file.
+"""Versions of files, as a listing tells them without reading the files.
 
     etag:<ETag>          of an object: the store's mark of this content
     mtime:<microseconds> of a file: its last change since 1970, UTC
@@ -28,7 +28,7 @@ def listed_version(etag: str, modified: datetime) -> str:
 
 
 def fits(status: os.stat_result, size: int, version: str | None) -> bool:
-    """Whether a file has that size [bytes] and that version, as far as a version is known."""
+    """Return whether a file has that size [bytes] and version, as far as a version is known."""
     return status.st_size == size and version in (None, version_of(status))
 
 

@@ -70,7 +70,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """What the catalog keeps of a file to tell whether it has changed: see File.
+    """The catalog's record of a file, which tells whether it has changed: see File.
 
     Attributes:
         carries_tags: Its row carries a frame's tags: it is a camera image, or a label without one.
@@ -139,7 +139,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ClassShare:
-    """How much of all labelled frames one class is.
+    """The share of one class among all labelled frames.
 
     Attributes:
         tag: Tag name.

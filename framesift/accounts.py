@@ -1,4 +1,4 @@
-"""Who may do what on a server: users, tokens, collections, and the audit log."""
+"""Users, tokens, collections and the audit log of a server."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice

@@ -184,8 +184,8 @@ class Client:
             FramesiftServerError: The server refuses, or does not answer.
             TypeError: Both a question and conditions, or a keyword that there is not.
         """
-        asked = asked_frames(one_question(question, conditions), dataset, split, at)
-        return paged_frames(self._transport, asked, columns, page)
+        population = asked_frames(one_question(question, conditions), dataset, split, at)
+        return paged_frames(self._transport, population, columns, page)
 
     def frame(self, fkey: str, *, at: int | None = None) -> Frame:
         """One frame, with all columns and tags that the catalog has of it.
@@ -218,9 +218,9 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        asked = one_question(question, conditions)
+        whole = one_question(question, conditions)
         report = self.statistics.classes(
-            question=asked, dataset=dataset, split=split, quantiles=quantiles, at=at
+            question=whole, dataset=dataset, split=split, quantiles=quantiles, at=at
         )
         classes: Sequence[Mapping[str, Any]] = report["classes"]
         return classes
@@ -240,8 +240,8 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        asked = one_question(question, conditions)
-        return self.statistics.classes(question=asked, dataset=dataset, split=split, by=by, at=at)
+        whole = one_question(question, conditions)
+        return self.statistics.classes(question=whole, dataset=dataset, split=split, by=by, at=at)
 
     def histogram(
         self,
@@ -296,7 +296,7 @@ class Client:
         split: str | None = None,
         at: int | None = None,
     ) -> Mapping[str, Any]:
-        """How the classes' shares of the pixels go with the IoU that a validation found.
+        """Correlate the classes' shares of the pixels with the IoU that a validation found.
 
         Args:
             validation: A validation job, or a training job: its newest validation.
@@ -360,7 +360,7 @@ class Client:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        return self._transport.json(method, path, body, asked=asked, creates=creates)
+        return self._transport.json(method, path, body, query=asked, creates=creates)
 
     def entries(self, path: str, name: str, **filters: object) -> Iterator[Mapping[str, Any]]:
         """The entries of any of the server's lists, fetched a page at a time as they are wanted.

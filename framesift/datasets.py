@@ -52,7 +52,7 @@ class Dataset(Record):
 
     @property
     def frame_count(self) -> int:
-        """How many frames it has."""
+        """Number of its frames."""
         return int(self["frames"])
 
     @property
@@ -79,8 +79,8 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: There is no such split, or the server does not answer.
         """
-        asked = asked_frames(None, self, split, None)
-        return paged_frames(self._transport, asked, columns, page)
+        population = asked_frames(None, self, split, None)
+        return paged_frames(self._transport, population, columns, page)
 
     def divide(self, split: str, **how: Any) -> "Dataset":
         """Divide its frames anew, as a new version.
@@ -123,7 +123,7 @@ class Dataset(Record):
         return self._all.rebuild(reference(self))
 
     def diff(self, other: "str | Dataset", *, limit: int | None = None) -> Mapping[str, Any]:
-        """What changed from this to the other: frames, splits, distributions.
+        """Changes from this to the other: frames, splits, distributions.
 
         Args:
             other: NAME, NAME@VERSION or a Dataset.
@@ -142,7 +142,7 @@ class Dataset(Record):
         scenes: bool = False,
         at: int | None = None,
     ) -> Mapping[str, Any]:
-        """What it lacks that the catalog has, each with the question that finds it.
+        """Gaps of it in comparison with the catalog, each with the question that finds it.
 
         Args:
             at_least: Frames wanted of each class and camera.
@@ -196,7 +196,7 @@ class Dataset(Record):
         split: str | None = None,
         with_labels: bool = False,
     ) -> Iterator[bytes]:
-        """What `export` writes, as it comes; "fiftyone" is one JSON document.
+        """The text that `export` writes, as it comes; "fiftyone" is one JSON document.
 
         Raises:
             FramesiftServerError: There is no such split, or the server does not answer.
@@ -234,10 +234,10 @@ class Dataset(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        wanted: dict[str, Any] = {"dataset": reference(self)}
+        request: dict[str, Any] = {"dataset": reference(self)}
         if workers is not None:
-            wanted["workers"] = workers
-        return start(self._transport, "/v1/stagings", wanted)
+            request["workers"] = workers
+        return start(self._transport, "/v1/stagings", request)
 
     def train(self, **options: Any) -> Job:
         """Train on it; the job. Options as of `Jobs.train`."""
@@ -277,8 +277,8 @@ class Datasets:
         Raises:
             FramesiftServerError: The server does not answer.
         """
-        found = paged(self._transport, "/v1/datasets", "datasets")
-        return (Dataset(body, self._transport) for body in found)
+        bodies = paged(self._transport, "/v1/datasets", "datasets")
+        return (Dataset(body, self._transport) for body in bodies)
 
     def get(self, name: str) -> Dataset:
         """A dataset's newest version, or NAME@VERSION.
@@ -394,7 +394,7 @@ class Datasets:
     def diff(
         self, name: str, other: str | Dataset, *, limit: int | None = None
     ) -> Mapping[str, Any]:
-        """What changed from one to the other: frames, splits, distributions.
+        """Changes from one to the other: frames, splits, distributions.
 
         Args:
             name: NAME, or NAME@VERSION.
@@ -404,8 +404,8 @@ class Datasets:
         Raises:
             FramesiftServerError: There is no such dataset, or the server does not answer.
         """
-        asked = {"other": reference(other), "limit": limit}
-        return self._transport.json("GET", f"{_path(name)}/diff", asked=asked)
+        parameters = {"other": reference(other), "limit": limit}
+        return self._transport.json("GET", f"{_path(name)}/diff", query=parameters)
 
     def export(
         self,
@@ -430,17 +430,17 @@ class Datasets:
             OSError: It cannot be written.
         """
         path = Path(path)
-        part = path.with_name(path.name + ".part")
+        aside = path.with_name(path.name + ".part")
         chunks = self.exported(name, format, split=split, with_labels=with_labels)
         try:
             if format == "fiftyone":
                 _write_fiftyone(path, json.loads(b"".join(chunks)))
                 return path
-            with closing(chunks), part.open("wb") as file:
+            with closing(chunks), aside.open("wb") as file:
                 file.writelines(chunks)
-            part.replace(path)
+            aside.replace(path)
         finally:
-            part.unlink(missing_ok=True)
+            aside.unlink(missing_ok=True)
         return path
 
     def exported(
@@ -451,7 +451,7 @@ class Datasets:
         split: str | None = None,
         with_labels: bool = False,
     ) -> Generator[bytes]:
-        """What `export` writes, as it comes; "fiftyone" is one JSON document.
+        """The text that `export` writes, as it comes; "fiftyone" is one JSON document.
 
         Args:
             name: NAME, or NAME@VERSION.
@@ -462,15 +462,15 @@ class Datasets:
         Raises:
             FramesiftServerError: There is no such dataset or split, or the server does not answer.
         """
-        asked = {"format": format, "with_labels": "true" if with_labels else "false"}
+        parameters = {"format": format, "with_labels": "true" if with_labels else "false"}
         if split is not None:
-            asked["split"] = split
+            parameters["split"] = split
         path = f"{_path(name)}/export"
-        with self._transport.streaming("GET", path, params=asked) as answer:
+        with self._transport.streaming("GET", path, params=parameters) as answer:
             yield from answer.iter_bytes()
 
     def _made(self, path: str, body: Mapping[str, Any], at: int | None) -> Dataset:
-        answer = self._transport.json("POST", path, body, creates=True, asked={"at": at})
+        answer = self._transport.json("POST", path, body, creates=True, query={"at": at})
         return Dataset(answer, self._transport)
 
 
@@ -489,8 +489,8 @@ def demand(
         name: What to call it in the report.
         **conditions: Of `Client.select`.
     """
-    asked = question_of(**conditions)
-    return {"question": asked, "frames": frames, "per": list(per), "name": name}
+    question = question_of(**conditions)
+    return {"question": question, "frames": frames, "per": list(per), "name": name}
 
 
 def _write_fiftyone(folder: Path, body: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions by kind.
+"""Errors of the client, as exceptions by kind.
 
 FramesiftServerError          all of them
 +- NoAnswer                   nothing listens there, or no Framesift does
@@ -75,7 +75,7 @@ class FramesiftWarning(UserWarning):
 
 
 class InvalidQuestion(FramesiftServerError):
-    """What was asked cannot be answered; the message says why."""
+    """The server cannot answer the question; the message says why."""
 
 
 class SqlError(InvalidQuestion):
@@ -84,8 +84,8 @@ class SqlError(InvalidQuestion):
     @property
     def sqlcode(self) -> int | None:
         """Db2's SQLCODE, such as -206."""
-        found: int | None = self.details.get("sqlcode")
-        return found
+        code: int | None = self.details.get("sqlcode")
+        return code
 
     @property
     def sqlstate(self) -> str:
@@ -123,9 +123,9 @@ class Throttled(FramesiftServerError):
 
     @property
     def retry_after_s(self) -> float | None:
-        """When to ask again [s]; None where the server does not say."""
-        found: float | None = self.details.get("retry_after_s")
-        return found
+        """Seconds to wait before the next request; None where the server does not say."""
+        seconds: float | None = self.details.get("retry_after_s")
+        return seconds
 
 
 class ServerFailed(FramesiftServerError):

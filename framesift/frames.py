@@ -98,8 +98,8 @@ class Frame(Record):
         )
 
     def _picture(self, kind: str, **look: object) -> Picture:
-        asked = {name: value for name, value in look.items() if value is not None}
-        answer = self._transport.send("GET", f"/v1/{kind}/{_in_path(self.fkey)}", params=asked)
+        parameters = {name: value for name, value in look.items() if value is not None}
+        answer = self._transport.send("GET", f"/v1/{kind}/{_in_path(self.fkey)}", params=parameters)
         return Picture(answer.content, answer.headers.get("content-type", ""))
 
     def _repr_html_(self) -> str:
@@ -112,13 +112,13 @@ def frame_named(transport: Transport, fkey: str, at: int | None = None) -> Frame
     Raises:
         FramesiftServerError: There is none of that name, or the server does not answer.
     """
-    body = transport.json("GET", f"/v1/frames/{_in_path(fkey)}", asked={"at": at})
+    body = transport.json("GET", f"/v1/frames/{_in_path(fkey)}", query={"at": at})
     return Frame({"fkey": body["fkey"], **body["file"], **body["tags"]}, transport)
 
 
 def paged_frames(
     transport: Transport,
-    asked: Mapping[str, object],
+    population: Mapping[str, object],
     columns: Sequence[str] | None,
     page: int,
 ) -> Iterator[Frame]:
@@ -126,19 +126,19 @@ def paged_frames(
 
     Args:
         transport: The server.
-        asked: Which frames: query parameters of /v1/frames.
+        population: Which frames: query parameters of /v1/frames.
         columns: What of each; the server's choice when None.
         page: Frames that are fetched at once.
 
     Raises:
         FramesiftServerError: The server refuses, or does not answer.
     """
-    given = {**asked, "limit": page}
+    parameters = {**population, "limit": page}
     if columns is not None:
-        given["columns"] = ",".join(columns)
+        parameters["columns"] = ",".join(columns)
     cursor: str | None = None
     while True:
-        body = transport.json("GET", "/v1/frames", asked={**given, "cursor": cursor})
+        body = transport.json("GET", "/v1/frames", query={**parameters, "cursor": cursor})
         yield from (Frame(frame, transport) for frame in body["frames"])
         cursor = body["next"]
         if cursor is None:

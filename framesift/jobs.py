@@ -37,18 +37,18 @@ class Job(Record):
 
     @property
     def state(self) -> str:
-        """Of "pending", "running", "done", "failed", "cancelled", "unknown"."""
+        """One of "pending", "running", "done", "failed", "cancelled", "unknown"."""
         return str(self["state"])
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended, well or not."""
+        """True where it has ended, well or not."""
         known = (*_FINISHED, *_UNFINISHED)
         return self.state in _FINISHED or (self.state not in known and bool(self.get("finished")))
 
     @property
     def metrics(self) -> Mapping[str, Any]:
-        """What it has measured so far."""
+        """Measurements of the job so far."""
         metrics: Mapping[str, Any] = self["metrics"]
         return metrics
 
@@ -143,7 +143,7 @@ class Job(Record):
         return self
 
     def log_chunks(self) -> Iterator[bytes]:
-        """What its commands printed, each below a heading, as it arrives.
+        """The output of its commands, each below a heading, as it arrives.
 
         Raises:
             FramesiftServerError: The server does not answer, or breaks off.
@@ -152,7 +152,7 @@ class Job(Record):
             yield from answer.iter_bytes()
 
     def logs(self, command: str | None = None) -> str:
-        """What its commands printed, each below a heading.
+        """The output of its commands, each below a heading.
 
         Args:
             command: Only this one, such as "train-0": its text as it is.
@@ -160,8 +160,8 @@ class Job(Record):
         Raises:
             FramesiftServerError: The server does not answer.
         """
-        asked = {} if command is None else {"command": command}
-        return self._transport.send("GET", f"{self._path}/logs", params=asked).text
+        parameters = {} if command is None else {"command": command}
+        return self._transport.send("GET", f"{self._path}/logs", params=parameters).text
 
     def result(self) -> Any:
         """The JSON document that a scan, staging, extraction or run of a policy ended with.
@@ -197,8 +197,8 @@ class Job(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        wanted = {"kind": "validate", "model": self.name, "dataset": reference(dataset)}
-        return start(self._transport, "/v1/jobs", {**wanted, **options})
+        request = {"kind": "validate", "model": self.name, "dataset": reference(dataset)}
+        return start(self._transport, "/v1/jobs", {**request, **options})
 
     @property
     def _path(self) -> str:
@@ -238,8 +238,8 @@ class Jobs:
         Raises:
             FramesiftServerError: The server does not answer.
         """
-        found = paged(self._transport, "/v1/jobs", "jobs", kind=kind, state=state)
-        return (Job(body, self._transport) for body in found)
+        bodies = paged(self._transport, "/v1/jobs", "jobs", kind=kind, state=state)
+        return (Job(body, self._transport) for body in bodies)
 
     def get(self, name: str) -> Job:
         """A job.
@@ -262,8 +262,8 @@ class Jobs:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        wanted = {"kind": "train", "dataset": reference(dataset), **options}
-        return start(self._transport, "/v1/jobs", wanted)
+        request = {"kind": "train", "dataset": reference(dataset), **options}
+        return start(self._transport, "/v1/jobs", request)
 
     def validate(self, model: str | Job, dataset: str | Mapping[str, Any], **options: Any) -> Job:
         """Validate a model; the job.
@@ -277,8 +277,8 @@ class Jobs:
             FramesiftServerError: The server refuses, or does not answer.
         """
         name = model if isinstance(model, str) else model.name
-        wanted = {"kind": "validate", "model": name, "dataset": reference(dataset), **options}
-        return start(self._transport, "/v1/jobs", wanted)
+        request = {"kind": "validate", "model": name, "dataset": reference(dataset), **options}
+        return start(self._transport, "/v1/jobs", request)
 
     def cancel(self, name: str) -> Job:
         """Ask a job to end; the job.
@@ -308,7 +308,7 @@ class Jobs:
         return self.get(name).wait(progress=progress, timeout_s=timeout_s)
 
     def log_chunks(self, name: str) -> Iterator[bytes]:
-        """What a job's commands printed, each below a heading, as it arrives.
+        """The output of a job's commands, each below a heading, as it arrives.
 
         Raises:
             NotFound: There is none of that name.
@@ -320,13 +320,13 @@ class Jobs:
         return Job({"name": name}, self._transport)
 
 
-def start(transport: Transport, path: str, wanted: Mapping[str, Any]) -> Job:
+def start(transport: Transport, path: str, request: Mapping[str, Any]) -> Job:
     """Ask for long work; its job.
 
     Raises:
         FramesiftServerError: The server refuses, or does not answer.
     """
-    return Job(transport.json("POST", path, dict(wanted), creates=True), transport)
+    return Job(transport.json("POST", path, dict(request), creates=True), transport)
 
 
 def reference(dataset: str | Mapping[str, Any]) -> str:

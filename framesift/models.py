@@ -1,4 +1,4 @@
-"""What training jobs made."""
+"""Models that training jobs made."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a notebook shows of frames, selections and datasets: HTML with small pictures in it."""
+"""Frames, selections and datasets in a notebook: HTML with small pictures in it."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _GREY = "color:#777"
 
 
 class DrawnFrame(Protocol):
-    """What is shown of a frame: framesift.frames.Frame, which imports this."""
+    """A frame as it is drawn: framesift.frames.Frame, which imports this."""
 
     @property
     def fkey(self) -> str:
@@ -98,19 +98,19 @@ def _card(frame: DrawnFrame, width: int) -> str:
     try:
         picture = frame.overlay(width=width)
     except FramesiftServerError as error:
-        shown = f"<div style='{_GREY}'>{escape(str(error))}</div>"
+        content = f"<div style='{_GREY}'>{escape(str(error))}</div>"
     else:
         data = base64.b64encode(picture.data).decode()
         media_type = escape(picture.media_type, quote=True)
-        shown = f"<img alt='' src='data:{media_type};base64,{data}' style='width:100%'>"
+        content = f"<img alt='' src='data:{media_type};base64,{data}' style='width:100%'>"
     card = _CARD.replace(f"width:{_WIDTH}px", f"width:{width}px")
     return (
-        f"<div style='{card}' title='{escape(frame.fkey, quote=True)}'>{shown}"
+        f"<div style='{card}' title='{escape(frame.fkey, quote=True)}'>{content}"
         f"<div>{escape(_title(frame))}</div></div>"
     )
 
 
 def _title(frame: DrawnFrame) -> str:
     about = frame.document
-    place = [str(about[name]) for name in ("camera", "scene", "frame_number") if name in about]
-    return " ".join(place) or frame.fkey
+    words = [str(about[name]) for name in ("camera", "scene", "frame_number") if name in about]
+    return " ".join(words) or frame.fkey

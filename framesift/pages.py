@@ -22,7 +22,7 @@ def paged(
     """
     cursor: str | None = None
     while True:
-        body = transport.json("GET", path, asked={**filters, "cursor": cursor})
+        body = transport.json("GET", path, query={**filters, "cursor": cursor})
         yield from body[name]
         cursor = body.get("next")
         if cursor is None:

@@ -79,8 +79,8 @@ class Policies:
         Raises:
             FramesiftServerError: The server does not answer.
         """
-        found = paged(self._transport, "/v1/policies", "policies")
-        return (Policy(body, self._transport) for body in found)
+        bodies = paged(self._transport, "/v1/policies", "policies")
+        return (Policy(body, self._transport) for body in bodies)
 
     def get(self, name: str) -> Policy:
         """A policy.
@@ -104,8 +104,8 @@ class Policies:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        wanted = {"name": name, "action": action, "parameters": dict(parameters), **more}
-        answer = self._transport.json("POST", "/v1/policies", wanted, creates=True)
+        request = {"name": name, "action": action, "parameters": dict(parameters), **more}
+        answer = self._transport.json("POST", "/v1/policies", request, creates=True)
         return Policy(answer, self._transport)
 
     def start_due(self) -> Sequence[Mapping[str, Any]]:

@@ -25,14 +25,14 @@ Asked = Mapping[str, Any] | Model
 """A question as data, or as a model of it."""
 
 
-def data_of(asked: Asked) -> dict[str, Any]:
+def data_of(question: Asked) -> dict[str, Any]:
     """A question as JSON has it; of a model what differs from the defaults.
 
     A server may be older than the model: it does not know what the model has a default for.
     """
-    if isinstance(asked, Mapping):
-        return dict(asked)
-    return asked.model_dump(mode="json", exclude_defaults=True)
+    if isinstance(question, Mapping):
+        return dict(question)
+    return question.model_dump(mode="json", exclude_defaults=True)
 
 
 def question_of(
@@ -127,12 +127,12 @@ def some_of(what: str, value: Names | None) -> list[str]:
     Raises:
         InvalidQuestion: The list is empty, which is none of them, and not all.
     """
-    found = [] if value is None else names_of(value)
-    if value is not None and not found:
+    names = [] if value is None else names_of(value)
+    if value is not None and not names:
         raise InvalidQuestion(
             f"{what}={value!r}: an empty list names none; name one, or leave it out for all"
         )
-    return found
+    return names
 
 
 def _where(where: str | None, sql: str | None) -> str | None:

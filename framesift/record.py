@@ -1,4 +1,4 @@
-"""What a server says of one thing: a mapping with a way back to the server."""
+"""A server's record of one thing: a mapping with a way back to the server."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

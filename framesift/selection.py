@@ -81,9 +81,9 @@ class Selection:
         """The frames, in order."""
         return iter(self.frames)
 
-    def __getitem__(self, place: int) -> Frame:
-        """The frame at a place, from 0."""
-        return self.frames[place]
+    def __getitem__(self, index: int) -> Frame:
+        """The frame at an index, from 0."""
+        return self.frames[index]
 
     def save(self, name: str, *, split: str | None = None, **how: Any) -> Dataset:
         """Have the server save these frames as a dataset; the dataset.
@@ -142,11 +142,11 @@ class Selections:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        body = self._transport.json("POST", "/v1/selections", data_of(question), asked={"at": at})
+        body = self._transport.json("POST", "/v1/selections", data_of(question), query={"at": at})
         return Selection.of(body, self._transport)
 
     def describe(self, question: Asked, *, at: int | None = None) -> Mapping[str, Any]:
-        """What a question means: a sentence, SQL, and what of it SQL cannot say; it is not asked.
+        """Describe a question: a sentence, SQL, and what SQL cannot say; it is not asked.
 
         Args:
             question: As of `ask`.
@@ -156,4 +156,4 @@ class Selections:
             FramesiftServerError: The server refuses, or does not answer.
         """
         path = "/v1/selections/describe"
-        return self._transport.json("POST", path, data_of(question), asked={"at": at})
+        return self._transport.json("POST", path, data_of(question), query={"at": at})

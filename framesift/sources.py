@@ -32,12 +32,12 @@ class Source(Record):
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        wanted: dict[str, Any] = {"source": self.name, "full": full}
+        request: dict[str, Any] = {"source": self.name, "full": full}
         if max_removed is not None:
-            wanted["max_removed"] = max_removed
+            request["max_removed"] = max_removed
         if errors:  # an older server does not know it
-            wanted["errors"] = True
-        return start(self._transport, "/v1/scans", wanted)
+            request["errors"] = True
+        return start(self._transport, "/v1/scans", request)
 
     def scans(self) -> Iterator[Mapping[str, Any]]:
         """Its scans, newest first, fetched as they are wanted.
@@ -48,7 +48,7 @@ class Source(Record):
         return paged(self._transport, "/v1/scans", "scans", source=self.name)
 
     def contents(self) -> Mapping[str, Any]:
-        """What hangs on it: files, frames, tags that people gave, datasets.
+        """Counts of what hangs on it: files, frames, tags that people gave, datasets.
 
         Raises:
             FramesiftServerError: The server does not answer.
@@ -120,8 +120,8 @@ class Sources:
         Raises:
             FramesiftServerError: The server does not answer.
         """
-        found = paged(self._transport, "/v1/sources", "sources")
-        return (Source(body, self._transport) for body in found)
+        bodies = paged(self._transport, "/v1/sources", "sources")
+        return (Source(body, self._transport) for body in bodies)
 
     def get(self, name: str) -> Source:
         """A source.
@@ -143,12 +143,12 @@ class Sources:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        wanted = {"name": name, "uri": uri, **more}
-        answer = self._transport.json("POST", "/v1/sources", wanted, creates=True)
+        request = {"name": name, "uri": uri, **more}
+        answer = self._transport.json("POST", "/v1/sources", request, creates=True)
         return Source(answer, self._transport)
 
     def contents(self, name: str) -> Mapping[str, Any]:
-        """What hangs on a source: files, frames, tags that people gave, datasets.
+        """Counts of what hangs on a source: files, frames, tags that people gave, datasets.
 
         Raises:
             NotFound: There is none of that name.
@@ -181,13 +181,13 @@ class Sources:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        given = {
+        options = {
             "uri": uri,
             "differing": differing or None,
             "exclude": None if exclude is None else [*exclude],
             "part_of": part_of,
         }
-        changes = {key: value for key, value in given.items() if value is not None}
+        changes = {key: value for key, value in options.items() if value is not None}
         return self._transport.json("PATCH", _path(name), changes)
 
     def remove(self, name: str) -> Mapping[str, Any]:

@@ -48,7 +48,7 @@ class Statements:
         return SqlResult(statement, at, self._transport)
 
     def explain(self, statement: str, *, at: int | None = None) -> Mapping[str, Any]:
-        """How a SELECT would be answered: DuckDB's SQL, the tables it reads, and an estimate.
+        """Explain how a SELECT would be answered: DuckDB's SQL, the tables, and an estimate.
 
         Args:
             statement: As of `run`; it is not run.
@@ -58,7 +58,7 @@ class Statements:
             FramesiftServerError: The server refuses the statement, or does not answer.
         """
         body = {"statement": statement}
-        return self._transport.json("POST", "/v1/sql/explain", body, asked={"at": at})
+        return self._transport.json("POST", "/v1/sql/explain", body, query={"at": at})
 
 
 class SqlResult:
@@ -196,8 +196,8 @@ class SqlResult:
             return rows_html(rows[:_SHOWN], f"the first {_SHOWN} rows; there are more")
         count = len(rows) if self._rows is None else len(self._rows)
         cut = ", as many as the server gives: more may be left out" if self.truncated else ""
-        part = f"; the first {_SHOWN} are shown" if count > _SHOWN else ""
-        return rows_html(rows[:_SHOWN], f"{count:,} rows{cut}{part}")
+        shown_rows = f"; the first {_SHOWN} are shown" if count > _SHOWN else ""
+        return rows_html(rows[:_SHOWN], f"{count:,} rows{cut}{shown_rows}")
 
 
 class Body(io.RawIOBase):

@@ -1,4 +1,4 @@
-"""What the frames of a catalog, a question or a dataset hold."""
+"""Statistics of the frames of a catalog, a question or a dataset."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ class Statistics:
         """
         frames = asked_frames(question, dataset, split, at)
         more = {"by": by, "quantiles": "true" if quantiles else None}
-        return self._transport.json("GET", "/v1/classes", asked={**frames, **more})
+        return self._transport.json("GET", "/v1/classes", query={**frames, **more})
 
     def histogram(
         self,
@@ -111,7 +111,7 @@ class Statistics:
             "zero": names_of(zero) or None,
         }
         frames = asked_frames(question, dataset, split, at)
-        return self._transport.json("GET", "/v1/statistics/histogram", asked={**frames, **axes})
+        return self._transport.json("GET", "/v1/statistics/histogram", query={**frames, **axes})
 
     def correlation(
         self,
@@ -121,7 +121,7 @@ class Statistics:
         split: str | None = None,
         at: int | None = None,
     ) -> Mapping[str, Any]:
-        """How the classes' shares of the pixels go with the IoU that a validation found.
+        """Correlate the classes' shares of the pixels with the IoU that a validation found.
 
         Args:
             validation: A validation job, or a training job: its newest validation.
@@ -132,8 +132,8 @@ class Statistics:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        asked = {"validation": validation, "dataset": dataset, "split": split, "at": at}
-        return self._transport.json("GET", "/v1/statistics/correlation", asked=asked)
+        parameters = {"validation": validation, "dataset": dataset, "split": split, "at": at}
+        return self._transport.json("GET", "/v1/statistics/correlation", query=parameters)
 
     def gaps(
         self,
@@ -144,7 +144,7 @@ class Statistics:
         scenes: bool = False,
         at: int | None = None,
     ) -> Mapping[str, Any]:
-        """What a dataset lacks that the catalog has, each with the question that finds it.
+        """Gaps of a dataset in comparison with the catalog, each with the question that finds it.
 
         Args:
             dataset: NAME, NAME@VERSION or a Dataset.
@@ -159,7 +159,7 @@ class Statistics:
         return self._transport.json(
             "GET",
             f"/v1/datasets/{quote(reference(dataset), safe='@')}/gaps",
-            asked={
+            query={
                 "split": split,
                 "at_least": at_least,
                 "scenes": "true" if scenes else None,

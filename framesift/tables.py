@@ -28,13 +28,13 @@ def data_frame(table: "pa.Table") -> "pd.DataFrame":
         MissingPackage: There is no pandas.
     """
     pa, pd = imported("pyarrow"), imported("pandas")
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type) and field.type.scale <= 0:
             try:
-                integers = table.column(place).cast(pa.int64())
+                integers = table.column(index).cast(pa.int64())
             except pa.ArrowInvalid:
                 continue
-            table = table.set_column(place, field.name, integers)
+            table = table.set_column(index, field.name, integers)
     nullable = {
         pa.bool_(): pd.BooleanDtype(),
         pa.int8(): pd.Int8Dtype(),
@@ -44,8 +44,8 @@ def data_frame(table: "pa.Table") -> "pd.DataFrame":
     }
     whole = {
         field.name: field.type.to_pandas_dtype()
-        for place, field in enumerate(table.schema)
-        if field.type in nullable and not table.column(place).null_count
+        for index, field in enumerate(table.schema)
+        if field.type in nullable and not table.column(index).null_count
     }
     return table.to_pandas(types_mapper=nullable.get).astype(whole)
 

@@ -67,9 +67,9 @@ class Tags:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        wanted = {"tag": name, "type": type, "kind": kind, "values": list(values)}
-        given = {**wanted, "family": family}
-        body = {key: value for key, value in given.items() if value is not None}
+        definition = {"tag": name, "type": type, "kind": kind, "values": list(values)}
+        request = {**definition, "family": family}
+        body = {key: value for key, value in request.items() if value is not None}
         return self._transport.json("POST", "/v1/tags", body, creates=True)
 
     def set(self, tag: str, kind: str, *, values: Sequence[str] = ()) -> Mapping[str, Any]:
@@ -84,8 +84,8 @@ class Tags:
             NotFound: There is none of that name.
             InvalidQuestion: Files have values that it would refuse.
         """
-        wanted = {"kind": kind, "values": list(values)}
-        return self._transport.json("PATCH", f"/v1/tags/{quote(tag, safe='')}", wanted)
+        request = {"kind": kind, "values": list(values)}
+        return self._transport.json("PATCH", f"/v1/tags/{quote(tag, safe='')}", request)
 
     def remove(self, tag: str) -> Mapping[str, Any]:
         """Remove a tag with its values; older snapshots keep it.
@@ -107,9 +107,9 @@ class Tags:
         Raises:
             NotFound: There is none of that name.
         """
-        asked = {"at": at, "limit": limit}
+        parameters = {"at": at, "limit": limit}
         path = f"/v1/tags/{quote(tag, safe='')}/values"
-        return self._transport.json("GET", path, asked=asked)
+        return self._transport.json("GET", path, query=parameters)
 
     def families(self) -> Iterator[Mapping[str, Any]]:
         """Tags that were written together, by an extractor or an import, with their types.
@@ -147,10 +147,10 @@ class Tags:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        wanted = {"source": source, "extractors": extractors, "full": full, "workers": workers}
+        request = {"source": source, "extractors": extractors, "full": full, "workers": workers}
         if errors:  # an older server does not know it
-            wanted["errors"] = True
-        return start(self._transport, "/v1/extractions", wanted)
+            request["errors"] = True
+        return start(self._transport, "/v1/extractions", request)
 
     def import_map(
         self, features: Iterable[Any], family: str, within_m: float, **options: str | None
@@ -168,14 +168,14 @@ class Tags:
             FramesiftServerError: The server refuses, or does not answer.
         """
         drawn = (getattr(each, "__geo_interface__", each) for each in features)
-        found = [{"type": "Feature", "properties": {}, "geometry": each} for each in drawn]
-        given = {name: value for name, value in options.items() if value is not None}
+        shapes = [{"type": "Feature", "properties": {}, "geometry": each} for each in drawn]
+        parameters = {name: value for name, value in options.items() if value is not None}
         answer = self._transport.send(
             "POST",
             "/v1/tags/map",
-            content=json.dumps({"type": "FeatureCollection", "features": found}),
+            content=json.dumps({"type": "FeatureCollection", "features": shapes}),
             headers={"Content-Type": "application/geo+json"},
-            params={"family": family, "within": within_m, **given},
+            params={"family": family, "within": within_m, **parameters},
         )
         counts: Mapping[str, Any] = answer.json()
         return counts
@@ -198,13 +198,13 @@ class Tags:
         media_type = _MEDIA_TYPES.get(path.suffix.lower())
         if media_type is None:
             raise ValueError(f"{path}: expected a file .csv or .parquet")
-        given = {name: value for name, value in options.items() if value is not None}
+        parameters = {name: value for name, value in options.items() if value is not None}
         answer = self._transport.send(
             "POST",
             "/v1/tags/values",
             content=path.read_bytes(),
             headers={"Content-Type": media_type},
-            params={"family": family, **given},
+            params={"family": family, **parameters},
         )
         counts: Mapping[str, Any] = answer.json()
         return counts

@@ -74,7 +74,7 @@ class Transport:
         path: str,
         body: object = None,
         *,
-        asked: Mapping[str, object] | None = None,
+        query: Mapping[str, object] | None = None,
         creates: bool = False,
     ) -> Mapping[str, Any]:
         """The document that a request is answered with; empty where that is nothing.
@@ -83,7 +83,7 @@ class Transport:
             method: Of HTTP.
             path: Below the server's URL.
             body: Sent as JSON; nothing when None.
-            asked: Parameters of the query; None is left out.
+            query: Parameters of the query; None is left out.
             creates: Whether it makes something: it then carries a key that keeps a repetition from
                 making it twice.
 
@@ -91,7 +91,7 @@ class Transport:
             FramesiftServerError: The server refuses, or does not answer.
         """
         headers = {"Idempotency-Key": str(uuid.uuid4())} if creates else {}
-        answer = self.send(method, path, json=body, headers=headers, params=_given(asked or {}))
+        answer = self.send(method, path, json=body, headers=headers, params=_given(query or {}))
         if answer.status_code == _NO_CONTENT:
             return {}
         data = _document(answer)
@@ -190,19 +190,19 @@ def _document(answer: httpx.Response) -> object:
 
 
 def _not_supported(answer: httpx.Response) -> FramesiftServerError:
-    """What is wrong with a path or method that the server does not know."""
+    """The error for a path or method that the server does not know."""
     request, server = answer.request, answer.headers.get(HEADER, "")
     if b"%2F" in request.url.raw_path:
         path = request.url.raw_path.decode("ascii").partition("?")[0]
         return NotFound(f"{path}: there is no name with a slash", answer.status_code)
-    asked = f"{request.method} {request.url.path}"
+    route = f"{request.method} {request.url.path}"
     return NotSupported(
-        f"{asked}: the server has no such route{difference(server)}", answer.status_code
+        f"{route}: the server has no such route{difference(server)}", answer.status_code
     )
 
 
 def _with_versions(message: str, answer: httpx.Response) -> str:
-    """What is wrong with a request: an older server may not know what it says."""
+    """The message of a refused request: an older server may not know what the request says."""
     server = answer.headers.get(HEADER, "")
     return message + difference(server) if is_older(server) else message
 

@@ -28,12 +28,12 @@ def major(text: str) -> str:
 
 
 def is_older(server: str) -> bool:
-    """Whether a server of that version is older than this client; False where it says none."""
+    """Return whether a server of that version is older than this client; False without one."""
     return bool(server) and _numbers(server) < _numbers(own_version())
 
 
 def difference(server: str) -> str:
-    """What an error ends with where a server's version is not the client's; else empty."""
+    """The end of an error where a server's version is not the client's; else empty."""
     if server == own_version():
         return ""
     if not server:
@@ -61,7 +61,7 @@ class Document(dict[str, Any]):
 
 
 def documents_of(server: str) -> Callable[[dict[str, Any]], Document]:
-    """What makes the objects of an answer of a server's version from those of JSON."""
+    """The function that makes the objects of a server's answer from those of JSON."""
     return lambda fields: Document(fields, server)
 
 

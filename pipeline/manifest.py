@@ -38,7 +38,7 @@ SAYS_VERSIONS = 4
 
 @dataclass(frozen=True)
 class ManifestHeader:
-    """What a dataset is and where its files lie.
+    """The dataset and the locations of its files.
 
     Attributes:
         name: The dataset's name.
@@ -152,7 +152,7 @@ class Manifest:
         return replace(self, frames=self.frames.take(rows))
 
     def unlabelled(self) -> int:
-        """How many of the frames have no label."""
+        """Number of frames without a label."""
         return int(self.frames["label"].null_count)
 
     def need_labels(self) -> "Manifest":
@@ -195,10 +195,10 @@ class Manifest:
                 yield None
                 continue
             # Staged by an earlier release, no copy says which version it is of.
-            kept = header.staged and version is not None
-            place = kept_key(key, size, version) if kept else key
+            staged = header.staged and version is not None
+            location = kept_key(key, size, version) if staged else key
             yield FrameFile(
-                source, header.roots[source], place, size, None if kept else version, digest
+                source, header.roots[source], location, size, None if staged else version, digest
             )
 
     def write(self, folder: Path) -> "Manifest":
@@ -218,8 +218,8 @@ class Manifest:
                 pq.write_table(table, frames_part, compression="zstd")
                 header = replace(self.header, frames_sha256=_sha256(frames_part), format=FORMAT)
                 header_part.write_text(json.dumps(asdict(header), indent=2), encoding="utf-8")
-                for part in (frames_part, header_part):
-                    to_disk(part)
+                for aside in (frames_part, header_part):
+                    to_disk(aside)
                 frames_part.replace(folder / FRAMES_FILE)
                 header_part.replace(folder / HEADER_FILE)
                 to_disk(folder)
@@ -252,7 +252,7 @@ class Manifest:
                 raise BadFile("does not belong to the manifest.json beside it", str(frames_file))
             table = of_today(pq.read_table(frames_file), header.format)
             _check_together(header, table, folder)
-            roots = {name: _root(place, folder) for name, place in header.roots.items()}
+            roots = {name: _root(location, folder) for name, location in header.roots.items()}
             datasources = header.datasources or datasources_of(table)
             header = replace(header, roots=roots, datasources=datasources)
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -285,11 +285,11 @@ def _check_together(header: ManifestHeader, table: pa.Table, folder: Path) -> No
                 raise BadFile(f"manifest is damaged: it has no {kind} '{name}'", str(folder))
 
 
-def _root(place: str, folder: Path) -> str:
+def _root(location: str, folder: Path) -> str:
     """A source's folder or URI; a relative path is one beside the manifest."""
-    if "://" in place or Path(place).is_absolute():
-        return place
-    return os.path.normpath(folder.absolute() / place)
+    if "://" in location or Path(location).is_absolute():
+        return location
+    return os.path.normpath(folder.absolute() / location)
 
 
 def _sha256(path: Path) -> str:

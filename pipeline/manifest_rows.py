@@ -54,14 +54,14 @@ def of_today(rows: pa.Table, format_: int) -> pa.Table:
 
 
 def datasources_of(rows: pa.Table) -> Mapping[str, str]:
-    """What the fkeys of each source's images begin with: cluster, a colon, and datasource."""
-    found: dict[str, str] = {}
+    """The prefix of the fkeys of each source's images: cluster, a colon, and datasource."""
+    prefixes: dict[str, str] = {}
     for source, fkey, image in zip(
         rows["image_source"].to_pylist(),
         rows["fkey"].to_pylist(),
         rows["image"].to_pylist(),
         strict=True,
     ):
-        if source not in found:
-            found[source] = fkey.removesuffix(image).removesuffix(":")
-    return found
+        if source not in prefixes:
+            prefixes[source] = fkey.removesuffix(image).removesuffix(":")
+    return prefixes

@@ -32,19 +32,19 @@ def keep_manifest(records: RecordStore, manifest: Manifest) -> str:
     Raises:
         StorageError: It cannot be written.
     """
-    places = _places(records)
-    place = own_place(places, manifest.header.name, manifest.header.version)
-    if isinstance(place, Path):
-        if isinstance(places.datasets, Path):
-            clear_parts(places.datasets.glob("*/v*/*.part"))
-        shutil.rmtree(place, ignore_errors=True)
-        manifest.write(place)
-        return str(place)
+    home = _places(records)
+    folder = own_place(home, manifest.header.name, manifest.header.version)
+    if isinstance(folder, Path):
+        if isinstance(home.datasets, Path):
+            clear_parts(home.datasets.glob("*/v*/*.part"))
+        shutil.rmtree(folder, ignore_errors=True)
+        manifest.write(folder)
+        return str(folder)
     with own_folder(user_folder() / "manifests") as scratch:
         manifest.write(scratch)
         for name in MANIFEST_FILES:  # the header last: with it the manifest is whole
-            place.put(name, scratch / name)
-    return str(place).rstrip("/")
+            folder.put(name, scratch / name)
+    return str(folder).rstrip("/")
 
 
 def read_manifest(records: RecordStore, dataset: Dataset) -> Manifest:
@@ -65,8 +65,10 @@ def read_manifest(records: RecordStore, dataset: Dataset) -> Manifest:
         for source in recorded_sources(records)
         if header.datasources.get(source.name) == f"{source.cluster}:{source.datasource}"
     )
-    places = Places.in_header(header).and_of(now)
-    return replace(manifest, header=replace(header, roots=places.roots, within=places.within))
+    source_places = Places.in_header(header).and_of(now)
+    return replace(
+        manifest, header=replace(header, roots=source_places.roots, within=source_places.within)
+    )
 
 
 def manifest_folder(records: RecordStore, dataset: Dataset) -> Path:
@@ -83,48 +85,48 @@ def manifest_folder(records: RecordStore, dataset: Dataset) -> Path:
             return manifest.folder
     where = json.dumps([dict(header.roots), dict(header.within)], sort_keys=True)
     mark = hashlib.sha256(where.encode()).hexdigest()[:12]
-    place = _fetched(records, dataset, f"-{mark}")
-    if not _is_whole(place, dataset):
-        manifest.write(place)
-    return place
+    folder = _fetched(records, dataset, f"-{mark}")
+    if not _is_whole(folder, dataset):
+        manifest.write(folder)
+    return folder
 
 
 def _folder(records: RecordStore, dataset: Dataset) -> Path:
     """A folder of this host with the manifest as it was written."""
-    for place in manifest_places(records.places, dataset) if records.places else ():
-        if isinstance(place, Path):
-            if (place / HEADER_FILE).exists():
-                return place
+    for location in manifest_places(records.places, dataset) if records.places else ():
+        if isinstance(location, Path):
+            if (location / HEADER_FILE).exists():
+                return location
             continue
-        kept = _fetched(records, dataset)
-        if _is_whole(kept, dataset):
-            return kept
+        fetched = _fetched(records, dataset)
+        if _is_whole(fetched, dataset):
+            return fetched
         with suppress(BadFile):
-            return _fetch(place, kept)
+            return _fetch(location, fetched)
     return Path(dataset.manifest)
 
 
-def _fetch(place: S3Prefix, kept: Path) -> Path:
+def _fetch(prefix: S3Prefix, folder: Path) -> Path:
     """Copy a manifest from S3 into a folder, whole or not at all.
 
     Raises:
         BadFile: There is none.
         StorageError: S3 does not answer.
     """
-    if not any(key.endswith(HEADER_FILE) for key, _ in place.objects()):
-        raise BadFile("no manifest there", str(place))
+    if not any(key.endswith(HEADER_FILE) for key, _ in prefix.objects()):
+        raise BadFile("no manifest there", str(prefix))
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(kept, is_folder=True) as part:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with part_of(folder, is_folder=True) as aside:
             for name in MANIFEST_FILES:
-                with local_file(place, name, part) as path:
-                    put_file(path, part, name)
-            shutil.rmtree(kept, ignore_errors=True)
+                with local_file(prefix, name, aside) as path:
+                    put_file(path, aside, name)
+            shutil.rmtree(folder, ignore_errors=True)
             with suppress(OSError):  # another process has fetched the same
-                part.rename(kept)
+                aside.rename(folder)
     except OSError as error:
-        raise StorageError(f"{kept}: {error.strerror or error}", str(kept)) from error
-    return kept
+        raise StorageError(f"{folder}: {error.strerror or error}", str(folder)) from error
+    return folder
 
 
 def _fetched(records: RecordStore, dataset: Dataset, mark: str = "") -> Path:
@@ -132,9 +134,9 @@ def _fetched(records: RecordStore, dataset: Dataset, mark: str = "") -> Path:
     return _places(records).home / "cache" / "manifests" / name
 
 
-def _is_whole(place: Path, dataset: Dataset) -> bool:
+def _is_whole(folder: Path, dataset: Dataset) -> bool:
     try:
-        return Manifest.read(place).header.id == dataset.content_id
+        return Manifest.read(folder).header.id == dataset.content_id
     except FramesiftError:
         return False
 

@@ -18,8 +18,8 @@ def paint_fence(painter: Painter, street: Street, start: float, offset: float) -
     """Paints 5 m of mesh fence beginning `start` metres ahead; class Grid structure."""
     label = class_id("Grid structure")
     _upright(painter, street, (start, start + 5.05), offset, (0.05, 1.9), label, (124, 136, 126))
-    for part in range(6):
-        at = start + part
+    for post in range(6):
+        at = start + post
         _upright(painter, street, (at, at + 0.09), offset, (0.0, 1.95), label, (82, 92, 84))
     for height in (0.5, 1.0, 1.5):
         span = (height, height + 0.06)
@@ -29,9 +29,9 @@ def paint_fence(painter: Painter, street: Street, start: float, offset: float) -
 def paint_barrier(painter: Painter, street: Street, start: float, offset: float) -> None:
     """Paints a red and white road-works barrier 2.4 m long; class Road blocks."""
     label = class_id("Road blocks")
-    for part in range(6):
-        colour: Colour = (206, 48, 42) if part % 2 else (236, 236, 232)
-        sides = (offset + 0.4 * part, offset + 0.4 * (part + 1))
+    for segment in range(6):
+        colour: Colour = (206, 48, 42) if segment % 2 else (236, 236, 232)
+        sides = (offset + 0.4 * segment, offset + 0.4 * (segment + 1))
         corners = [
             street.point(start, sides[0], 0.55),
             street.point(start, sides[1], 0.55),

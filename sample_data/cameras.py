@@ -91,20 +91,20 @@ def _clip_near(points: list[Point3]) -> list[Point3]:
     """The part of a polygon at least `NEAR_M` in front of the camera."""
     if min(point[2] for point in points) >= NEAR_M:
         return points
-    kept: list[Point3] = []
+    clipped: list[Point3] = []
     for first, second in zip(points, points[1:] + points[:1], strict=True):
         if first[2] >= NEAR_M:
-            kept.append(first)
+            clipped.append(first)
         if (first[2] >= NEAR_M) != (second[2] >= NEAR_M):
             share = (NEAR_M - first[2]) / (second[2] - first[2])
-            kept.append(
+            clipped.append(
                 (
                     first[0] + share * (second[0] - first[0]),
                     first[1] + share * (second[1] - first[1]),
                     NEAR_M,
                 )
             )
-    return kept
+    return clipped
 
 
 CAMERAS: dict[str, Camera] = {

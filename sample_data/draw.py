@@ -23,7 +23,7 @@ with 10,000..20,000, 3,000..5,000 and 5,000..6,000 of them."""
 
 @dataclass(frozen=True)
 class FrameSpec:
-    """What a frame is to show.
+    """The contents of a frame that is drawn.
 
     Attributes:
         style: Its scene.
@@ -90,23 +90,23 @@ def _showpieces(spec: FrameSpec, street: Street, seed: int) -> list[Paint]:
         y = street.point(x, street.kerb_right_m - walk)[1]
         people.paint_pedestrian(painter, x, y, np.random.default_rng(seed + own))
 
-    wanted = SHOWPIECE_PIXELS
+    sizes = SHOWPIECE_PIXELS
     cases = (
-        ("Car", wanted["Car"], car),
-        ("Bicycle", wanted["Bicycle"], cyclist),
-        ("Pedestrian", wanted["Pedestrian"] // 2, lambda p, x: walker(p, x, 0.4, 1)),
-        ("Pedestrian", wanted["Pedestrian"] // 2, lambda p, x: walker(p, x, 2.1, 2)),
+        ("Car", sizes["Car"], car),
+        ("Bicycle", sizes["Bicycle"], cyclist),
+        ("Pedestrian", sizes["Pedestrian"] // 2, lambda p, x: walker(p, x, 0.4, 1)),
+        ("Pedestrian", sizes["Pedestrian"] // 2, lambda p, x: walker(p, x, 2.1, 2)),
     )
     paints: list[Paint] = []
-    for name, pixels, place in cases:
+    for name, pixels, painted in cases:
         ahead = 20.0
         for _ in range(5):
             trial = Painter(spec.camera, spec.style.light)
-            place(trial, ahead)
+            painted(trial, ahead)
             ids = np.asarray(trial.ids)
             area = int(np.isin(ids, IDS_OF_CLASS[name]).sum())
             ahead *= sqrt(area / pixels)
-        paints.append(lambda p, place=place, ahead=ahead: place(p, ahead))  # type: ignore[misc]
+        paints.append(lambda p, painted=painted, ahead=ahead: painted(p, ahead))  # type: ignore[misc]
     return paints
 
 

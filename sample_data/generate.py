@@ -125,7 +125,7 @@ def _check_numbers(frames: int, seed: int, workers: int) -> None:
 
 
 def _already_there(out: Path, identity: dict[str, int]) -> bool:
-    """Whether the folder holds this very set, complete.
+    """Return whether the folder holds this very set, complete.
 
     Raises:
         InvalidInput: It holds something else.
@@ -135,12 +135,12 @@ def _already_there(out: Path, identity: dict[str, int]) -> bool:
     if not out.is_dir():
         raise InvalidInput(f"{out} is a file; expected a folder: name another place for the set.")
     for name in (MANIFEST_FILE, _STARTED_FILE):
-        found = _identity_in(out / name)
-        if found is None:
+        present = _identity_in(out / name)
+        if present is None:
             continue
-        if found != identity:
+        if present != identity:
             raise InvalidInput(
-                f"{out} holds another sample set ({_described(found)}); expected an empty folder "
+                f"{out} holds another sample set ({_described(present)}); expected an empty folder "
                 f"or the set with {_described(identity)}: name another folder or remove this one."
             )
         return name == MANIFEST_FILE
@@ -230,13 +230,13 @@ def _write_frame(out: Path, index: int, seed: int) -> tuple[str, Counts]:
 def _write(file: Path, content: bytes) -> None:
     """Writes a file in one step: its name appears when all of it is there."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with part_of(file, clear=False) as part:
-        part.write_bytes(content)
-        part.replace(file)
+    with part_of(file, clear=False) as aside:
+        aside.write_bytes(content)
+        aside.replace(file)
 
 
 def _storage_error(out: Path, error: OSError) -> StorageError:
-    """What the disk refused, and what to do about it."""
+    """The error for a full or read-only disk, with what to do about it."""
     advice = (
         "free some space and call again"
         if error.errno in (errno.ENOSPC, errno.EDQUOT)

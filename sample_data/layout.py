@@ -66,7 +66,7 @@ class FrameName:
 
 
 def scene_start(scene: int, seed: int) -> datetime:
-    """When a scene's drive began, with its UTC offset; minute and second follow from the seed."""
+    """The start of a scene's drive, with its UTC offset; minute and second follow from the seed."""
     rng = np.random.default_rng([seed, scene, 1])
     minute, second = int(rng.integers(60)), int(rng.integers(60))
     return SCENES[scene].recorded.replace(minute=minute, second=second)
@@ -139,6 +139,6 @@ def _view(
     left = (-sin(yaw), cos(yaw), 0.0)
     return {
         "origin": list(origin),
-        "x-axis": [round(part, 12) + 0.0 for part in ahead],
-        "y-axis": [round(part, 12) + 0.0 for part in left],
+        "x-axis": [round(component, 12) + 0.0 for component in ahead],
+        "y-axis": [round(component, 12) + 0.0 for component in left],
     }

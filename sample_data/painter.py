@@ -59,8 +59,8 @@ class Painter:
         """The colour that a surface shows in this light from this distance."""
         clear = exp(-depth_m / self.light.haze_m)
         red, green, blue = (
-            min(255, max(0, round(part * shade * tint * clear + far * (1 - clear))))
-            for part, tint, far in zip(colour, self.light.tint, self.light.sky_low, strict=True)
+            min(255, max(0, round(channel * shade * tint * clear + far * (1 - clear))))
+            for channel, tint, far in zip(colour, self.light.tint, self.light.sky_low, strict=True)
         )
         return red, green, blue
 
@@ -93,7 +93,7 @@ class Painter:
 def _overlap(
     first: tuple[float, float, float, float], second: tuple[float, float, float, float]
 ) -> bool:
-    """Whether two boxes (left, top, right, bottom) share a point."""
+    """Return whether two boxes (left, top, right, bottom) share a point."""
     return (
         first[0] <= second[2]
         and second[0] <= first[2]

@@ -61,8 +61,8 @@ def paint_cyclist(painter: Painter, x: float, y: float, rng: np.random.Generator
     hull = [pose.at(0.0, u, v) for u in (-1.0, 1.0) for v in (0.0, 1.75)]
     label = painter.instance("Bicycle", hull)
     _paint_shadow(painter, pose, 0.9)
-    for part, colour in [*_bicycle(frame), *_rider(coat, trousers, skin, helmet)]:
-        outline = [(u * mirror, v) for u, v in part]
+    for shape, colour in [*_bicycle(frame), *_rider(coat, trousers, skin, helmet)]:
+        outline = [(u * mirror, v) for u, v in shape]
         paint_cutout(painter, pose, outline, label, colour)
 
 

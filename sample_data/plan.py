@@ -1,4 +1,4 @@
-"""Which scene, camera and contents each frame of a set has.
+"""Scene, camera and contents of each frame of a set.
 
 Frame k depends on the seed and on k alone, so a larger set begins with the smaller one.
 """

@@ -24,7 +24,7 @@ _ROWS_PER_BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class PngEncoding:
-    """How a picture's bytes are laid out in a PNG file.
+    """The layout of a picture's bytes in a PNG file.
 
     Attributes:
         first_row_filter: PNG filter type of row 0.

@@ -97,17 +97,17 @@ def paint_tree(
     base = foliage[int(rng.integers(len(foliage)))]
     paint_cutout(painter, pose, bar(0, 0, 0, tall * 0.5, 0.035 * tall), label, (84, 68, 54))
     if rng.random() < 0.2:
-        for part in range(5):
-            v, reach = tall * (0.14 + 0.15 * part), tall * (0.24 - 0.04 * part)
+        for leaf in range(5):
+            v, reach = tall * (0.14 + 0.15 * leaf), tall * (0.24 - 0.04 * leaf)
             outline = [(-reach, v), (reach, v), (0.0, v + tall * 0.3)]
-            paint_cutout(painter, pose, outline, label, (52, 78, 54), 0.8 + 0.06 * part)
+            paint_cutout(painter, pose, outline, label, (52, 78, 54), 0.8 + 0.06 * leaf)
         return
-    for part in range(22):
-        spread = 0.27 * tall * (1 - 0.55 * part / 22)
+    for leaf in range(22):
+        spread = 0.27 * tall * (1 - 0.55 * leaf / 22)
         u = spread * (2 * float(rng.random()) - 1)
-        v = tall * (0.42 + 0.42 * (part + float(rng.random()) * 3) / 25)
+        v = tall * (0.42 + 0.42 * (leaf + float(rng.random()) * 3) / 25)
         radius = tall * (0.09 + 0.07 * float(rng.random()))
-        shade = 0.62 + 0.4 * part / 22 + 0.1 * float(rng.random())
+        shade = 0.62 + 0.4 * leaf / 22 + 0.1 * float(rng.random())
         paint_cutout(painter, pose, circle(u, v, radius, 0.9), label, base, shade)
 
 
@@ -117,11 +117,11 @@ def paint_bush(
     """Paints a bush about 1.5 m high."""
     pose = facing(painter, x, y)
     base = foliage[int(rng.integers(len(foliage)))]
-    for part in range(8):
+    for leaf in range(8):
         u = 1.4 * (2 * float(rng.random()) - 1)
-        outline = circle(u, 0.3 + 0.09 * part, 0.5 + 0.2 * float(rng.random()), 0.85)
+        outline = circle(u, 0.3 + 0.09 * leaf, 0.5 + 0.2 * float(rng.random()), 0.85)
         outline = [(a, max(0.0, b)) for a, b in outline]
-        paint_cutout(painter, pose, outline, class_id("Nature object"), base, 0.68 + 0.05 * part)
+        paint_cutout(painter, pose, outline, class_id("Nature object"), base, 0.68 + 0.05 * leaf)
 
 
 def paint_lamp(painter: Painter, x: float, y: float, towards: float) -> None:

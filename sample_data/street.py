@@ -199,8 +199,8 @@ def _paint_crossing_marks(painter: Painter, street: Street, rng: np.random.Gener
         lane = -style.lanes_right * style.lane_m
         _paint_arrow(painter, street, 8.0 + 6.0 * float(rng.random()), lane)
     if style.parking and chances[2] < 0.08:
-        for part in range(4):
-            _slab(painter, street, 13.0, 13.6, right + 0.8 * part, right + 0.8 * part + 0.6,
+        for stripe in range(4):
+            _slab(painter, street, 13.0, 13.6, right + 0.8 * stripe, right + 0.8 * stripe + 0.6,
                   class_id("Speed bumper"), (202, 172, 50))  # fmt: skip
     if style.sidewalk and chances[3] < 0.1:
         _slab(painter, street, 26.0, 32.0, right, style.lane_m / 2 - 0.1,
@@ -208,8 +208,8 @@ def _paint_crossing_marks(painter: Painter, street: Street, rng: np.random.Gener
     if not style.parking and chances[4] < 0.35:
         label = class_id("RD restricted area")
         _slab(painter, street, 9.0, 34.0, right - 0.2, right + 0.7, label, (120, 120, 122))
-        for part in range(9):
-            at = 9.5 + 2.7 * part
+        for stripe in range(9):
+            at = 9.5 + 2.7 * stripe
             _slab(painter, street, at, at + 0.9, right - 0.2, right + 0.7, label, _WHITE)
 
 

@@ -29,7 +29,7 @@ class Light:
 
 @dataclass(frozen=True)
 class SceneStyle:
-    """What one recorded scene looks like; rates are expected numbers per frame.
+    """The look of one recorded scene; rates are expected numbers per frame.
 
     Attributes:
         recorded: Start of the drive, local time of Europe/Berlin, to the hour.

@@ -45,9 +45,9 @@ for transports in (httpx._transports.default, httpx2._transports.default):
 
 def pytest_configure(config: pytest.Config) -> None:
     """For `make test-profile`, what each test costs."""
-    given = os.environ.get("FRAMESIFT_TEST_PROFILE")
-    if given and (hasattr(config, "workerinput") or not config.getoption("numprocesses", None)):
-        config.pluginmanager.register(Spent(Path(given)))
+    file = os.environ.get("FRAMESIFT_TEST_PROFILE")
+    if file and (hasattr(config, "workerinput") or not config.getoption("numprocesses", None)):
+        config.pluginmanager.register(Spent(Path(file)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -103,9 +103,9 @@ def palette() -> Palette:
 @pytest.fixture(scope="session")
 def a2d2_root() -> Path:
     """Real A2D2 frames, read where they are; the test skips where there are none."""
-    given = os.environ.get("A2D2_ROOT")
-    if not given:
+    root = os.environ.get("A2D2_ROOT")
+    if not root:
         pytest.skip("A2D2_ROOT is unset: no real A2D2 frames here")
-    if not Path(given).is_dir():
-        pytest.skip(f"A2D2_ROOT={given} is no folder: no real A2D2 frames here")
-    return Path(given)
+    if not Path(root).is_dir():
+        pytest.skip(f"A2D2_ROOT={root} is no folder: no real A2D2 frames here")
+    return Path(root)

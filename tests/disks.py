@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 
-def mount(place: Path, *options: str) -> None:
+def mount(folder: Path, *options: str) -> None:
     """Mount something at a folder that is made; skips the test where that cannot be done."""
-    place.mkdir(parents=True, exist_ok=True)
-    command = ["mount", *options, str(place)]
+    folder.mkdir(parents=True, exist_ok=True)
+    command = ["mount", *options, str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -21,19 +21,19 @@ def mount(place: Path, *options: str) -> None:
         pytest.skip(f"nothing can be mounted here (only root can): {done.stderr.strip()}")
 
 
-def unmount(place: Path) -> None:
+def unmount(folder: Path) -> None:
     """Take away what was mounted, also while something holds files of it open."""
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @contextmanager
-def small_disk(place: Path, *options: str) -> Iterator[Path]:
+def small_disk(folder: Path, *options: str) -> Iterator[Path]:
     """A file system in memory, such as of "size=3m" or "nr_inodes=20"."""
-    mount(place, "-t", "tmpfs", "-o", ",".join(options), "tmpfs")
+    mount(folder, "-t", "tmpfs", "-o", ",".join(options), "tmpfs")
     try:
-        yield place
+        yield folder
     finally:
-        unmount(place)
+        unmount(folder)
 
 
 class Disk:
@@ -61,22 +61,22 @@ class Disk:
     def power_cut(self) -> Iterator[Path]:
         """The disk as it is found after a power cut now: what was not written to it is gone."""
         self._cuts += 1
-        image, place = (self._below / f"cut{self._cuts}{end}" for end in (".ext4", ""))
+        image, mounted = (self._below / f"cut{self._cuts}{end}" for end in (".ext4", ""))
         subprocess.run(["cp", "--sparse=always", str(self._image), str(image)], check=True)
-        mount(place, "-o", "loop", str(image))
+        mount(mounted, "-o", "loop", str(image))
         try:
-            yield place
+            yield mounted
         finally:
-            unmount(place)
+            unmount(mounted)
             image.unlink()
 
 
 @contextmanager
 def disk(below: Path) -> Iterator[Disk]:
     """A disk whose power can be cut, gone afterwards."""
-    made = Disk(below)
-    made.format()
+    fresh = Disk(below)
+    fresh.format()
     try:
-        yield made
+        yield fresh
     finally:
-        unmount(made.folder)
+        unmount(fresh.folder)

@@ -152,8 +152,8 @@ def _programs() -> Path | None:
     debian = sorted(
         Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3])
     )
-    found = str(debian[-1]) if debian else shutil.which("initdb")
-    return Path(found).parent if found else None
+    initdb = str(debian[-1]) if debian else shutil.which("initdb")
+    return Path(initdb).parent if initdb else None
 
 
 def _other_user() -> str:

@@ -1,4 +1,4 @@
-"""What each test and each fixture costs in CPU time, with the processes that they started.
+"""Costs of each test and each fixture in CPU time, with the processes that they started.
 
 `make test-profile` writes the most costly ones at its end. A server's work between two tests counts
 for the later one, collecting all tests for a worker's first.
@@ -80,14 +80,14 @@ def _summary(folder: Path, most: int) -> Iterator[str]:
     spent: dict[str, dict[str, list[float]]] = {}
     for path in folder.glob("*.jsonl"):
         for line in path.read_text().splitlines():
-            found = json.loads(line)
-            kind = "fixtures" if found["phase"] == "fixture" else "tests"
-            spent.setdefault(kind, {}).setdefault(found["name"], []).append(found["cpu_s"])
+            entry = json.loads(line)
+            kind = "fixtures" if entry["phase"] == "fixture" else "tests"
+            spent.setdefault(kind, {}).setdefault(entry["name"], []).append(entry["cpu_s"])
     for name, phases in spent.get("tests", {}).items():
         spent.setdefault("files", {}).setdefault(name.split("::")[0], []).append(sum(phases))
     for kind, named in spent.items():
         yield f"{kind}: {sum(map(sum, named.values())):.0f} s of CPU"
-        for name, each in sorted(named.items(), key=lambda found: -sum(found[1]))[:most]:
+        for name, each in sorted(named.items(), key=lambda entry: -sum(entry[1]))[:most]:
             times = "" if kind == "tests" else f"{len(each):5}"
             yield f"{sum(each):8.1f}{times} {name}"
 

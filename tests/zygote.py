@@ -57,17 +57,17 @@ class Forked(subprocess.Popen[str]):
         folder, env, pipes = rest[3], rest[4], rest[8:14]
         p2cread, _, _, c2pwrite, _, errwrite = pipes
         with Path(os.devnull).open() as nothing:
-            given = [
+            handed = [
                 p2cread if p2cread >= 0 else nothing.fileno(),
                 c2pwrite if c2pwrite >= 0 else 1,
                 errwrite if errwrite >= 0 else 2,
             ]
-            asked = {
+            request = {
                 "arguments": [str(argument) for argument in args[1:]],
                 "environment": dict(env),
                 "folder": str(folder or Path.cwd()),
             }
-            self._status = _zygote().fork(asked, given)
+            self._status = _zygote().fork(request, handed)
         number = self._status.recv(8, socket.MSG_WAITALL)
         assert number, "the process that forks has ended"  # and 0 would be all of this group
         self.pid = int.from_bytes(number)
@@ -91,8 +91,8 @@ class Forked(subprocess.Popen[str]):
             selector.register(self._status, selectors.EVENT_READ)
             if not selector.select(timeout):
                 return
-        found = self._status.recv(8, socket.MSG_WAITALL)
-        self.returncode = int.from_bytes(found, signed=True) if found else -signal.SIGKILL
+        status = self._status.recv(8, socket.MSG_WAITALL)
+        self.returncode = int.from_bytes(status, signed=True) if status else -signal.SIGKILL
         self._status.close()
 
 
@@ -131,11 +131,11 @@ class _Zygote:
                 stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
 
-    def fork(self, asked: dict[str, Any], files: Sequence[int]) -> socket.socket:
+    def fork(self, request: dict[str, Any], files: Sequence[int]) -> socket.socket:
         """A new process; what it is called and how it ended come by the socket."""
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with its, self._lock:
-            content = json.dumps(asked).encode()
+            content = json.dumps(request).encode()
             socket.send_fds(self._socket, [content], [its.fileno(), *files])
         return ours
 
@@ -184,22 +184,22 @@ def _serve(requests: socket.socket) -> Sequence[str] | None:
             for end in (status, requests, woken, wake, *running.values()):
                 end.close()
             break
-    asked = json.loads(content)
+    request = json.loads(content)
     for number, fd in enumerate(fds[1:]):
         os.dup2(fd, number)
         os.close(fd)
-    os.chdir(asked["folder"])
+    os.chdir(request["folder"])
     os.environ.clear()
-    os.environ.update(asked["environment"])
+    os.environ.update(request["environment"])
     time.tzset()
-    arguments: Sequence[str] = asked["arguments"]
+    arguments: Sequence[str] = request["arguments"]
     return arguments
 
 
 def _bury(running: dict[int, socket.socket]) -> None:
     for pid in list(running):
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
             end = running.pop(pid)
             code = os.waitstatus_to_exitcode(status)
             with contextlib.suppress(OSError):  # nobody waits for it

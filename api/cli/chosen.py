@@ -1,4 +1,4 @@
-"""Which place a command asks: a server or the home.
+"""Chooses the server or the home that a command asks.
 
 --server, FRAMESIFT_SERVER, FRAMESIFT_HOME, the server of 'framesift login', ~/.framesift: the first
 of them that there is.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Given:
-    """What stands before the command.
+    """The options before the command.
 
     Attributes:
         server: URL of a server; None where it is not given.
@@ -39,12 +39,12 @@ _CHOICE: ContextVar[Given | None] = ContextVar("given", default=None)
 
 
 def choose(given: Given) -> None:
-    """What stands before the command that now runs in this process."""
+    """Choose by the options before the command that now runs in this process."""
     _CHOICE.set(given)
 
 
 def settings() -> "Settings":
-    """What the environment says.
+    """The settings that the environment gives.
 
     Raises:
         InvalidInput: A variable's value cannot be used; the message names it.
@@ -127,5 +127,5 @@ def _token(settings: "Settings", url: str) -> str | None:
 
 
 def given() -> Given:
-    """What stands before the command, or is given by its own --server and --token."""
+    """The options before the command, or its own --server and --token."""
     return _CHOICE.get() or Given()

@@ -19,14 +19,14 @@ def default_server(folder: Path) -> str | None:
     """
     path = folder.expanduser() / _FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror}", str(path)) from error
     except ValueError:
-        found = None
-    url = found.get("server") if isinstance(found, dict) else None
+        document = None
+    url = document.get("server") if isinstance(document, dict) else None
     if not isinstance(url, str):
         raise InvalidInput(f'{path}: expected {{"server": "https://..."}}; or remove the file')
     return url

@@ -1,4 +1,4 @@
-"""How commands end: the table of docs/command-line.md."""
+"""Exit codes of commands: the table of docs/command-line.md."""
 
 from enum import IntEnum
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 
 class ExitCode(IntEnum):
-    """What a program can tell from the end of a command; 0 is done."""
+    """The end of a command, as a program can tell it; 0 is done."""
 
     FAILED = 1
     USAGE = 2

@@ -27,8 +27,8 @@ def with_options(name: str, group: type[Any]) -> Callable[[_Command], _Command]:
                 parameters.append(parameter.replace(annotation=own[parameter.name], kind=kind))
                 continue
             for field in fields(group):
-                made = field.default_factory
-                default = field.default if made is MISSING else made()
+                factory = field.default_factory
+                default = field.default if factory is MISSING else factory()
                 parameters.append(
                     inspect.Parameter(
                         field.name, kind, default=default, annotation=hints[field.name]
@@ -36,12 +36,12 @@ def with_options(name: str, group: type[Any]) -> Callable[[_Command], _Command]:
                 )
 
         @wraps(command)
-        def given_all(**given: Any) -> None:
-            options = {field.name: given.pop(field.name) for field in fields(group)}
-            command(**{name: group(**options)}, **given)
+        def given_all(**values: Any) -> None:
+            options = {field.name: values.pop(field.name) for field in fields(group)}
+            command(**{name: group(**options)}, **values)
 
         given_all.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        given_all.__annotations__ = {found.name: found.annotation for found in parameters}
+        given_all.__annotations__ = {one.name: one.annotation for one in parameters}
         return given_all
 
     return decorate

@@ -88,13 +88,13 @@ def server_scan(source: str, full: bool, max_removed: float, show: Callable[[Bod
     Raises:
         JobFailed: It could not.
     """
-    place = chosen.client().sources.get(source)
-    scanned: Body = _result(place.scan(full=full, max_removed=max_removed), show)
+    record = chosen.client().sources.get(source)
+    scanned: Body = _result(record.scan(full=full, max_removed=max_removed), show)
     return scanned
 
 
 def server_problems(source: str) -> Body:
-    """What is wrong with a source's files: what a server's `framesift ingest --errors --json` says.
+    """Faults of a source's files: what a server's `framesift ingest --errors --json` says.
 
     Raises:
         JobFailed: The source was never scanned.
@@ -104,14 +104,14 @@ def server_problems(source: str) -> Body:
 
 
 def extract(
-    wanted: Extraction, show: Callable[[str, "ExtractCounts | None"], None]
+    extraction: Extraction, show: Callable[[str, "ExtractCounts | None"], None]
 ) -> Iterator[Body]:
     """Read tags from files: what each extractor did, with the files that were bad.
 
     Of a server's extraction the first thousand bad files are told.
 
     Args:
-        wanted: Tags to be read.
+        extraction: Tags to be read.
         show: Told the family that is read and its counts; or a job's state, and None.
 
     Raises:
@@ -119,30 +119,30 @@ def extract(
     """
     if chosen.server() is None:
         yield from home_session().extractions.run(
-            wanted.source,
-            wanted.names,
-            wanted.own,
-            full=wanted.full,
-            workers=wanted.workers,
-            errors=wanted.errors,
+            extraction.source,
+            extraction.names,
+            extraction.own,
+            full=extraction.full,
+            workers=extraction.workers,
+            errors=extraction.errors,
             progress=show,
         )
         return
-    if wanted.own:
+    if extraction.own:
         raise InvalidInput(
-            f"--extractor {wanted.own[0]}: a server runs no code of its clients: install it "
+            f"--extractor {extraction.own[0]}: a server runs no code of its clients: install it "
             "there, by the entry point framesift.extractors, and give its name"
         )
-    if not wanted.names:
+    if not extraction.names:
         from ingest.extractors.registry import check_some
 
         check_some(())
     job = chosen.client().tags.extract(
-        wanted.source,
-        *wanted.names,
-        full=wanted.full,
-        workers=wanted.workers,
-        errors=wanted.errors,
+        extraction.source,
+        *extraction.names,
+        full=extraction.full,
+        workers=extraction.workers,
+        errors=extraction.errors,
     )
     yield from _result(job, lambda job: show(str(job["state"]), None))
 

@@ -66,15 +66,15 @@ class _Commands(TyperGroup):
         if name not in _COMMANDS:
             return None
         module, attribute = _COMMANDS[name].split(":")
-        found = getattr(import_module(f"api.cli.commands.{module}"), attribute)
+        loaded = getattr(import_module(f"api.cli.commands.{module}"), attribute)
         alone = typer.Typer(rich_markup_mode=None)
-        if isinstance(found, typer.Typer):
-            alone.add_typer(found, name=name)
+        if isinstance(loaded, typer.Typer):
+            alone.add_typer(loaded, name=name)
         else:
-            alone.command(name)(found)
-        made = get_group(alone).commands[name]
-        _add_server_options(made)
-        return made
+            alone.command(name)(loaded)
+        command = get_group(alone).commands[name]
+        _add_server_options(command)
+        return command
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what typer finds wrong with an option's value is told in our words."""
@@ -123,10 +123,10 @@ def _chosen(
     """Its parameters are the options."""
 
 
-def _choose(**given: str | None) -> None:
-    wanted = {name: text for name, text in given.items() if text}
-    if wanted:
-        chosen.choose(replace(chosen.given(), **wanted))
+def _choose(**options: str | None) -> None:
+    chosen_options = {name: text for name, text in options.items() if text}
+    if chosen_options:
+        chosen.choose(replace(chosen.given(), **chosen_options))
         _check_place()
 
 
@@ -147,8 +147,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(flag: bool) -> None:
+    if flag:
         from importlib.metadata import version  # with zipfile and email
 
         typer.echo(f"framesift {version('framesift')}")

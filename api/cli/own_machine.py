@@ -18,7 +18,7 @@ OWN_HOMES = ("serve", "demo")
 
 
 def refusal(command: str, url: str, *, is_default: bool) -> str:
-    """What a command says that was told to ask a server, and does not."""
+    """The refusal of a command that was told to ask a server, and does not."""
     reason = f" ({REASONS[command]})" if command in REASONS else ""
     instead = (
         "set FRAMESIFT_HOME, or leave the default: 'framesift context home'"

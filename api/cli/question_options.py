@@ -38,7 +38,7 @@ SceneOption = Annotated[_Texts, typer.Option(help="Scene; repeatable.")]
 
 @dataclass(frozen=True)
 class QuestionOptions:
-    """What a command's options ask; every condition must hold."""
+    """The question of a command's options; every condition must hold."""
 
     ranges: RangeOption = None
     has: Annotated[_Texts, typer.Option("--has", help="Class that must be in the frame.")] = None
@@ -111,34 +111,34 @@ with_question = with_options("options", QuestionOptions)
 
 def _range(text: str) -> LabelRange:
     """A range; one that may have been meant as its lowest end is told to be exact."""
-    wanted = LabelRange.parse(text)
-    if wanted.lowest == wanted.highest and wanted.lowest and ":" not in text:
+    pixels = LabelRange.parse(text)
+    if pixels.lowest == pixels.highest and pixels.lowest and ":" not in text:
         stderr.print(
-            f"--range {text}: exactly {wanted.lowest:,} pixels; {text}: means so many or more"
+            f"--range {text}: exactly {pixels.lowest:,} pixels; {text}: means so many or more"
         )
-    return wanted
+    return pixels
 
 
 def _conditions(options: QuestionOptions) -> list[Leaf]:
-    found: list[Leaf] = [Has(kind="has", tag=name) for name in options.has or ()]
-    found += [Without(kind="without", tag=name) for name in options.without or ()]
-    found += [parse_share(text) for text in options.share or ()]
-    found += [parse_tag(text) for text in options.tag or ()]
+    conditions: list[Leaf] = [Has(kind="has", tag=name) for name in options.has or ()]
+    conditions += [Without(kind="without", tag=name) for name in options.without or ()]
+    conditions += [parse_share(text) for text in options.share or ()]
+    conditions += [parse_tag(text) for text in options.tag or ()]
     if options.time is not None:
-        found.append(parse_time(options.time))
+        conditions.append(parse_time(options.time))
     if options.question is not None:  # beside the file's own
         if options.camera:
-            found.append(CameraIn(kind="camera", names=tuple(options.camera)))
+            conditions.append(CameraIn(kind="camera", names=tuple(options.camera)))
         if options.scene:
-            found.append(SceneIn(kind="scene", names=tuple(options.scene)))
-    return found
+            conditions.append(SceneIn(kind="scene", names=tuple(options.scene)))
+    return conditions
 
 
 def _all(base: Question, added: list[Leaf]) -> Leaf | Group | None:
-    found = [*([] if base.condition is None else [base.condition]), *added]
-    if len(found) < 2:
-        return found[0] if found else None
-    return Group(kind="all", of=tuple(found))
+    conditions = [*([] if base.condition is None else [base.condition]), *added]
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return Group(kind="all", of=tuple(conditions))
 
 
 def _of_statement(sql: str | None) -> str | None:

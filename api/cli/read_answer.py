@@ -26,8 +26,8 @@ def read_as(model: type[_Model], body: object) -> _Model:
     except ValidationError as error:
         from framesift.versions import Document, difference  # they import httpx
 
-        place = ".".join(str(part) for part in error.errors()[0]["loc"])
+        path = ".".join(str(key) for key in error.errors()[0]["loc"])
         server = body.server if isinstance(body, Document) else ""
         raise InvalidInput(
-            f"the server's answer is none that this version reads, in '{place}'{difference(server)}"
+            f"the server's answer is none that this version reads, in '{path}'{difference(server)}"
         ) from error

@@ -52,7 +52,7 @@ def emit_rows(
         return
     chunks = encoded(cast("result_format.Format", format_), schema, batches)
     if out is not None:
-        with atomic_path(out) as part, part.open("wb") as file:
+        with atomic_path(out) as aside, aside.open("wb") as file:
             file.writelines(chunks)
         return
     for chunk in chunks:
@@ -85,14 +85,14 @@ def emit_first_rows(schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]") ->
     """Print a table of the first rows, and that there are more where there are."""
     import pyarrow as pa
 
-    first, found = [], 0
+    first, count = [], 0
     for batch in batches:
         first.append(batch)
-        found += batch.num_rows
-        if found > SHOWN:
+        count += batch.num_rows
+        if count > SHOWN:
             break
     _emit_table(pa.Table.from_batches(first, schema)[:SHOWN])
-    if found > SHOWN:
+    if count > SHOWN:
         stderr.print(f"only the first {SHOWN:,} rows; --format csv-named has all of them")
 
 

@@ -23,7 +23,7 @@ _DATASET = "dataset:"
 
 @dataclass(frozen=True)
 class SetOptions:
-    """How to choose among the frames that answer the question; one method at most."""
+    """Options that choose among the frames that answer the question; one method at most."""
 
     stratify: Annotated[
         str | None,
@@ -81,7 +81,7 @@ SplitOption = Annotated[str | None, typer.Option(help="Shares, such as train=0.8
 
 @dataclass(frozen=True)
 class ApartOptions:
-    """What keeps sides apart."""
+    """Options that keep sides apart."""
 
     min_gap_s: Annotated[
         float, typer.Option(help="Frames nearer in time stay on one side [s].")
@@ -94,7 +94,7 @@ class ApartOptions:
 
 @dataclass(frozen=True)
 class DivisionOptions(ApartOptions):
-    """How frames are divided into splits."""
+    """Options that divide frames into splits."""
 
     split_by: Annotated[
         str, typer.Option(help="What stays on one side: scene, camera, any tag, or frame.")
@@ -104,55 +104,57 @@ class DivisionOptions(ApartOptions):
     ] = None
 
 
-def method_of(given: SetOptions, options: QuestionOptions) -> tuple[Method | None, QuestionOptions]:
+def method_of(
+    choice: SetOptions, options: QuestionOptions
+) -> tuple[Method | None, QuestionOptions]:
     """The method that the options name, if any, and the question's options without its part.
 
     Raises:
         InvalidInput: More than one, or a value that cannot be used.
         StorageError: The file of shares cannot be read.
     """
-    found: list[dict[str, Any]] = []
-    if given.stratify is not None:
-        found.append(
+    methods: list[dict[str, Any]] = []
+    if choice.stratify is not None:
+        methods.append(
             {
                 "method": "sample",
                 "frames": _needed(options.sample, "--stratify", "--sample"),
-                "stratify": _stratifiers(given.stratify),
-                "allocation": _allocation(given.allocate),
+                "stratify": _stratifiers(choice.stratify),
+                "allocation": _allocation(choice.allocate),
             }
         )
         options = replace(options, sample=None)
-    if given.match is not None:
-        number = _needed(given.frames, "--match", "--frames")
-        tolerance = given.tolerance
-        found.append(
-            {"method": "match", "frames": number, "tolerance": tolerance, **_target(given)}
+    if choice.match is not None:
+        number = _needed(choice.frames, "--match", "--frames")
+        tolerance = choice.tolerance
+        methods.append(
+            {"method": "match", "frames": number, "tolerance": tolerance, **_target(choice)}
         )
-    if given.cover or given.cover_where:
-        found.append({"method": "cover", "demands": demands_of(given.cover, given.cover_where)})
-    if given.uncertain is not None:
-        found.append(
+    if choice.cover or choice.cover_where:
+        methods.append({"method": "cover", "demands": demands_of(choice.cover, choice.cover_where)})
+    if choice.uncertain is not None:
+        methods.append(
             {
                 "method": "uncertain",
-                "tag": given.uncertain,
-                "frames": _needed(given.budget, "--uncertain", "--budget"),
-                "lowest": given.lowest,
-                "per_scene": given.per_scene,
-                "pool": given.pool,
+                "tag": choice.uncertain,
+                "frames": _needed(choice.budget, "--uncertain", "--budget"),
+                "lowest": choice.lowest,
+                "per_scene": choice.per_scene,
+                "pool": choice.pool,
             }
         )
-    if len(found) > 1:
-        names = ", ".join(str(one["method"]) for one in found)
+    if len(methods) > 1:
+        names = ", ".join(str(one["method"]) for one in methods)
         raise InvalidInput(f"{names}: a set is built by one method; make one dataset of each")
     try:
-        return (_METHOD.validate_python(found[0]) if found else None), options
+        return (_METHOD.validate_python(methods[0]) if methods else None), options
     except ValueError as error:
         raise InvalidInput(validation_message(error)) from error
 
 
-def _needed(value: int | None, given: str, missing: str) -> int:
+def _needed(value: int | None, option: str, missing: str) -> int:
     if value is None:
-        raise InvalidInput(f"{given}: say with {missing} how many frames")
+        raise InvalidInput(f"{option}: say with {missing} how many frames")
     return value
 
 
@@ -164,8 +166,8 @@ def _allocation(text: str) -> str | dict[str, float]:
     if "=" not in text:
         return text
     shares: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, share = part.rpartition("=")
+    for pair in text.split(","):
+        name, _, share = pair.rpartition("=")
         try:
             shares[name.strip()] = float(share)
         except ValueError:
@@ -176,12 +178,12 @@ def _allocation(text: str) -> str | dict[str, float]:
     return shares
 
 
-def _target(given: SetOptions) -> dict[str, Any]:
-    text = given.match or ""
-    by = _stratifiers(given.match_by) if given.match_by else ()
+def _target(options: SetOptions) -> dict[str, Any]:
+    text = options.match or ""
+    by = _stratifiers(options.match_by) if options.match_by else ()
     if text.startswith(_DATASET):
-        return {"like": text.removeprefix(_DATASET), "like_split": given.match_split, "by": by}
-    if by or given.match_split is not None:
+        return {"like": text.removeprefix(_DATASET), "like_split": options.match_split, "by": by}
+    if by or options.match_split is not None:
         raise InvalidInput("--match-by and --match-split are for --match dataset:NAME")
     return {"targets": read_targets(Path(text))}
 
@@ -227,7 +229,7 @@ def demands_of(texts: list[str] | None, conditions: list[str] | None) -> tuple[D
     Raises:
         InvalidInput: One is not written so.
     """
-    found = [Demand.parse(part) for text in texts or () for part in text.split(",")]
+    demands = [Demand.parse(one) for text in texts or () for one in text.split(",")]
     for text in conditions or ():
         where, _, number = text.rpartition("=")
         if not where.strip() or not number.strip().isdecimal() or not int(number):
@@ -235,5 +237,5 @@ def demands_of(texts: list[str] | None, conditions: list[str] | None) -> tuple[D
                 f"'{text}': expected CONDITION=FRAMES, such as \"weather = 'fog'=30\""
             )
         question = Question(where=where.strip())
-        found.append(Demand(question=question, frames=int(number), name=where.strip()))
-    return tuple(found)
+        demands.append(Demand(question=question, frames=int(number), name=where.strip()))
+    return tuple(demands)

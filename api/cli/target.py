@@ -1,4 +1,4 @@
-"""What a command calls: the services of a home, or a server's client, which has the same shape."""
+"""The target of a command: the services of a home, or a server's client of the same shape."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -74,7 +74,7 @@ class Target(Protocol):
 
 
 def target(*, makes: bool = False) -> Target:
-    """What the command's options and the environment name: see api.cli.chosen.
+    """The target that the command's options and the environment name: see api.cli.chosen.
 
     Args:
         makes: Make a home's stores where there are none: see api.cli.chosen.home.

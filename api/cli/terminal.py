@@ -1,4 +1,4 @@
-"""What a person sees on the terminal, and what a program gets with --json."""
+"""Output for people on the terminal, and for programs with --json."""
 
 import json
 import time
@@ -39,11 +39,11 @@ class _Console(Console):
     """Shows what of a text would act on the terminal: see catalog.text.visible_text."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As Console.print; texts are seen to, what Rich draws is its own."""
+        """Print as Console.print does; texts are made safe, Rich's drawing is its own."""
         super().print(*map(_seen, objects), **options)
 
     def out(self, *objects: Any, **options: Any) -> None:
-        """As Console.out."""
+        """Print as Console.out does."""
         super().out(*map(_seen, objects), **options)
 
 
@@ -126,16 +126,16 @@ def emit_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str
     lines = [[_cell(value) for value in row] for row in rows]
     widths = _widths([columns, *lines], stdout.width)
     numbers = [
-        bool(lines) and all(_is_number(line[place]) for line in lines)
-        for place in range(len(columns))
+        bool(lines) and all(_is_number(line[index]) for line in lines)
+        for index in range(len(columns))
     ]
     if title:
         stdout.out(title, style="italic", highlight=False)
     if any(columns):
         stdout.out(*_laid_out(columns, widths, numbers), sep="\n", style="bold", highlight=False)
-    shown = [text for line in lines for text in _laid_out(line, widths, numbers)]
-    if shown:
-        stdout.out("\n".join(shown), highlight=False)
+    printed = [text for line in lines for text in _laid_out(line, widths, numbers)]
+    if printed:
+        stdout.out("\n".join(printed), highlight=False)
 
 
 def _laid_out(
@@ -148,8 +148,8 @@ def _laid_out(
     ]
     for number in range(max(map(len, parts), default=0)):
         line = []
-        for part, width, right in zip(parts, widths, numbers, strict=True):
-            text = part[number] if number < len(part) else ""
+        for cell, width, right in zip(parts, widths, numbers, strict=True):
+            text = cell[number] if number < len(cell) else ""
             blanks = " " * (width - cell_len(text))
             line.append(blanks + text if right else text + blanks)
         yield (" " * _GAP).join(line).rstrip()
@@ -157,9 +157,9 @@ def _laid_out(
 
 def _wrapped(text: str, width: int) -> list[str]:
     return [
-        part
+        piece
         for line in text.splitlines()
-        for part in wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+        for piece in wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
     ]
 
 
@@ -176,10 +176,10 @@ def _widths(lines: Sequence[Sequence[str]], room: int) -> list[int]:
     widths = [max(map(_widest_line, column), default=0) for column in columns]
     least = [max(map(_unbroken, column), default=0) for column in columns]
     while sum(widths) + _GAP * (len(widths) - 1) > room:
-        place = max(range(len(widths)), key=lambda i: widths[i] if widths[i] > least[i] else -1)
-        if widths[place] <= least[place]:
+        widest = max(range(len(widths)), key=lambda i: widths[i] if widths[i] > least[i] else -1)
+        if widths[widest] <= least[widest]:
             break
-        widths[place] -= 1
+        widths[widest] -= 1
     return [max(width, 1) for width in widths]
 
 

@@ -28,17 +28,17 @@ def keep_token(folder: Path, url: str, token: str | None) -> None:
         InvalidInput: Other users may read the file, or it holds something else.
         StorageError: It cannot be written.
     """
-    kept = _kept(folder)
-    kept.pop(_name(url), None)
+    tokens = _kept(folder)
+    tokens.pop(_name(url), None)
     if token is not None:
-        kept[_name(url)] = token
+        tokens[_name(url)] = token
     path = folder.expanduser() / _FILE
     try:
         make_private_folder(path.parent)
     except OSError as error:
         raise StorageError(f"{path}: cannot be written: {error.strerror}", str(path)) from error
     # Never readable by others, not even for a moment.
-    atomic_write(path, json.dumps(kept, indent=2), mode=0o600)
+    atomic_write(path, json.dumps(tokens, indent=2), mode=0o600)
 
 
 def _kept(folder: Path) -> dict[str, str]:
@@ -48,16 +48,16 @@ def _kept(folder: Path) -> dict[str, str]:
             raise InvalidInput(
                 f"{path}: other users may read these tokens: chmod 600 it, and get new ones"
             )
-        found = json.loads(path.read_text(encoding="utf-8"))
+        tokens = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror}", str(path)) from error
     except ValueError as error:
         raise InvalidInput(f"{path}: expected a JSON object of server -> token") from error
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+    if not isinstance(tokens, dict) or not all(isinstance(one, str) for one in tokens.values()):
         raise InvalidInput(f"{path}: expected a JSON object of server -> token")
-    return found
+    return tokens
 
 
 def _name(url: str) -> str:

@@ -9,17 +9,17 @@ from api.http.middleware.json_shape import TooMuch, check_shape
 
 
 def _held(value: Any) -> Any:
-    """What a text holds, nothing where it is blank; anything else as it is."""
+    """The JSON document in a text, None where it is blank; anything else as it is."""
     if not isinstance(value, str):
         return value
     try:
-        found = json.loads(value) if value.strip() else None
-        check_shape(found)
+        document = json.loads(value) if value.strip() else None
+        check_shape(document)
     except TooMuch as error:
         raise ValueError(f"the text {error}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError("the text is no JSON") from error
-    return found
+    return document
 
 
 ALSO_IN_TEXT = BeforeValidator(_held)

@@ -1,4 +1,4 @@
-"""What Spectrum Discover's services have in common: bodies taken as they come, errors, JSON."""
+"""Bodies, errors and JSON that Spectrum Discover's services have in common."""
 
 import json
 import re
@@ -96,23 +96,23 @@ async def json_of(request: Request) -> dict[str, Any]:
         InvalidInput: There is none, or it holds too much.
     """
     try:
-        found = await read_json(await request.body())
+        document = await read_json(await request.body())
         # Half of a character cannot be kept.
-        await run_in_threadpool(lambda: json.dumps(found, ensure_ascii=False).encode())
+        await run_in_threadpool(lambda: json.dumps(document, ensure_ascii=False).encode())
     except TooMuch as error:
         raise InvalidInput(f"the body {error}") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the body is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise InvalidInput(f"the body is a JSON {type(found).__name__}; expected an object")
-    return found
+    if not isinstance(document, dict):
+        raise InvalidInput(f"the body is a JSON {type(document).__name__}; expected an object")
+    return document
 
 
 def accepted_format(request: Request) -> Format:
     """The first format that Accept names; CSV where it names none."""
     accept = request.headers.get("accept", "")
-    wanted = (kind.partition(";")[0].strip().lower() for kind in accept.split(","))
-    return next((MEDIA_TYPES[kind] for kind in wanted if kind in MEDIA_TYPES), "csv")
+    kinds = (kind.partition(";")[0].strip().lower() for kind in accept.split(","))
+    return next((MEDIA_TYPES[kind] for kind in kinds if kind in MEDIA_TYPES), "csv")
 
 
 def in_json(value: Any, status: int = 200) -> Response:

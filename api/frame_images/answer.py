@@ -19,7 +19,7 @@ _RANGE = re.compile(r"bytes=(?:(\d{1,18})-(\d{0,18})|-(\d{1,18}))", re.IGNORECAS
 
 @dataclass(frozen=True)
 class Content:
-    """What is answered.
+    """The content of an answer.
 
     Attributes:
         media_type: What it is.
@@ -67,8 +67,8 @@ async def bytes_answer(request: Request, content: Content) -> Response:
 
     async def chunks() -> AsyncIterator[bytes]:
         yield first
-        for place in range(start + _CHUNK, end, _CHUNK):
-            yield await run_in_threadpool(content.read, place, min(_CHUNK, end - place))
+        for offset in range(start + _CHUNK, end, _CHUNK):
+            yield await run_in_threadpool(content.read, offset, min(_CHUNK, end - offset))
 
     return StreamingResponse(chunks(), status, headers, content.media_type)
 

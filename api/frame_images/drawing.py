@@ -26,7 +26,7 @@ _QUALITY = 85
 
 @dataclass(frozen=True)
 class Look:
-    """How an image is to come out.
+    """The format and size of an image that is sent.
 
     Attributes:
         format: How it is encoded.
@@ -119,8 +119,8 @@ def draw_overlay(
     if colours is not None:
         rgb = np.asarray(above)
         packed = rgb[..., 0].astype(np.uint32) << 16 | rgb[..., 1].astype(np.uint32) << 8
-        wanted = np.isin(packed | rgb[..., 2], np.array(colours, dtype=np.uint32))
-        blended = Image.composite(blended, below, Image.fromarray(wanted.astype(np.uint8) * 255))
+        mask = np.isin(packed | rgb[..., 2], np.array(colours, dtype=np.uint32))
+        blended = Image.composite(blended, below, Image.fromarray(mask.astype(np.uint8) * 255))
     return _encoded(blended, look)
 
 

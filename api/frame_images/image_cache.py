@@ -29,7 +29,7 @@ class ImageCache:
         self._trimming = threading.Lock()
 
     def get(self, key: str) -> bytes | None:
-        """What was put there, or None.
+        """The picture that was put there, or None.
 
         Args:
             key: Hexadecimal digits.

@@ -111,10 +111,10 @@ def _colours(source: Source, classes: str | None) -> tuple[int, ...] | None:
     if classes is None:
         return None
     palette = Palette.from_class_list(source.class_list)
-    wanted = set()
-    for name in (part.strip() for part in classes.split(",")):
+    chosen = set()
+    for name in (word.strip() for word in classes.split(",")):
         if name not in palette.tags and name not in palette.classes:
             raise UnknownName("class", name, palette.tags)
         known = palette.tags if name in palette.tags else palette.classes
-        wanted.add(known.index(name))
-    return tuple(colour for colour, number in palette.class_of_colour.items() if number in wanted)
+        chosen.add(known.index(name))
+    return tuple(colour for colour, number in palette.class_of_colour.items() if number in chosen)

@@ -150,7 +150,7 @@ def _gone(key: str) -> NotFound:
 
 
 def _leads_elsewhere(root: Path, key: str) -> bool:
-    """Whether a key leaves the root, or a folder on its way has become a link."""
+    """Return whether a key leaves the root, or a folder on its way has become a link."""
     parts = key.split("/")
     if ".." in parts or key.startswith("/"):
         return True

@@ -1,4 +1,4 @@
-"""Which frames statistics are asked of: the query parameters that their routes share."""
+"""The frames of a statistic: the query parameters that the routes share."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What routes ask for, as named types."""
+"""Dependencies of routes, as named types."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Which error is which HTTP status: one table, and one body (RFC 9457 problem details)."""
+"""HTTP status of each error: one table, and one body (RFC 9457 problem details)."""
 
 import json
 import logging
@@ -180,7 +180,7 @@ _UNREAD = "There was an error parsing the body"
 
 
 def _said(error: HTTPException, request: Request, headers: Mapping[str, str]) -> str:
-    """What an error says, also where it is the framework's and says nothing but its name."""
+    """The message of an error, also where it is the framework's and only its name."""
     path = request.url.path[:200]
     if error.detail != HTTPStatus(error.status_code).phrase:
         return str(error.detail)
@@ -193,13 +193,13 @@ def _said(error: HTTPException, request: Request, headers: Mapping[str, str]) ->
 
 def _wrong_body(request: Request, error: RequestValidationError) -> JSONResponse | None:
     """The answer to a body that is none of JSON; None where something else is wrong."""
-    found = error.errors()[0]
-    if found["type"] == "json_invalid":
-        place, why = found["loc"][1], found["ctx"]["error"]
-        return problem(400, "InvalidInput", f"body: no JSON from character {place} on: {why}")
+    fault = error.errors()[0]
+    if fault["type"] == "json_invalid":
+        position, why = fault["loc"][1], fault["ctx"]["error"]
+        return problem(400, "InvalidInput", f"body: no JSON from character {position} on: {why}")
     kind = request.headers.get("content-type", "")
     is_read = isinstance(error.body, bytes)  # as it came, and not as what JSON stands for
-    if found["loc"][0] != "body" or not is_read:
+    if fault["loc"][0] != "body" or not is_read:
         return None
     return problem(
         415, "Unsupported Media Type",

@@ -60,12 +60,12 @@ class FairQueue:
 
     @property
     def running(self) -> int:
-        """How many requests have a slot."""
+        """Number of requests that have a slot."""
         return len(self._running)
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for one."""
+        """Number of requests that wait for a slot."""
         with self._lock:
             return sum(map(len, self._queues.values()))
 

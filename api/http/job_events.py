@@ -46,7 +46,7 @@ class Look:
 
     @cached_property
     def event_id(self) -> str:
-        """Of the event that tells it."""
+        """Id of the event that tells it."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
@@ -95,7 +95,7 @@ class Listeners:
         return await asyncio.shield(task)
 
     def _forget(self, key: Hashable, task: "asyncio.Task[Look]") -> None:
-        """Of what nobody listens to any more nothing is kept."""
+        """Forget a look that nobody listens to any more."""
         if task.done() and self._looks.get(key, (0.0, None))[1] is task:
             del self._looks[key]
 

@@ -1,4 +1,4 @@
-"""Which of the formats that there are a client wants: Accept, as RFC 9110, 12.5.1 has it."""
+"""Chooses the format that a client wants by its header Accept (RFC 9110, 12.5.1)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def row_contents(of_json: dict[str, Any], example: Mapping[str, Any]) -> dict[st
 
 
 def row_responses(each: str, example: Mapping[str, Any]) -> dict[int | str, dict[str, Any]]:
-    """What a route of figures answers, for the OpenAPI document.
+    """The answers of a route of figures, for the OpenAPI document.
 
     Args:
         each: What has a row of its own in other formats than JSON, such as "class".
@@ -64,40 +64,40 @@ def wanted(accept: str, offered: Sequence[str]) -> str | None:
     """
     ranges = list(_ranges(accept)) or [("*/*", 1.0)]
     best: tuple[float, int] | None = None
-    found = None
+    chosen = None
     for kind in offered:
         of_kind = kind.partition("/")[0] + "/*"
-        place = next(
+        index = next(
             (
-                place
+                index
                 for name in (kind, of_kind, "*/*")
-                for place, (given, _) in enumerate(ranges)
-                if given == name
+                for index, (pattern, _) in enumerate(ranges)
+                if pattern == name
             ),
             None,
         )
-        if place is None or not ranges[place][1]:
+        if index is None or not ranges[index][1]:
             continue
-        named = place if ranges[place][0] == kind else len(ranges)
-        rank = (-ranges[place][1], named)
+        named = index if ranges[index][0] == kind else len(ranges)
+        rank = (-ranges[index][1], named)
         if best is None or rank < best:
-            best, found = rank, kind
-    return found
+            best, chosen = rank, kind
+    return chosen
 
 
 def accepted(request: Request, offered: Sequence[str]) -> str:
-    """What `wanted` says of a request.
+    """The kind that `wanted` chooses for a request.
 
     Raises:
         HTTPException: 406, none of what is offered; it lists them.
     """
     accept = ", ".join(request.headers.getlist("accept"))
-    found = wanted(accept, offered)
-    if found is None:
+    chosen = wanted(accept, offered)
+    if chosen is None:
         raise HTTPException(
             406, f"Accept: {accept[:200]}; expected one of {', '.join(offered)}", VARY
         )
-    return found
+    return chosen
 
 
 def row_format(request: Request) -> Format:
@@ -106,9 +106,9 @@ def row_format(request: Request) -> Format:
     Raises:
         HTTPException: As `accepted`.
     """
-    found = MEDIA_TYPES[accepted(request, ROW_TYPES)]
+    chosen = MEDIA_TYPES[accepted(request, ROW_TYPES)]
     # Clients of Spectrum Discover want no names, and others cannot do without.
-    return "csv-named" if found == "csv" else found
+    return "csv-named" if chosen == "csv" else chosen
 
 
 def rows_answer(format_: Format, rows: pa.Table, headers: dict[str, str] | None = None) -> Response:
@@ -134,8 +134,8 @@ def _pieces(
 
 def _ranges(accept: str) -> Iterator[tuple[str, float]]:
     """Each media range of the header and its quality, 0 to 1."""
-    for part in accept.split(","):
-        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+    for entry in accept.split(","):
+        name, *parameters = (piece.strip().lower() for piece in entry.split(";"))
         if not name:
             continue
         quality = 1.0

@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Paging:
-    """Which page is asked for.
+    """The page that a request asks for.
 
     Attributes:
         limit: Entries of it.
@@ -53,9 +53,9 @@ class Paging:
             of, *key = json.loads(base64.b64decode(padded, b"-_", validate=True))
         except (ValueError, TypeError, RecursionError, binascii.Error):
             of, key = None, []
-        fits = [type(part) for part in key] == list(kinds)
+        fits = [type(value) for value in key] == list(kinds)
         # Numbers beyond what a database holds, and half characters, are in none of our cursors.
-        if of != what or not fits or not all(_can_be(part) for part in key):
+        if of != what or not fits or not all(_can_be(value) for value in key):
             raise InvalidInput(
                 f"cursor: expected the 'next' of an earlier page of {what}, as it was; begin "
                 "without one"
@@ -64,24 +64,24 @@ class Paging:
 
     def number_after(self, what: str) -> int | None:
         """`after` of a list in order of a number."""
-        found = self.after(what, int)
-        return None if found is None else int(found[0])
+        key = self.after(what, int)
+        return None if key is None else int(key[0])
 
     def page(
-        self, what: str, found: Sequence[_T], key: Callable[[_T], Key]
+        self, what: str, entries: Sequence[_T], key: Callable[[_T], Key]
     ) -> tuple[list[_T], str | None]:
         """The page, and the cursor of the one that follows.
 
         Args:
             what: Name of the list.
-            found: What comes after the cursor: one more than ``limit`` where more follow.
+            entries: What comes after the cursor: one more than ``limit`` where more follow.
             key: Of an entry.
         """
-        shown = list(found[: self.limit])
-        if len(found) <= self.limit:
-            return shown, None
-        text = json.dumps([what, *key(shown[-1])])
-        return shown, base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        page = list(entries[: self.limit])
+        if len(entries) <= self.limit:
+            return page, None
+        text = json.dumps([what, *key(page[-1])])
+        return page, base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     def page_of_all(
         self, what: str, entries: Sequence[_T], key: Callable[[_T], Key], *kinds: type
@@ -98,10 +98,10 @@ class Paging:
         return self.page(what, ordered, key)
 
 
-def _can_be(part: str | int) -> bool:
-    if isinstance(part, int):
-        return abs(part) < 2**31
-    return part == part.encode("utf-8", "replace").decode()
+def _can_be(value: str | int) -> bool:
+    if isinstance(value, int):
+        return abs(value) < 2**31
+    return value == value.encode("utf-8", "replace").decode()
 
 
 def _paging(

@@ -1,4 +1,4 @@
-"""Which route answers a request: found once, before everything else, and asked by all of it.
+"""Finds the route that answers a request: once, before everything else.
 
 The route that is found here is the one that answers (`Dispatch`): no piece of middleware can take a
 request for another route's.
@@ -182,8 +182,8 @@ def add_routers(app: FastAPI, routers: Iterable[Router]) -> None:
 
 def find(scope: Scope) -> Found:
     """Look for a request's route, as Starlette does, and keep it in the scope."""
-    found = scope[_FOUND] = _found(scope)
-    return found
+    match = scope[_FOUND] = _found(scope)
+    return match
 
 
 def find_none(scope: Scope) -> None:
@@ -192,16 +192,16 @@ def find_none(scope: Scope) -> None:
 
 
 def found_of(scope: Scope) -> Found:
-    """What `find` found; of a request that was answered before, the strictest rule."""
-    found: Found | None = scope.get(_FOUND)
-    return found or _NOT_LOOKED_FOR
+    """The match of `find`; of a request that was answered before, the strictest rule."""
+    match: Found | None = scope.get(_FOUND)
+    return match or _NOT_LOOKED_FOR
 
 
 _NOT_LOOKED_FOR = Found(Rule(Permission("admin", all_rows=True), changes=True))
 
 
 def rule_of(scope: Scope) -> Rule:
-    """What holds for a request."""
+    """The rule of a request's route."""
     return found_of(scope).rule
 
 
@@ -231,14 +231,14 @@ def _rule(route: BaseRoute, scope: Scope) -> Rule:
 
 
 def _rule_of_nothing(scope: Scope) -> Rule:
-    """Of a path that nobody answers: it is taken for every row of the catalog."""
+    """The rule of a path that no route answers: it is taken for every row of the catalog."""
     changes = scope["method"] not in _SAFE
     permission = Permission("write" if changes else "read", all_rows=True)
     return Rule(permission, changes, api=_api_of_nothing(scope))
 
 
 def _api_of_nothing(scope: Scope) -> Api:
-    """Whose shape an error has: a service's that the path would be of."""
+    """The API whose errors a path gets that no route answers."""
     app, path = scope.get("app"), scope["path"]
     services: Iterator[tuple[str, Api]] = iter(getattr(app.state, "services", ()) if app else ())
     return next(
@@ -248,7 +248,7 @@ def _api_of_nothing(scope: Scope) -> Api:
 
 
 def _of_other_methods(rule: Rule, method: str) -> Rule:
-    """Of a method that no route of the path answers: nothing is read, and nothing changed.
+    """The rule for a method that no route of the path answers: it reads and changes nothing.
 
     Where the path is open, it is not audited either: strangers would fill the disk.
     """
@@ -282,9 +282,9 @@ class Dispatch:
         if scope["type"] != "http":
             await self._router(scope, receive, send)
             return
-        found = found_of(scope)
-        if found.route is None:
+        match = found_of(scope)
+        if match.route is None:
             raise HTTPException(404)
-        scope.update(found.scope)
+        scope.update(match.scope)
         with suppress(ClientDisconnect):
-            await found.route.handle(scope, receive, send)
+            await match.route.handle(scope, receive, send)

@@ -1,4 +1,4 @@
-"""What holds for a route: whose requests it answers, and how they are worked on.
+"""Rules of routes: whose requests a route answers, and how they are worked on.
 
 A route names its rule where it is declared (api.http.routing.Router), and nothing else decides by
 what a path looks like.
@@ -18,7 +18,7 @@ Work = Literal[
 
 
 class Api(Enum):
-    """Whose conventions a route follows: shape of errors, credentials, conditions, parameters."""
+    """The API whose conventions a route follows: shape of errors, credentials, parameters."""
 
     V1 = "v1"
     """Framesift's own resources: problem documents, ETags, unknown parameters are refused."""
@@ -32,7 +32,7 @@ class Api(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What holds for a route.
+    """The rule of a route.
 
     Attributes:
         permission: What its caller must be allowed; None where the server asks for no credentials.

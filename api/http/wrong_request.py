@@ -1,4 +1,4 @@
-"""What is wrong with a request that is not of its route's schema: given, expected, what there is.
+"""Messages for requests that do not fit their route's schema: given, expected, what there is.
 
 The framework says "Extra inputs are not permitted" and "Input should be a valid tuple".
 """
@@ -33,9 +33,9 @@ def explained(request: Request, error: _Error) -> str:
         request: The request, whose route's schema says what was expected.
         error: Its ``errors()`` entry.
     """
-    place = ".".join(str(part)[:_SHOWN] for part in error["loc"])
+    path = ".".join(str(key)[:_SHOWN] for key in error["loc"])
     say = _SAID.get(str(error["type"]), _other)
-    return f"{place}: {say(error, _found(request, error['loc']))}"
+    return f"{path}: {say(error, _found(request, error['loc']))}"
 
 
 def _unknown_field(error: _Error, above: Sequence[_Schema]) -> str:
@@ -48,9 +48,9 @@ def _unknown_field(error: _Error, above: Sequence[_Schema]) -> str:
 
 
 def _missing(error: _Error, schemas: Sequence[_Schema]) -> str:
-    given = error.get("input")
-    if isinstance(given, Mapping):
-        names = ", ".join(str(name)[:40] for name in [*given][:10])
+    value = error.get("input")
+    if isinstance(value, Mapping):
+        names = ", ".join(str(name)[:40] for name in [*value][:10])
         return f"is missing{_such_as(schemas)}; given: {names or 'nothing'}"
     return f"is missing{', expected JSON' if error['loc'] == ('body',) else _such_as(schemas)}"
 
@@ -87,8 +87,8 @@ def _other(error: _Error, schemas: Sequence[_Schema]) -> str:
 
 
 def _long_text(error: _Error, _: Sequence[_Schema]) -> str:
-    given = error["input"]
-    length = f"{len(given):,}" if isinstance(given, str) else "more"
+    value = error["input"]
+    length = f"{len(value):,}" if isinstance(value, str) else "more"
     return f"got {length} characters, expected at most {error['ctx']['max_length']:,}"
 
 
@@ -109,18 +109,18 @@ _SAID: Mapping[str, Callable[[_Error, Sequence[_Schema]], str]] = {
 
 
 def _shown(error: _Error) -> str:
-    """What was given; of more than a word or number, and of a secret, only its kind."""
-    given = error.get("input")
+    """The value given; of more than a word or number, and of a secret, only its kind."""
+    value = error.get("input")
     is_secret = any(word in str(error["loc"][-1]) for word in ("password", "secret", "token"))
-    if isinstance(given, Mapping):
+    if isinstance(value, Mapping):
         return "an object"
-    if isinstance(given, list | tuple):
+    if isinstance(value, list | tuple):
         return "a list"
-    if given is None:
+    if value is None:
         return "null"
-    if isinstance(given, str):
-        return "a text" if is_secret else f"'{given[:_SHOWN]}'"
-    return "another value" if is_secret else json.dumps(given, default=str)[:_SHOWN]
+    if isinstance(value, str):
+        return "a text" if is_secret else f"'{value[:_SHOWN]}'"
+    return "another value" if is_secret else json.dumps(value, default=str)[:_SHOWN]
 
 
 def _such_as(schemas: Sequence[_Schema]) -> str:
@@ -144,8 +144,8 @@ def _example(schema: _Schema, types: _Schema) -> Any:
         one = _example(schema["items"], types)
         return None if one is None else [one]
     if "properties" in schema:
-        shown = {name: _example(part, types) for name, part in schema["properties"].items()}
-        return {name: value for name, value in shown.items() if value is not None} or None
+        values = {name: _example(inner, types) for name, inner in schema["properties"].items()}
+        return {name: value for name, value in values.items() if value is not None} or None
     return schema.get("const")
 
 
@@ -158,22 +158,22 @@ def _found(request: Request, loc: Sequence[str | int]) -> list[_Schema]:
     dependant = getattr(route, "dependant", None)
     if dependant is None:
         return []
-    found = list(_declared(dependant, loc))
+    schemas = list(_declared(dependant, loc))
     rest = loc[1:] if loc[0] == "body" else loc[2:]
-    for place, part in enumerate(rest):
+    for depth, key in enumerate(rest):
         below: list[_Schema] = [
             {**inner, "$defs": schema["$defs"]}
-            for schema in found
-            for inner in _below(schema, part, schema["$defs"])
+            for schema in schemas
+            for inner in _below(schema, key, schema["$defs"])
         ]
-        if not below and place == len(rest) - 1:
+        if not below and depth == len(rest) - 1:
             return [
                 {**variant, "$defs": schema["$defs"]}
-                for schema in found
+                for schema in schemas
                 for variant in _variants(schema, schema["$defs"])
             ]
-        found = below
-    return found
+        schemas = below
+    return schemas
 
 
 def _declared(dependant: Dependant, loc: Sequence[str | int]) -> Iterator[_Schema]:
@@ -187,26 +187,26 @@ def _declared(dependant: Dependant, loc: Sequence[str | int]) -> Iterator[_Schem
         declared: Any = Annotated[field.field_info.annotation, field.field_info]
         yield {"$defs": {}, **TypeAdapter(declared).json_schema()}
     if loc[0] != "body":
-        for part in dependant.dependencies:
-            yield from _declared(part, loc)
+        for nested in dependant.dependencies:
+            yield from _declared(nested, loc)
 
 
-def _below(schema: _Schema, part: str | int, types: _Schema) -> Iterator[_Schema]:
-    """What stands at a field, at a place of a list, or what a union's choice is."""
+def _below(schema: _Schema, key: str | int, types: _Schema) -> Iterator[_Schema]:
+    """The schemas at a field or a position of a list, or of a union's choice."""
     for variant in _variants(schema, types):
-        if isinstance(part, int) and "items" in variant:
+        if isinstance(key, int) and "items" in variant:
             yield variant["items"]
-        elif part in variant.get("properties", {}):
-            yield variant["properties"][part]
-    if part in (choices := _choices(schema)):
-        yield _target({"$ref": choices[part]}, types)
+        elif key in variant.get("properties", {}):
+            yield variant["properties"][key]
+    if key in (choices := _choices(schema)):
+        yield _target({"$ref": choices[key]}, types)
 
 
 def _choices(schema: _Schema) -> Mapping[str | int, str]:
     """The schema's name for each value of the field that tells a union's members apart."""
     unions = (schema, *schema.get("anyOf", ()))
-    found = [union["discriminator"]["mapping"] for union in unions if "discriminator" in union]
-    return found[0] if found else {}
+    mappings = [union["discriminator"]["mapping"] for union in unions if "discriminator" in union]
+    return mappings[0] if mappings else {}
 
 
 def _variants(schema: _Schema, types: _Schema) -> Iterator[_Schema]:
@@ -219,5 +219,5 @@ def _variants(schema: _Schema, types: _Schema) -> Iterator[_Schema]:
 
 
 def _target(schema: _Schema, types: _Schema) -> _Schema:
-    found: _Schema = types[schema["$ref"].rpartition("/")[2]]
-    return found
+    target: _Schema = types[schema["$ref"].rpartition("/")[2]]
+    return target

@@ -1,4 +1,4 @@
-"""What an assistant can ask, and what it is told: the routes' functions with short answers."""
+"""Answers to an assistant's questions: the routes' functions with short answers."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ async def _unnoted() -> None:
 
 @dataclass(frozen=True)
 class Desk:
-    """Who asks, and what of the home they may see.
+    """The caller of a tool, and the part of the home that they may see.
 
     Attributes:
         workspace: With as much of the catalog as the caller may see.
@@ -50,7 +50,7 @@ class Desk:
 
     @property
     def timeout_s(self) -> float:
-        """How long a question may take: an assistant does not wait longer [s]."""
+        """Time limit of a question: an assistant does not wait longer [s]."""
         return min(self.workspace.settings.query_timeout_s, _TIMEOUT_S)
 
     @property
@@ -69,25 +69,25 @@ class Desk:
 
 
 def catalog_of(desk: Desk) -> dict[str, Any]:
-    """What there is to ask about: classes, tags, cameras, scenes, datasets."""
+    """Names that a question can use: classes, tags, cameras, scenes, datasets."""
     desk.need(READ)
     workspace = desk.workspace
     names = workspace.class_names()
     report = desk.statistics.report()
     with workspace.catalog.reading(report.snapshot) as cursor:
         columns = [column for column in tag_columns(cursor) if column.tag not in names]
-        given = kinds(cursor)
+        tag_kinds = kinds(cursor)
     tags = [
         {"tag": column.tag, "type": column.type.lower()}
-        | ({"values": list(given[column.tag].allowed)} if column.tag in given else {})
+        | ({"values": list(tag_kinds[column.tag].allowed)} if column.tag in tag_kinds else {})
         for column in columns
     ]
     answer: dict[str, Any] = {
         "snapshot": report.snapshot,
         "frames": report.frames,
         "classes": [
-            {"tag": found.tag, "name": found.name, "frames": found.frames, "share": found.share}
-            for found in report.classes
+            {"tag": share.tag, "name": share.name, "frames": share.frames, "share": share.share}
+            for share in report.classes
         ],
         "tags": tags,
         "cameras": _values(desk, "camera", report.snapshot),
@@ -104,30 +104,30 @@ def _values(desk: Desk, tag: str, at: int) -> list[dict[str, Any]]:
         f"select {tag}, count(*) as frames from metaocean_view where {tag} is not null "
         f"group by {tag} order by 2 desc, 1"
     )
-    found = run_sql(
+    answer = run_sql(
         desk.workspace.catalog, statement, at=at, max_rows=_MOST_VALUES, timeout_s=desk.timeout_s
     )
-    return to_records(found.rows)
+    return to_records(answer.rows)
 
 
 def sql_of(desk: Desk, statement: str, limit: int) -> dict[str, Any]:
     """A statement's first rows."""
     desk.need(READ)
     most = min(limit, MOST_ROWS)
-    found = run_sql(desk.workspace.catalog, statement, max_rows=most, timeout_s=desk.timeout_s)
+    answer = run_sql(desk.workspace.catalog, statement, max_rows=most, timeout_s=desk.timeout_s)
     return {
-        "columns": list(found.rows.column_names),
-        "rows": [list(record.values()) for record in to_records(found.rows)],
-        "truncated": found.truncated,
-        "snapshot": found.snapshot,
+        "columns": list(answer.rows.column_names),
+        "rows": [list(record.values()) for record in to_records(answer.rows)],
+        "truncated": answer.truncated,
+        "snapshot": answer.snapshot,
     }
 
 
 def selection_of(desk: Desk, question: Question, limit: int) -> dict[str, Any]:
-    """How many frames answer a question, what it means, and the first of them."""
+    """Count of the frames that answer a question, its meaning, and the first frames."""
     selection = _asked(desk, question)
-    shown = [*_SHOWN, *_asked_tags(selection)]
-    frames = selection.frames.select(shown).slice(0, min(limit, MOST_FRAMES))
+    columns = [*_SHOWN, *_asked_tags(selection)]
+    frames = selection.frames.select(columns).slice(0, min(limit, MOST_FRAMES))
     return {
         **_meaning(desk, selection),
         "class_pixels": {tag: n for tag, n in selection.class_pixels().items() if n},
@@ -139,7 +139,7 @@ def proposal_of(desk: Desk, question: Question, name: str) -> dict[str, Any]:
     """A selection for a person to look at and save; nothing is created."""
     selection = _asked(desk, question)
     meaning = _meaning(desk, selection)
-    asked = json.dumps(meaning["question"], separators=(",", ":"))
+    text = json.dumps(meaning["question"], separators=(",", ":"))
     conditions = {
         key: value
         for key, value in meaning["question"].items()
@@ -150,8 +150,8 @@ def proposal_of(desk: Desk, question: Question, name: str) -> dict[str, Any]:
         **meaning,
         "name": name,
         "link": f"{desk.url}/v1/frames?question={listed}" if desk.url else None,
-        "command": f"framesift dataset create {name} --question - <<< '{asked}'"
-        if "'" not in asked
+        "command": f"framesift dataset create {name} --question - <<< '{text}'"
+        if "'" not in text
         else None,
         "saved": False,
     }
@@ -163,13 +163,13 @@ def _asked(desk: Desk, question: Question) -> Selection:
 
 
 def _meaning(desk: Desk, selection: Selection) -> dict[str, Any]:
-    found = described(desk.workspace, selection.question)
+    description = described(desk.workspace, selection.question)
     answer = {
-        "question": found.question.model_dump(mode="json", exclude_defaults=True),
-        "sentence": found.sentence,
-        "sql": found.sql.text,
-        "note": found.sql.note,
-        "snapshot": found.snapshot,
+        "question": description.question.model_dump(mode="json", exclude_defaults=True),
+        "sentence": description.sentence,
+        "sql": description.sql.text,
+        "note": description.sql.note,
+        "snapshot": description.snapshot,
         "count": len(selection),
     }
     if not len(selection):
@@ -190,8 +190,8 @@ def classes_of(
     _need_datasets(desk, dataset)
     report = desk.statistics.report(question=question, dataset=dataset, split=split, by=by)
     body = report.model_dump(mode="json", exclude_none=True)
-    for part in (body, *body.get("groups", ())):
-        part["classes"] = [found for found in part["classes"] if found["frames"]]
+    for group in (body, *body.get("groups", ())):
+        group["classes"] = [statistic for statistic in group["classes"] if statistic["frames"]]
     return body
 
 
@@ -203,16 +203,16 @@ def histogram_of(
     _need_datasets(desk, dataset)
     if not 1 <= len(tags) <= 2:
         raise InvalidInput(f"{len(tags)} tags: expected one, or two for a table of both")
-    found = desk.statistics.histogram(
+    counts = desk.statistics.histogram(
         *tags, bins=bins, top=bins, question=question, dataset=dataset
     )
-    return found.model_dump(mode="json", exclude_none=True)
+    return counts.model_dump(mode="json", exclude_none=True)
 
 
 def gaps_of(
     desk: Desk, dataset: str, split: str | None, at_least: int, scenes: bool
 ) -> dict[str, Any]:
-    """What a dataset lacks that the catalog has."""
+    """Gaps of a dataset in comparison with the catalog."""
     desk.need(READ)
     report = desk.statistics.gaps(dataset, split=split, at_least=at_least, scenes=scenes)
     return report.model_dump(mode="json", exclude_none=True)
@@ -221,15 +221,15 @@ def gaps_of(
 def dataset_of(desk: Desk, name: str) -> Mapping[str, Any]:
     """A dataset without its frames."""
     desk.need(READ)
-    found = recorded_dataset(desk.workspace.records, name)
+    dataset = recorded_dataset(desk.workspace.records, name)
     return {
-        "name": f"{found.name}@{found.version}",
-        "frames": found.frames,
-        "splits": found.splits,
-        "snapshot": found.snapshot,
-        "question": found.question,
-        "class_frames": {tag: count for tag, count in found.class_frames.items() if count},
-        "report": found.report,
+        "name": f"{dataset.name}@{dataset.version}",
+        "frames": dataset.frames,
+        "splits": dataset.splits,
+        "snapshot": dataset.snapshot,
+        "question": dataset.question,
+        "class_frames": {tag: count for tag, count in dataset.class_frames.items() if count},
+        "report": dataset.report,
     }
 
 

@@ -25,18 +25,18 @@ from catalog.errors import InvalidInput, NotAllowed
 PATH = "/mcp"
 
 
-def answers_assistants(wanted: bool | None) -> bool:
-    """Whether there is such an endpoint: where it can be, unless it is not wanted.
+def answers_assistants(setting: bool | None) -> bool:
+    """Return whether there is such an endpoint: where it can be, unless the setting forbids it.
 
     Raises:
         InvalidInput: It is wanted, and cannot be.
     """
     possible = find_spec("mcp") is not None
-    if wanted and not possible:
+    if setting and not possible:
         raise InvalidInput(
             "FRAMESIFT_MCP=true: needs the extra mcp: install framesift[mcp], or leave it out"
         )
-    return possible if wanted is None else wanted
+    return possible if setting is None else setting
 
 
 class Endpoint:
@@ -80,7 +80,7 @@ class Endpoint:
         await self._manager.handle_request(scope, read_again(body, receive), send)
 
     async def _run(self, ready: asyncio.Event) -> None:
-        """What the manager starts must be ended by the task that began it."""
+        """Run the manager in one task, as the task that began must end what it starts."""
         async with self._manager.run():
             ready.set()
             await self._stop.wait()

@@ -63,7 +63,7 @@ DatasetArgument = Annotated[
 
 
 class Tools:
-    """What assistants may call: every method without an underscore, by its name."""
+    """Tools for assistants: every method without an underscore, by its name."""
 
     def __init__(self, desk_of: DeskOf) -> None:
         self._desk_of = desk_of
@@ -80,7 +80,7 @@ class Tools:
             raise ToolError(str(error)) from error
 
     async def describe_catalog(self, context: Context[Any, Any]) -> dict[str, Any]:
-        """What there is: classes with frames and pixel share, tags, cameras, scenes, datasets."""
+        """List classes with frames and pixel share, tags, cameras, scenes, datasets."""
         return await self._told(context, answers.catalog_of)
 
     async def sql(
@@ -106,7 +106,7 @@ class Tools:
             int, Field(ge=0, le=MOST_FRAMES, description="At most so many frames are listed.")
         ] = 10,
     ) -> dict[str, Any]:
-        """How many labelled frames answer a question, what it means, and the first of them."""
+        """Count labelled frames that answer a question; show its meaning and the first frames."""
         return await self._told(context, lambda desk: answers.selection_of(desk, question, limit))
 
     async def propose_selection(
@@ -167,7 +167,7 @@ class Tools:
         at_least: Annotated[int, Field(ge=1, description="Frames wanted of each.")] = 1,
         scenes: Annotated[bool, Field(description="Compare scenes, too.")] = False,
     ) -> dict[str, Any]:
-        """What a dataset lacks that the catalog has, each with the question that finds it."""
+        """Gaps of a dataset against the catalog, each with the question that finds frames."""
         return await self._told(
             context, lambda desk: answers.gaps_of(desk, dataset, split, at_least, scenes)
         )
@@ -245,10 +245,10 @@ def server_of(desk_of: DeskOf) -> MCPServer:
 
 
 def _said(wrong: ValidationError) -> str:
-    shown = wrong.errors(include_input=False)[:_SHOWN]
-    places = (".".join(str(part)[:80] for part in each["loc"]) for each in shown)
-    said = (each["msg"].removeprefix("Value error, ") for each in shown)
-    return "; ".join(f"{place}: {why}" for place, why in zip(places, said, strict=True))
+    faults = wrong.errors(include_input=False)[:_SHOWN]
+    paths = (".".join(str(key)[:80] for key in each["loc"]) for each in faults)
+    said = (each["msg"].removeprefix("Value error, ") for each in faults)
+    return "; ".join(f"{path}: {why}" for path, why in zip(paths, said, strict=True))
 
 
 def _picture(desk: Desk, fkey: str, kind: str, look: Look, classes: str | None) -> MadeImage:

@@ -1,4 +1,4 @@
-"""What every schema is."""
+"""The base of every schema."""
 
 import math
 from collections.abc import Callable
@@ -59,5 +59,5 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
-        return {key: finite(part) for key, part in value.items()}
-    return [finite(part) for part in value] if isinstance(value, list | tuple) else value
+        return {key: finite(element) for key, element in value.items()}
+    return [finite(element) for element in value] if isinstance(value, list | tuple) else value

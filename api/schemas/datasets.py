@@ -98,7 +98,7 @@ class ComparedAnswer(Schema):
 
 
 class DiffAnswer(Schema):
-    """What changed from one dataset to another."""
+    """Changes from one dataset to another."""
 
     before: str = Field(examples=["bikes@1"])
     after: str = Field(examples=["bikes@2"])
@@ -117,7 +117,7 @@ class DiffAnswer(Schema):
 
 
 class Apart(BaseModel):
-    """What keeps sides apart."""
+    """Rules that keep sides apart."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -134,7 +134,7 @@ class Apart(BaseModel):
 
 
 class Divided(Apart):
-    """How frames are divided."""
+    """The division of frames into splits."""
 
     split: Text | None = Field(default=None, examples=["train=0.8,validation=0.2"])
     split_by: Name = Field(

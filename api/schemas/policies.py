@@ -147,7 +147,7 @@ class NewPolicy(Schema):
 
 
 class PolicyChange(Schema):
-    """What is to change; what is left out stays."""
+    """Fields to change; those left out stay."""
 
     model_config = ConfigDict(extra="forbid")
 

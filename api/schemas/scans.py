@@ -56,7 +56,7 @@ class ScansAnswer(PageAnswer):
 
 
 class ProblemBody(Schema):
-    """What is wrong with a file."""
+    """The fault of a file."""
 
     kind: str = Field(examples=["bad_file"])
     key: str = Field(examples=["camera_lidar_semantic/20180807_145028/label/x.png"])

@@ -20,7 +20,7 @@ _SQL = (
 
 
 class DescriptionAnswer(Schema):
-    """What a question means."""
+    """The meaning of a question."""
 
     question: dict[str, Any] = Field(
         description="As it was understood.",
@@ -65,7 +65,7 @@ class SelectionAnswer(DescriptionAnswer):
 
 
 class OperatorAnswer(Schema):
-    """What a tag can be asked."""
+    """An operator that a condition on a tag can have."""
 
     name: str = Field(description="As a question writes it.", examples=["between"])
     types: list[str] = Field(

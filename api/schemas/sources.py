@@ -54,7 +54,7 @@ class SourceBody(Schema):
 
 
 class SourceContents(Schema):
-    """What hangs on a source."""
+    """Counts of what hangs on a source."""
 
     name: str = Field(examples=["a2d2"])
     files: int = Field(description="Files that the catalog has of it.", examples=[96])
@@ -144,7 +144,7 @@ class NewSource(Schema):
 
 
 class SourceChange(Schema):
-    """What of a source is changed: what is not sent stays."""
+    """Fields of a source to change: those that are not sent stay."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -58,7 +58,7 @@ class NewStaging(Schema):
 
 
 class Staged(Schema):
-    """What a staging ends with."""
+    """The result of a staging."""
 
     dataset: str
     version: int

@@ -40,7 +40,7 @@ class TableReadAnswer(Schema):
 
 
 class ExplanationAnswer(Schema):
-    """How a statement would be answered."""
+    """The way in which a statement would be answered."""
 
     sql: str = Field(
         description="What DuckDB executes.",

@@ -57,7 +57,7 @@ class NewTag(BaseModel):
 
 
 class TagChange(BaseModel):
-    """What a tag is to be."""
+    """The kind and values that a tag is to have."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -125,7 +125,7 @@ class FamilyDropped(Schema):
 
 
 class ImportBody(Schema):
-    """What an import of tags did."""
+    """Counts of an import of tags."""
 
     rows: int = Field(examples=[24])
     imported: int = Field(examples=[23])
@@ -166,7 +166,7 @@ class ImportBody(Schema):
 
 
 class MapJoinBody(Schema):
-    """What a join with a map did."""
+    """Counts of a join with a map."""
 
     model_config = ConfigDict(extra="forbid")
 

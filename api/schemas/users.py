@@ -47,7 +47,7 @@ class NewUser(BaseModel):
 
 
 class UserChange(BaseModel):
-    """What is to change; what is left out stays."""
+    """Fields to change; those left out stay."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -28,7 +28,7 @@ class TolerantH11Protocol(H11Protocol):
     """uvicorn's, reading heads by `HeadBuffer`."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """As uvicorn's."""
+        """Take the arguments of uvicorn's protocol."""
         super().__init__(*arguments, **options)
         self.conn._receive_buffer = HeadBuffer(self.config.h11_max_incomplete_event_size)
 
@@ -49,8 +49,8 @@ class HeadBuffer(ReceiveBuffer):
         if lines and _names(lines[1:]) >= _TWO_LENGTHS:
             # RFC 9112, 6.1: whoever stands before this server may have gone by the other one.
             raise RemoteProtocolError("Content-Length together with Transfer-Encoding")
-        if lines and (place := _stray(lines)) is not None:
-            del lines[place][-1]
+        if lines and (index := _stray(lines)) is not None:
+            del lines[index][-1]
             lines.append(bytearray(b"Connection: close"))
         return lines
 
@@ -60,12 +60,12 @@ def _names(lines: list[bytearray]) -> frozenset[bytes]:
 
 
 def _stray(lines: list[bytearray]) -> int | None:
-    """Which line of a request's head ends in a carriage return that may be taken from it."""
+    """The line of a request's head that ends in a stray carriage return; None without one."""
     if not _REQUEST_LINE.fullmatch(lines[0]):
         return None
-    places = [place for place, line in enumerate(lines) if _AUTHORIZATION.match(line)]
-    if len(places) != 1 or not _STRAY.fullmatch(lines[places[0]]):
+    numbers = [index for index, line in enumerate(lines) if _AUTHORIZATION.match(line)]
+    if len(numbers) != 1 or not _STRAY.fullmatch(lines[numbers[0]]):
         return None
-    following = lines[places[0] + 1 : places[0] + 2]
+    following = lines[numbers[0] + 1 : numbers[0] + 2]
     # A folded line would become part of the token.
-    return None if following and following[0].startswith(_FOLDS) else places[0]
+    return None if following and following[0].startswith(_FOLDS) else numbers[0]

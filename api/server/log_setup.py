@@ -55,7 +55,7 @@ class _BoundedHandler(QueueHandler):
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    """What every line has, and what this one has beside it."""
+    """Fields of a line: those of every line, and this one's own."""
     time = datetime.fromtimestamp(record.created, UTC)
     return {
         "time": f"{time.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z",
@@ -76,8 +76,8 @@ class JsonLines(logging.Formatter):
         fields = _fields(record)
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
-        kept = {name: value for name, value in fields.items() if value not in ("", None)}
-        return visible(json.dumps(kept))
+        filled = {name: value for name, value in fields.items() if value not in ("", None)}
+        return visible(json.dumps(filled))
 
 
 class TextLines(logging.Formatter):

@@ -1,10 +1,10 @@
-"""Which names and addresses are this machine's own."""
+"""Names and addresses of this machine itself."""
 
 import ipaddress
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host's name or address is."""
+    """Return whether a host's name or address is this machine's own."""
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:

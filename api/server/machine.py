@@ -1,4 +1,4 @@
-"""What this process may use of the machine."""
+"""The share of the machine that this process may use."""
 
 import os
 from pathlib import Path

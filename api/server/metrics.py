@@ -1,4 +1,4 @@
-"""What is counted of this process, or of all worker processes of a server together.
+"""Counters and gauges of this process, or of all worker processes of a server together.
 
 Several processes count into files of one folder: api.server.metrics_folder.
 """

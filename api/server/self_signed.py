@@ -45,7 +45,7 @@ def _names(host: str) -> list[str]:
 
 
 def _fits(path: Path, names: list[str]) -> bool:
-    """Whether there is a certificate that counts for a while, for all the names."""
+    """Return whether there is a certificate that counts for a while, for all the names."""
     from cryptography import x509
 
     try:

@@ -1,4 +1,4 @@
-"""What the processes of one server have in common beside records and files of the home."""
+"""State that the processes of one server share beside records and files of the home."""
 
 import mmap
 import os
@@ -8,10 +8,10 @@ _BYTES = 16
 
 
 class Changes:
-    """Whether somebody changed who may do what: what a process remembers of that is then over."""
+    """Tells processes that rights changed, so that they forget what they remember of them."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Of this process alone, or of all that have the same folder."""
+        """Changes of this process alone, or of all that have the same folder."""
         if folder is None:
             self._mark = mmap.mmap(-1, _BYTES)
             return

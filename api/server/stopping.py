@@ -1,4 +1,4 @@
-"""Whether this server process is stopping, and until when it may finish what it accepted."""
+"""Tells whether this server process is stopping, and until when requests may finish."""
 
 import signal
 import time
@@ -24,7 +24,7 @@ class Stopping:
 
     @property
     def seconds_left(self) -> float:
-        """How long what was accepted may still take [s]."""
+        """The time that accepted requests may still take [s]."""
         return max(0.0, self._by - time.monotonic())
 
 

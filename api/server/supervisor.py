@@ -55,7 +55,7 @@ class _Worker:
     still_s: float = 0.0
 
     def looked_at(self, allowed_s: float) -> bool:
-        """Whether it stands still for longer than is allowed; to be called every _LOOK_S.
+        """Return whether it stands still for longer than is allowed; to be called every _LOOK_S.
 
         Time is counted by looks and read off no clock: where the machine or all of the processes
         were suspended, nobody has looked.

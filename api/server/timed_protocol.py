@@ -1,4 +1,4 @@
-"""What a connection may do with its time: a client that sends or reads nothing holds nothing long.
+"""Time limits of connections: a client that sends or reads nothing holds nothing long.
 
 uvicorn limits how long a connection waits for its next request. Here is the rest: how long a head
 and a body may take to come, how long a client may leave its answer unread, and how many connections
@@ -57,7 +57,7 @@ class TimedProtocol(TolerantH11Protocol):
     idle: "OrderedDict[TimedProtocol, None]"
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """As uvicorn's."""
+        """Take the arguments of uvicorn's protocol."""
         super().__init__(*arguments, **options)
         self._awaited: object = None
         self._late: asyncio.TimerHandle | None = None
@@ -204,7 +204,7 @@ class TimedProtocol(TolerantH11Protocol):
 
 
 def _problem(status: HTTPStatus, why: str) -> bytes:
-    """As the application's own (api.http.errors), with no request whose id it could name."""
+    """A problem in the application's own shape (api.http.errors), without a request's id."""
     body = {"type": "about:blank", "title": status.phrase, "status": status, "detail": why}
     return json.dumps(body).encode()
 

@@ -49,7 +49,7 @@ class Beat(Protocol):
 
 @dataclass(frozen=True)
 class Serving:
-    """What a process that serves is told.
+    """Options of a process that serves.
 
     Attributes:
         settings: Which home, and the limits.

@@ -1,1 +1,1 @@
-"""What can be done with each noun."""
+"""Services: the operations on each noun."""

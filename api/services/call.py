@@ -1,4 +1,4 @@
-"""Who calls, and of which home: what every service is given."""
+"""The caller and the home, which every service is given."""
 
 import getpass
 import os

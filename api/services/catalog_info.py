@@ -7,10 +7,10 @@ from catalog.frames.frames import info
 
 def info_of(workspace: Workspace) -> InfoAnswer:
     """Places, the newest snapshot, and the numbers of files, frames, tags and records."""
-    found = info(workspace.catalog)
+    counts = info(workspace.catalog)
     sources, datasets, jobs = workspace.record_counts()
     location = workspace.catalog_location
-    places = {
+    locations = {
         "home": workspace.home,
         "metadata": location.metadata,
         "data": location.data,
@@ -18,13 +18,13 @@ def info_of(workspace: Workspace) -> InfoAnswer:
         "cache": workspace.cache,
     }
     # The machine's folders are no matter of who sees some rows only.
-    told = {name: "" if workspace.is_limited else str(place) for name, place in places.items()}
+    told = {name: "" if workspace.is_limited else str(where) for name, where in locations.items()}
     return InfoAnswer(
         **told,
-        snapshot=found.snapshot,
-        files=found.files,
-        frames=found.frames,
-        tags=found.tags,
+        snapshot=counts.snapshot,
+        files=counts.files,
+        frames=counts.frames,
+        tags=counts.tags,
         sources=sources,
         datasets=datasets,
         jobs=jobs,

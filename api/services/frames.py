@@ -21,7 +21,7 @@ class Frames:
 
     def page(
         self,
-        asked: str,
+        cursors_of: str,
         *,
         question: Question = _ALL,
         dataset: str | None = None,
@@ -34,7 +34,7 @@ class Frames:
         """A page of frames by fkey, and the cursor of the next; None after the last one.
 
         Args:
-            asked: What cursors are of: text that is the same for all pages.
+            cursors_of: The list that cursors are of: text that is the same for all pages.
             question: Whose frames; see api.services.statistics.dataset_statistics.frames_of.
             dataset: Only the frames of this one.
             split: Only those of this split of it.
@@ -52,9 +52,9 @@ class Frames:
             self._workspace.class_names(),
             [name.strip().lower() for name in columns if name.strip()],
             limit,
-            Place.parse(cursor, asked) if cursor is not None else None,
+            Place.parse(cursor, cursors_of) if cursor is not None else None,
         )
-        follows = None if page.last is None else Place(page.snapshot, page.last).cursor(asked)
+        follows = None if page.last is None else Place(page.snapshot, page.last).cursor(cursors_of)
         return page, follows
 
     def get(self, fkey: str, *, at: int | None = None) -> FoundFrame:

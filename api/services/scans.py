@@ -50,7 +50,7 @@ class Scans:
     def problems(
         self, number: int, *, offset: int = 0, limit: int | None = None
     ) -> builtins.list[ProblemBody]:
-        """What the scan met that is still wrong, in the order it was met.
+        """Problems that the scan met and that are still there, in the order it met them.
 
         Args:
             number: The scan.
@@ -88,7 +88,7 @@ class Scans:
             NotFound: There is no such source.
             StorageError: The job cannot be started.
         """
-        wanted = NewScan(source=source, full=full, max_removed=max_removed, errors=errors)
+        request = NewScan(source=source, full=full, max_removed=max_removed, errors=errors)
         name = recorded_source(self._workspace.records, source).name
         options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
         options += ["--max-removed", str(max_removed)]
@@ -99,6 +99,6 @@ class Scans:
             f"scan-{name}",
             ("ingest", "--json", *options, "--", name),
             environment=self._workspace.variables,
-            settings=wanted.model_dump(),
+            settings=request.model_dump(),
         )
         return JobBody.of(job, self._workspace.place)

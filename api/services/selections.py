@@ -71,8 +71,8 @@ class Answer:
         from api.services.datasets.new_dataset import save_selection  # with the records' database
 
         question = self._selection.question
-        wanted = NewDataset(name=name, question=question, seed=question.seed)
-        saved = save_selection(self._workspace, wanted, self._selection)
+        request = NewDataset(name=name, question=question, seed=question.seed)
+        saved = save_selection(self._workspace, request, self._selection)
         return DatasetBody.of(saved, self._workspace.place)
 
 
@@ -88,7 +88,7 @@ class Selections:
         return Answer(self._workspace, ask(self._workspace, question, at))
 
     def describe(self, question: Question, *, at: int | None = None) -> DescriptionAnswer:
-        """What a question means; it is checked, and not asked."""
+        """Describe a question; it is checked, and not asked."""
         return DescriptionAnswer.of(described(self._workspace, question, at))
 
 
@@ -106,7 +106,7 @@ def ask(workspace: Workspace, question: Question, at: int | None = None) -> Sele
 def described(
     workspace: Workspace, question: Question, at: int | None = None, *, answered: bool = False
 ) -> Description:
-    """What a question means, without asking it; of the snapshot ``at`` as `ask`."""
+    """Describe a question without asking it; of the snapshot ``at`` as `ask`."""
     names = workspace.class_names()
     return describe(workspace.catalog, question, names, at, answered=answered)
 

@@ -51,7 +51,7 @@ class Session(Call):
 
     @cached_property
     def models(self) -> "Models":
-        """What training jobs made."""
+        """Models that training jobs made."""
         from api.services.jobs.models import Models
 
         return Models(self.workspace)

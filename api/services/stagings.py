@@ -96,10 +96,10 @@ class Stagings:
             NotFound: There is no such dataset.
             StorageError: A file cannot be had, or the cache cannot be written.
         """
-        found = recorded_dataset(self._workspace.records, dataset)
+        record = recorded_dataset(self._workspace.records, dataset)
         staging = stage_dataset(
             self._workspace.records,
-            found,
+            record,
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
             indexes=self._workspace.indexes,
@@ -107,8 +107,8 @@ class Stagings:
             failed=failed,
         )
         return Staged(
-            dataset=found.name,
-            version=found.version,
+            dataset=record.name,
+            version=record.version,
             cache=staging.cache,
             manifest=staging.manifest,
             files=staging.files,

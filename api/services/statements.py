@@ -69,5 +69,5 @@ class Statements:
         return SqlRows(self._workspace, statement, at)
 
     def explain(self, statement: str, *, at: int | None = None) -> ExplanationAnswer:
-        """How a SELECT would be answered; it is not run."""
+        """Explain how a SELECT would be answered; it is not run."""
         return ExplanationAnswer.of(explain(self._workspace.catalog, statement, at))

@@ -1,4 +1,4 @@
-"""What users, tokens and the like may be: names, roles, scopes, days."""
+"""Rules for users, tokens and collections: names, roles, scopes, days."""
 
 import re
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,127}")
 
 
 def is_name(text: str) -> bool:
-    """Whether a user, token or collection may have this name."""
+    """Return whether a user, token or collection may have this name."""
     return _NAME.fullmatch(text) is not None
 
 

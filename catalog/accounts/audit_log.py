@@ -64,6 +64,6 @@ def entries(
 
 
 def _cut(text: str, longest: int) -> str:
-    """What a column can hold: no NUL, which PostgreSQL refuses, and no half characters."""
+    """The text as a column can hold it: no NUL (PostgreSQL refuses it), no half characters."""
     clean = text.encode("utf-8", "replace").decode().replace("\0", "�")
     return clean if len(clean) <= longest else clean[: longest - 1] + "…"

@@ -22,7 +22,7 @@ from catalog.records.tables import now
 
 @dataclass(frozen=True)
 class _Count:
-    """What failures are counted by, and what follows: 1, 2, 4... s of waiting after the free."""
+    """Failures counted by a key, and the wait that follows: 1, 2, 4... s after the free ones."""
 
     key: str
     free: int

@@ -25,7 +25,7 @@ class User(Base):
 
 
 class Token(Base):
-    """What a request carries instead of a password; the token itself is not kept."""
+    """A token, which a request carries instead of a password; the token itself is not kept."""
 
     __tablename__ = "tokens"
     # Tokens of a login have no name, and null differs from null.

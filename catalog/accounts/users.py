@@ -93,10 +93,10 @@ def set_password(records: RecordStore, name: str, password: str) -> User:
         InvalidInput: The password cannot be used.
     """
     _check_password(password)
-    made = _hash(password)
+    hashed = _hash(password)
     with records.session() as session:
         user = get(session, name)
-        user.password = made
+        user.password = hashed
         session.execute(delete(Token).where(Token.user_id == user.id, Token.name.is_(None)))
         return user
 
@@ -109,11 +109,11 @@ def set_roles(records: RecordStore, name: str, roles: Sequence[str]) -> User:
         UnknownName: An unknown role.
         InvalidInput: There is no role, or no admin would be left.
     """
-    wanted = _checked(roles)
+    checked = _checked(roles)
     with records.session() as session:
         user = get(session, name)
         with _an_admin_left(session, user):
-            user.roles = wanted
+            user.roles = checked
         return user
 
 
@@ -157,12 +157,12 @@ def with_password(records: RecordStore, name: str, password: str) -> User | None
 
     with records.reading() as session:
         user = _of_name(session, name)
-    kept = user.password if user is not None else ""
+    stored = user.password if user is not None else ""
     try:
-        _hasher().verify(kept or _no_ones(), password[:_MOST_PASSWORD])
+        _hasher().verify(stored or _no_ones(), password[:_MOST_PASSWORD])
     except (VerificationError, InvalidHashError):
         return None
-    if user is None or user.disabled or not kept:
+    if user is None or user.disabled or not stored:
         return None
     return user
 

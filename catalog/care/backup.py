@@ -58,7 +58,7 @@ _PARTS = ("datasets", "jobs", "records", "catalog")
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds.
+    """The contents of a backup.
 
     Attributes:
         snapshot: The newest snapshot in it.
@@ -102,7 +102,7 @@ def back_up(
     if target.exists():
         raise AlreadyExists("backup", str(target), "choose another name or move it away")
     scratch = target.with_name(f"{target.name}.scratch")
-    made = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    made_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     with disk(target), cleared(scratch), writing_backup(target) as backup:
         make_private_folder(scratch)
         with store.writing("backup", "backup") as connection:
@@ -117,17 +117,17 @@ def back_up(
             with _data_file(store, file, scratch) as path:
                 backup.add(f"{_DATA}/{file.path}", path)
         belongings = Belongings.of(records)
-        for kept in (*belongings.datasets.values(), *belongings.jobs):
-            for name in kept.names:
-                with local_file(kept.place, name, scratch) as path:
-                    backup.add(f"{kept.folder}/{name}", path)
+        for belonging in (*belongings.datasets.values(), *belongings.jobs):
+            for name in belonging.names:
+                with local_file(belonging.place, name, scratch) as path:
+                    backup.add(f"{belonging.folder}/{name}", path)
         header = {
             "format": FORMAT,
             "framesift": version("framesift"),
             "snapshot": snapshot,
-            "made": made.isoformat(),
+            "made": made_at.isoformat(),
             "datasets": len(belongings.datasets),
-            "models": len([kept for kept in belongings.jobs if kept.is_model]),
+            "models": len([belonging for belonging in belongings.jobs if belonging.is_model]),
             "missing": list(belongings.missing),
             "files": dict(backup.files),
         }
@@ -154,9 +154,9 @@ def restore(source: Path, home: Path) -> Backup:
     aside = home / "restoring"
     with disk(home), cleared(aside):
         make_private_folder(aside)
-        found = unpack(source, aside)
+        unpacked = unpack(source, aside)
         header = _header(aside, source)
-        _verify({name: tuple(entry) for name, entry in header["files"].items()}, found, source)
+        _verify({name: tuple(entry) for name, entry in header["files"].items()}, unpacked, source)
         (aside / "catalog" / "data").mkdir(parents=True, exist_ok=True)
         restored = CatalogStore(CatalogLocation.in_folder(aside / "catalog"))
         snapshot = restored.snapshot()
@@ -182,23 +182,23 @@ def _header(folder: Path, source: Path) -> dict[str, Any]:
     return header
 
 
-def _verify(written: Digests, found: Digests, source: Path) -> None:
+def _verify(written: Digests, unpacked: Digests, source: Path) -> None:
     for name, entry in written.items():
-        if name not in found:
+        if name not in unpacked:
             raise BadFile(f"lacks {name}", str(source))
-        if found[name] != entry:
+        if unpacked[name] != entry:
             raise BadFile(f"{name} in it is not as it was written", str(source))
-    unknown = sorted(found.keys() - written.keys() - {_HEADER})
+    unknown = sorted(unpacked.keys() - written.keys() - {_HEADER})
     if unknown:
         raise BadFile(f"holds {unknown[0]}, which does not belong to it", str(source))
 
 
 def _summary(header: dict[str, Any]) -> Backup:
     files = header["files"]
-    made = datetime.fromisoformat(header["made"])
+    made_at = datetime.fromisoformat(header["made"])
     size = sum(size for size, _ in files.values())
-    kept = header.get("datasets", 0), header.get("models", 0), tuple(header.get("missing", ()))
-    return Backup(header["snapshot"], made, len(files), size, *kept)
+    counts = header.get("datasets", 0), header.get("models", 0), tuple(header.get("missing", ()))
+    return Backup(header["snapshot"], made_at, len(files), size, *counts)
 
 
 # Metadata and records

@@ -29,9 +29,9 @@ class BackupWriter:
         files: What has been put there.
     """
 
-    def __init__(self, place: Path | tarfile.TarFile) -> None:
+    def __init__(self, target: Path | tarfile.TarFile) -> None:
         self.files: Digests = {}
-        self._place = place
+        self._place = target
 
     def add(self, name: str, path: Path) -> None:
         """Put a file there under a name."""
@@ -51,11 +51,11 @@ class BackupWriter:
 def writing_backup(target: Path) -> Iterator[BackupWriter]:
     """A writer of what becomes ``target`` at the end of the block, whole or not at all."""
     if target.suffix == ".tar":
-        with atomic_path(target, mode=0o600) as part, tarfile.open(part, mode="w") as archive:
+        with atomic_path(target, mode=0o600) as aside, tarfile.open(aside, mode="w") as archive:
             yield BackupWriter(archive)
     else:
-        with atomic_path(target, is_folder=True, mode=0o700) as part:
-            yield BackupWriter(part)
+        with atomic_path(target, is_folder=True, mode=0o700) as aside:
+            yield BackupWriter(aside)
 
 
 def unpack(source: Path, folder: Path) -> Digests:
@@ -64,14 +64,14 @@ def unpack(source: Path, folder: Path) -> Digests:
     Raises:
         BadFile: It cannot be read as a backup.
     """
-    found: Digests = {}
+    digests: Digests = {}
     if source.is_dir():
         for path in sorted(source.rglob("*")):
             if path.is_file():
                 name = path.relative_to(source).as_posix()
                 with path.open("rb") as content:
-                    found[name] = _write(_Hashed(content), folder / name)
-        return found
+                    digests[name] = _write(_Hashed(content), folder / name)
+        return digests
     try:
         with tarfile.open(source) as archive:
             for entry in archive:
@@ -79,10 +79,10 @@ def unpack(source: Path, folder: Path) -> Digests:
                 name = entry.name
                 if opened is None or {"..", "/"} & set(PurePosixPath(name).parts):
                     raise BadFile(f"'{name}' in it is no file of a backup", str(source))
-                found[name] = _write(_Hashed(opened), folder / name)
+                digests[name] = _write(_Hashed(opened), folder / name)
     except (tarfile.TarError, EOFError) as error:
         raise BadFile(f"cannot be read as a tar file: {error}", str(source)) from error
-    return found
+    return digests
 
 
 @contextmanager
@@ -101,8 +101,8 @@ def disk(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = str(error.filename or path)
-        raise StorageError(f"{place}: {error.strerror or error}", place) from error
+        where = str(error.filename or path)
+        raise StorageError(f"{where}: {error.strerror or error}", where) from error
 
 
 class _Hashed:

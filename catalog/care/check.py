@@ -1,4 +1,4 @@
-"""Whether what the catalog holds fits together, and what of it can be put right.
+"""Checks that the catalog's contents fit together, and repairs what can be put right.
 
 fkeys are compared by their 64-bit hash first: ten million then take 0.1 GB and not 1. A repair
 deletes what is there twice or belongs to nothing and remakes views; it never makes up what is
@@ -47,26 +47,26 @@ def check(
         CatalogBusy: Another process held the write lock.
     """
     damaged = damage(store.location, store.lock_wait_s)
-    found, lost = list(damaged.findings), damaged.tables
+    findings, lost = list(damaged.findings), damaged.tables
     if not damaged.opens:
-        return found
-    found += _strays(store, repair)
-    found += _snapshots(store, named)
-    found += _views(store, repair)
-    found += _statistics(store, repair)
+        return findings
+    findings += _strays(store, repair)
+    findings += _snapshots(store, named)
+    findings += _views(store, repair)
+    findings += _statistics(store, repair)
     with store.reading() as cursor:
         of_tags = list(dict.fromkeys(column.table for column in tag_columns(cursor)))
     readable = [table for table in (FILES, *of_tags) if table not in lost]
     if sources is not None and FILES in readable:
-        found += _sources(store, sources)
+        findings += _sources(store, sources)
     for table in readable:
-        found += _count(store, table)
-        found += _double(store, table, repair)
+        findings += _count(store, table)
+        findings += _double(store, table, repair)
         if table != FILES and FILES in readable:
-            found += _loose(store, table, repair)
+            findings += _loose(store, table, repair)
     if not {FILES, CLASS_PIXELS, FRAME_TAGS} & lost:
-        found += _incomplete(store)
-    return found
+        findings += _incomplete(store)
+    return findings
 
 
 def _strays(store: CatalogStore, repair: bool) -> list[Finding]:
@@ -215,7 +215,7 @@ def _incomplete(store: CatalogStore) -> list[Finding]:
     source = "".join(f" WHEN starts_with(fkey, '{one}') THEN '{one}'" for one in prefixes)
     label = f"CASE{source} END || label_file" if source else "CAST(NULL AS VARCHAR)"
     pixels, frames = (f"FROM {LAKE}.main.{table}" for table in (CLASS_PIXELS, FRAME_TAGS))
-    found = []
+    findings = []
     for what, rows, table in (
         ("without scene and camera", f"SELECT fkey, hash(fkey) AS h {pixels}", FRAME_TAGS),
         ("without class pixels", f"SELECT fkey, hash(fkey) AS h {frames}", CLASS_PIXELS),
@@ -227,9 +227,9 @@ def _incomplete(store: CatalogStore) -> list[Finding]:
     ):
         count, fkeys = _counted(store, _lacking(rows, table))
         if count:
-            shown = f"{count:,} frames {what}: {listed(fkeys, count)}"
-            found.append(Finding("frame_incomplete", shown, "framesift ingest SOURCE --full"))
-    return found
+            message = f"{count:,} frames {what}: {listed(fkeys, count)}"
+            findings.append(Finding("frame_incomplete", message, "framesift ingest SOURCE --full"))
+    return findings
 
 
 def _lacking(rows: str, table: str) -> str:
@@ -239,7 +239,7 @@ def _lacking(rows: str, table: str) -> str:
 
 
 def _counted(store: CatalogStore, statement: str) -> tuple[int, Sequence[str]]:
-    """How many fkeys a statement gives, and the first of them."""
+    """The number of fkeys that a statement gives, and the first of them."""
     with store.inspecting() as cursor:
         row = cursor.execute(f"SELECT count(*), min(fkey, {EXAMPLES}) FROM ({statement})")
         count, first = row.fetchone() or (0, None)

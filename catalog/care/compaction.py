@@ -37,7 +37,7 @@ _DELETED_SHARE = 0.2
 
 @dataclass
 class Compaction:
-    """What a compaction did.
+    """Counts of a compaction.
 
     Attributes:
         expired: Numbers of the snapshots that are no longer there.
@@ -56,7 +56,7 @@ class Compaction:
 
 def compact(
     store: CatalogStore,
-    kept: Callable[[], Collection[int]],
+    needed: Callable[[], Collection[int]],
     *,
     keep: timedelta,
     in_use: timedelta = IN_USE,
@@ -66,7 +66,7 @@ def compact(
 
     Args:
         store: The catalog.
-        kept: Gives the snapshots that must stay, such as those that datasets name; asked once,
+        needed: Gives the snapshots that must stay, such as those that datasets name; asked once,
             under the write lock.
         keep: Every state of the catalog within this time can be asked afterwards.
         in_use: What was the newest state within this time may be in use: nothing of it is taken.
@@ -81,13 +81,13 @@ def compact(
     store.restore_statistics()  # a compaction by an earlier version may have left wrong ones
     progress("expire snapshots")
     with store.writing("snapshots expired", AUTHOR) as connection:
-        numbers = outdated(commits(connection), kept(), max(keep, in_use))
+        numbers = outdated(commits(connection), needed(), max(keep, in_use))
         if numbers:
             expire(connection, numbers)
     done.expired = numbers
     with store.reading() as cursor:
-        found = tables(cursor)
-    for table in found:
+        names = tables(cursor)
+    for table in names:
         progress(f"merge files of {table}")
         with store.writing(f"deleted rows of {table} taken out", AUTHOR) as connection:
             if table in tables(connection):  # its family may have been dropped meanwhile
@@ -103,7 +103,10 @@ def compact(
 
 
 def outdated(
-    found: Sequence[Commit], kept: Collection[int], keep: timedelta, at: datetime | None = None
+    snapshots: Sequence[Commit],
+    needed: Collection[int],
+    keep: timedelta,
+    at: datetime | None = None,
 ) -> tuple[int, ...]:
     """Numbers of the snapshots to expire, oldest first.
 
@@ -111,17 +114,17 @@ def outdated(
     two commits or after the last, what was made an hour ago is an hour and a day old.
 
     Args:
-        found: The snapshots, newest first.
-        kept: Numbers that must stay.
+        snapshots: The snapshots, newest first.
+        needed: Numbers that must stay.
         keep: A snapshot stays while it was the newest one within this time.
         at: The time now, naive UTC.
     """
     later, age, numbers = at or datetime.now(UTC).replace(tzinfo=None), timedelta(0), []
-    for newer, commit in pairwise(found):
+    for newer, commit in pairwise(snapshots):
         # A snapshot was the newest until the next one came.
         age += min(max(later - newer.time, timedelta(0)), _LONGEST_PAUSE)
         later = newer.time
-        if age > keep and commit.number not in kept:
+        if age > keep and commit.number not in needed:
             numbers.append(commit.number)
     return tuple(reversed(numbers))
 

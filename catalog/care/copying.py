@@ -41,7 +41,7 @@ _NOT_COPIED = frozenset({"ducklake_files_scheduled_for_deletion", "ducklake_meta
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What was copied, and found equal afterwards.
+    """Counts of a copy, found equal afterwards.
 
     Attributes:
         snapshot: The newest snapshot.
@@ -113,7 +113,7 @@ def copy_catalog(
             copy.close()
         row = cursor.execute(f"SELECT count(*) FROM {LAKE}.snapshots()").fetchone()
         belongings = Belongings.of(records[0]) if records is not None else Belongings({}, (), ())
-        models = [kept for kept in belongings.jobs if kept.is_model]
+        models = [belonging for belonging in belongings.jobs if belonging.is_model]
         if files_place is not None:
             _copy_belongings([*belongings.datasets.values(), *models], files_place)
         return Copied(
@@ -138,14 +138,18 @@ def _files_place(
     return HomePlaces.of(records[0].places.home, target).files
 
 
-def _copy_belongings(found: Sequence[Kept], place: Path | S3Prefix) -> None:
+def _copy_belongings(belongings: Sequence[Kept], folder: Path | S3Prefix) -> None:
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_AT_ONCE) as pool:
 
-        def copy(kept: Kept, name: str) -> None:
-            with local_file(kept.place, name, Path(scratch)) as path:
-                put_file(path, place, f"{kept.team_folder}/{name}")
+        def copy(belonging: Kept, name: str) -> None:
+            with local_file(belonging.place, name, Path(scratch)) as path:
+                put_file(path, folder, f"{belonging.team_folder}/{name}")
 
-        copies = [pool.submit(copy, kept, name) for kept in found for name in kept.names]
+        copies = [
+            pool.submit(copy, belonging, name)
+            for belonging in belongings
+            for name in belonging.names
+        ]
         for one in copies:
             one.result()
 
@@ -158,8 +162,8 @@ def _refuse_what_is_there(
 ) -> None:
     with database.connected() as connection:
         for name in _lake_tables(connection):
-            found = connection.execute(f'SELECT 1 FROM public."{name}" LIMIT 2').fetchall()
-            if name == "ducklake_table" and found:
+            rows = connection.execute(f'SELECT 1 FROM public."{name}" LIMIT 2').fetchall()
+            if name == "ducklake_table" and rows:
                 raise AlreadyExists(
                     "catalog", str(database), "copy to an empty database, or use the one there"
                 )
@@ -185,11 +189,11 @@ def _undone_on_failure(
     try:
         yield
     except BaseException:
-        for place in (target.data, files):
-            if isinstance(place, S3Prefix):
-                place.delete_all()
-            elif place is not None:
-                shutil.rmtree(place, ignore_errors=True)
+        for folder in (target.data, files):
+            if isinstance(folder, S3Prefix):
+                folder.delete_all()
+            elif folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
         with database.connected() as connection:
             for name in _lake_tables(connection):
                 connection.execute(f'DROP TABLE public."{name}"')
@@ -234,11 +238,11 @@ def _put(path: Path, target: CatalogLocation, file: DataFile) -> None:
     if isinstance(target.data, S3Prefix):
         target.data.put(file.path, path)
         return
-    place = target.data / file.path
+    copy = target.data / file.path
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
-        to_disk(place)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+        to_disk(copy)
     except OSError as error:
         raise StorageError(
             f"{error.filename}: cannot be written: {error.strerror}; nothing was copied",
@@ -308,8 +312,8 @@ def _compared(
     Raises:
         CatalogDamaged: Something differs.
     """
-    wanted = {file.path: file.size for file in files}
-    if _sizes(target) != wanted:
+    expected = {file.path: file.size for file in files}
+    if _sizes(target) != expected:
         raise CatalogDamaged(f"{target.data}: its files differ from what was copied; copy again")
     rows = {}
     with copy.reading() as copied:

@@ -1,4 +1,4 @@
-"""What of a catalog's files is damaged, in which snapshots, and the way back.
+"""Finds damaged files of a catalog, the snapshots that need them, and the way back.
 
 Works where the catalog itself cannot be opened. Parquet files are read whole: damage in a page
 shows when it is decompressed, and neither size nor footer tells.
@@ -36,7 +36,7 @@ _READ_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is damaged.
+    """Damage of a catalog.
 
     Attributes:
         findings: It, in words.
@@ -50,7 +50,7 @@ class Damage:
 
 
 def damage(location: CatalogLocation, lock_wait_s: float = 60.0) -> Damage:
-    """What of a catalog's metadata and data files is damaged or missing.
+    """Findings on a catalog's metadata and data files that are damaged or missing.
 
     Args:
         location: Where the catalog lies.
@@ -68,9 +68,9 @@ def damage(location: CatalogLocation, lock_wait_s: float = 60.0) -> Damage:
         return Damage([finding], frozenset(), opens=False)
     try:
         if isinstance(location.metadata, Path):
-            found = _of_metadata(lake.connection, location.metadata)
-            if found:
-                return Damage(found, frozenset(), opens=False)
+            findings = _of_metadata(lake.connection, location.metadata)
+            if findings:
+                return Damage(findings, frozenset(), opens=False)
         with translated(location):
             return _of_data(lake.connection, location, lock_wait_s)
     finally:
@@ -78,7 +78,7 @@ def damage(location: CatalogLocation, lock_wait_s: float = 60.0) -> Damage:
 
 
 def damage_of_records(path: Path | Postgres) -> list[Finding]:
-    """What of the records' SQLite file is damaged, or that it is gone."""
+    """Findings where the records' SQLite file is damaged or gone."""
     if isinstance(path, Postgres):
         return []
     if not path.is_file():
@@ -104,8 +104,8 @@ def damage_of_records(path: Path | Postgres) -> list[Finding]:
 def _of_metadata(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Finding]:
     # By DuckDB's own SQLite: two of them in one process do not see each other's locks.
     def asked(statement: str) -> list[str]:
-        found = connection.execute(f"SELECT * FROM sqlite_query('{METADATA}', ?)", [statement])
-        return [str(row[0]) for row in found.fetchall()]
+        answer = connection.execute(f"SELECT * FROM sqlite_query('{METADATA}', ?)", [statement])
+        return [str(row[0]) for row in answer.fetchall()]
 
     wrong, tables = _of_sqlite(asked, duckdb.Error)
     if not wrong:
@@ -115,25 +115,25 @@ def _of_metadata(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Find
 
 
 def _of_sqlite(
-    asked: Callable[[str], list[str]], fails: type[Exception]
+    query: Callable[[str], list[str]], fails: type[Exception]
 ) -> tuple[list[str], list[str]]:
-    """What SQLite finds wrong with a database, and the tables that cannot be read.
+    """Faults that SQLite finds in a database, and the tables that cannot be read.
 
     Args:
-        asked: Gives the first column of a statement's rows, as texts.
+        query: Gives the first column of a statement's rows, as texts.
         fails: What it raises.
     """
     try:
-        wrong = asked("PRAGMA integrity_check(3)")
+        wrong = query("PRAGMA integrity_check(3)")
     except fails as error:
         wrong = [str(error)]
     if wrong == ["ok"]:
         return [], []
     tables = []
     with suppress(fails):  # or the list of tables itself is damaged
-        for name in asked("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"):
+        for name in query("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"):
             try:
-                asked(f'SELECT count(*) FROM "{name}" NOT INDEXED')
+                query(f'SELECT count(*) FROM "{name}" NOT INDEXED')
             except fails:
                 tables.append(name)
     return wrong, tables
@@ -195,14 +195,14 @@ def _unreadable(
     def alike(file: DataFile) -> tuple[str, bool]:
         return file.table, file.path.endswith("-delete.parquet")
 
-    found: set[str] = set()
+    unreadable: set[str] = set()
     for _, group in groupby(sorted(files, key=alike), alike):
         paths = [file.path for file in group]
         for start in range(0, len(paths), _READ_AT_ONCE):
             some = paths[start : start + _READ_AT_ONCE]
             if not _reads(connection, location, some):
-                found |= {path for path in some if not _reads(connection, location, [path])}
-    return found
+                unreadable |= {path for path in some if not _reads(connection, location, [path])}
+    return unreadable
 
 
 def _reads(
@@ -229,6 +229,6 @@ def _ranges(numbers: Collection[int]) -> str:
             parts[-1].append(number)
         else:
             parts.append([number])
-    shown = [f"{p[0]} to {p[-1]}" if len(p) > 1 else str(p[0]) for p in parts]
+    ranges = [f"{p[0]} to {p[-1]}" if len(p) > 1 else str(p[0]) for p in parts]
     word = "snapshot" if len(numbers) == 1 else "snapshots"
-    return f"{word} {', '.join(shown)}" if shown else "no snapshot that there is"
+    return f"{word} {', '.join(ranges)}" if ranges else "no snapshot that there is"

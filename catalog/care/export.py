@@ -34,7 +34,7 @@ _NAMESPACE, _TABLE = "framesift", "files"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What was exported.
+    """Counts of an export.
 
     Attributes:
         snapshot: The catalog snapshot.
@@ -65,11 +65,11 @@ def export_parquet(store: CatalogStore, folder: Path, at: int | None = None) -> 
     with (
         _new(folder),
         _wide(store, at) as wide,
-        atomic_path(folder, is_folder=True, parents=True) as part,
+        atomic_path(folder, is_folder=True, parents=True) as aside,
     ):
         rows = 0
         for number, table in enumerate(wide.parts()):
-            pq.write_table(table, part / f"part-{number:05}.parquet", compression="zstd")
+            pq.write_table(table, aside / f"part-{number:05}.parquet", compression="zstd")
             rows += table.num_rows
     return Export(wide.snapshot, rows, len(wide.columns), str(folder))
 
@@ -94,21 +94,21 @@ def export_iceberg(store: CatalogStore, folder: Path, at: int | None = None) -> 
     with _new(folder), _wide(store, at) as wide, _undone(folder):
         folder.mkdir(parents=True)
         uri = f"sqlite:///{folder.absolute() / 'catalog.db'}"
-        place = f"file://{folder.absolute()}"
-        catalog = SqlCatalog(_NAMESPACE, uri=uri, warehouse=place)
+        root = f"file://{folder.absolute()}"
+        catalog = SqlCatalog(_NAMESPACE, uri=uri, warehouse=root)
         try:
             catalog.create_namespace(_NAMESPACE)
             table = catalog.create_table(
                 f"{_NAMESPACE}.{_TABLE}",
                 wide.schema(),
-                location=f"{place}/{_TABLE}",
+                location=f"{root}/{_TABLE}",
                 properties={"framesift.snapshot": str(wide.snapshot)},
             )
             rows = 0
             with table.transaction() as transaction:
-                for part in wide.parts():
-                    transaction.append(part)
-                    rows += part.num_rows
+                for batch in wide.parts():
+                    transaction.append(batch)
+                    rows += batch.num_rows
             opened_by = table.metadata_location.removeprefix("file://")
         finally:
             catalog.close()

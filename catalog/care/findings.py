@@ -1,4 +1,4 @@
-"""What a check of the catalog finds."""
+"""Findings of a check of the catalog."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What changed between two snapshots: files and frames added and removed, tags set and changed.
+"""Compares two snapshots: files and frames added and removed, tags set and changed.
 
 Rows that both snapshots have as the very same row of the lake are left out by their row number,
 so that only what was written in between is compared; in parts, so that memory stays bounded. The
@@ -24,7 +24,7 @@ _CONTENT = ("size", "mtime", "etag")
 
 @dataclass
 class TagChanges:
-    """How a tag differs, over the files that both snapshots have.
+    """Changes of a tag, over the files that both snapshots have.
 
     Attributes:
         set: Files that had no value and have one.
@@ -39,7 +39,7 @@ class TagChanges:
 
 @dataclass
 class SnapshotDiff:
-    """What lies between two snapshots.
+    """The difference between two snapshots.
 
     Attributes:
         before: Number of the one.
@@ -85,22 +85,25 @@ def diff(store: CatalogStore, before: int, after: int) -> SnapshotDiff:
         NotFound: One of them never was, or has expired.
     """
     families = _families(store, before, after)
-    found = SnapshotDiff(before, after)
+    difference = SnapshotDiff(before, after)
     old, new = ({t for one in families for t in one.tags[side]} for side in (0, 1))
-    found.tags_added, found.tags_removed = tuple(sorted(new - old)), tuple(sorted(old - new))
+    difference.tags_added, difference.tags_removed = (
+        tuple(sorted(new - old)),
+        tuple(sorted(old - new)),
+    )
     with store.inspecting() as cursor:
-        for part in _parts(cursor, families, before, after):
-            _load(cursor, part, _FILES)
-            _count_files(cursor, found)
+        for portion in _parts(cursor, families, before, after):
+            _load(cursor, portion, _FILES)
+            _count_files(cursor, difference)
             _note_passing(cursor)
             cursor.execute("CREATE OR REPLACE TEMP TABLE touched (fkey VARCHAR)")
-            for family in part.families:
-                _load(cursor, part, family)
-                _count_tags(cursor, family, found)
+            for family in portion.families:
+                _load(cursor, portion, family)
+                _count_tags(cursor, family, difference)
             (frames,) = _row(cursor, "SELECT count(DISTINCT fkey) FROM touched")
-            found.frames_changed += frames
-    found.tags = {tag: c for tag, c in found.tags.items() if c != TagChanges()}
-    return found
+            difference.frames_changed += frames
+    difference.tags = {tag: c for tag, c in difference.tags.items() if c != TagChanges()}
+    return difference
 
 
 def changes(store: CatalogStore, before: int, after: int) -> Iterator[TagChange]:
@@ -111,11 +114,11 @@ def changes(store: CatalogStore, before: int, after: int) -> Iterator[TagChange]
     """
     families = _families(store, before, after)
     with store.inspecting() as cursor:
-        for part in _parts(cursor, families, before, after):
-            _load(cursor, part, _FILES)
+        for portion in _parts(cursor, families, before, after):
+            _load(cursor, portion, _FILES)
             _note_passing(cursor)
-            for family in part.families:
-                _load(cursor, part, family)
+            for family in portion.families:
+                _load(cursor, portion, family)
                 yield from _changes_of(cursor, family)
 
 
@@ -158,10 +161,10 @@ class _Part:
 
 def _families(store: CatalogStore, before: int, after: int) -> list[_Family]:
     sides: list[dict[str, tuple[str, ...]]] = [{}, {}]
-    for found, number in zip(sides, (before, after), strict=True):
+    for tags, number in zip(sides, (before, after), strict=True):
         with store.reading(number) as cursor:
             for column in tag_columns(cursor):
-                found[column.table] = (*found.get(column.table, ()), column.tag)
+                tags[column.table] = (*tags.get(column.table, ()), column.tag)
     return [
         _Family(table, (sides[0].get(table), sides[1].get(table)))
         for table in dict.fromkeys((*sides[0], *sides[1]))
@@ -177,10 +180,10 @@ def _parts(cursor: Cursor, families: list[_Family], before: int, after: int) -> 
             cursor,
             f"SELECT greatest((SELECT count(*) FROM ({old})), (SELECT count(*) FROM ({new})))",
         )
-    kept = tuple(family for family in families if written[family])
+    changed = tuple(family for family in families if written[family])
     parts = 1 + max(written.values()) // PART_ROWS
     return [
-        _Part(before, after, kept, f"hash(fkey) % {parts} = {number}") for number in range(parts)
+        _Part(before, after, changed, f"hash(fkey) % {parts} = {number}") for number in range(parts)
     ]
 
 
@@ -209,10 +212,11 @@ def _rows(family: _Family, before: int, after: int) -> tuple[str, str]:
     return (gone, came) if before <= after else (came, gone)
 
 
-def _load(cursor: Cursor, part: _Part, family: _Family) -> None:
-    for name, rows in zip("ab", _rows(family, part.before, part.after), strict=True):
+def _load(cursor: Cursor, portion: _Part, family: _Family) -> None:
+    for name, rows in zip("ab", _rows(family, portion.before, portion.after), strict=True):
         cursor.execute(
-            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM ({rows}) WHERE {part.condition}"
+            f"CREATE OR REPLACE TEMP TABLE {name} AS "
+            f"SELECT * FROM ({rows}) WHERE {portion.condition}"
         )
 
 
@@ -230,7 +234,7 @@ def _note_passing(cursor: Cursor) -> None:
     )
 
 
-def _count_files(cursor: Cursor, found: SnapshotDiff) -> None:
+def _count_files(cursor: Cursor, difference: SnapshotDiff) -> None:
     changed = " OR ".join(f'a."{name}" IS DISTINCT FROM b."{name}"' for name in _CONTENT)
     added, removed, differ = _row(
         cursor,
@@ -238,12 +242,12 @@ def _count_files(cursor: Cursor, found: SnapshotDiff) -> None:
         f"count(*) FILTER (a.fkey IS NOT NULL AND b.fkey IS NOT NULL AND ({changed})) "
         "FROM a FULL JOIN b ON a.fkey = b.fkey",
     )
-    found.files_added += added
-    found.files_removed += removed
-    found.files_changed += differ
+    difference.files_added += added
+    difference.files_removed += removed
+    difference.files_changed += differ
 
 
-def _count_tags(cursor: Cursor, family: _Family, found: SnapshotDiff) -> None:
+def _count_tags(cursor: Cursor, family: _Family, difference: SnapshotDiff) -> None:
     pairs = family.pairs()
     measures = ", ".join(
         f"count(*) FILTER ({old} IS NULL AND {new} IS NOT NULL), "
@@ -253,7 +257,7 @@ def _count_tags(cursor: Cursor, family: _Family, found: SnapshotDiff) -> None:
     )
     counts = _row(cursor, f"SELECT {measures} {_OF_BOTH}")
     for index, tag in enumerate(pairs):
-        so_far = found.tags.setdefault(tag, TagChanges())
+        so_far = difference.tags.setdefault(tag, TagChanges())
         so_far.set += counts[3 * index]
         so_far.cleared += counts[3 * index + 1]
         so_far.changed += counts[3 * index + 2]
@@ -266,8 +270,8 @@ def _count_tags(cursor: Cursor, family: _Family, found: SnapshotDiff) -> None:
             "SELECT count(*) FILTER (a.fkey IS NULL), count(*) FILTER (b.fkey IS NULL) "
             "FROM a FULL JOIN b ON a.fkey = b.fkey",
         )
-        found.frames_added += added
-        found.frames_removed += removed
+        difference.frames_added += added
+        difference.frames_removed += removed
 
 
 def _changes_of(cursor: Cursor, family: _Family) -> Iterator[TagChange]:

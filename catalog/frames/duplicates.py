@@ -48,7 +48,7 @@ def alike(cursor: Cursor) -> list[Alike]:
     """Frames whose labels show the same and whose images are of the same size, those together.
 
     Args:
-        cursor: Of WritableCatalog.inspecting: the tables of scans are not held in memory.
+        cursor: Of CatalogStore.inspecting: the tables of scans are not held in memory.
     """
     rows = cursor.execute(f"{_alike()} SELECT * FROM alike ORDER BY label, size, fkey").fetchall()
     return [Alike(*row) for row in rows]
@@ -58,7 +58,7 @@ def mark(connection: duckdb.DuckDBPyConnection, images: Mapping[str, str]) -> in
     """Keep digests of images, and mark the frames that are there more than once.
 
     Args:
-        connection: Inside WritableCatalog.writing.
+        connection: Inside CatalogStore.writing.
         images: Digest by fkey of the image.
 
     Returns:
@@ -84,7 +84,7 @@ def mark(connection: duckdb.DuckDBPyConnection, images: Mapping[str, str]) -> in
 
 
 def are_marked(cursor: Cursor) -> bool:
-    """Whether every mark is right by what is known; see `mark`."""
+    """Return whether every mark is right by what is known; see `mark`."""
     return not cursor.execute(f"{_changes()} LIMIT 1").fetchall()
 
 

@@ -53,7 +53,7 @@ def merge(
     """Make one frame of each of these that several trees have, in the caller's transaction.
 
     Args:
-        connection: Inside WritableCatalog.writing, with the rows of each tree as they are now.
+        connection: Inside CatalogStore.writing, with the rows of each tree as they are now.
         cluster: The source's cluster.
         datasource: The source's datasource.
         frames: Those of which a file was written or removed.
@@ -109,17 +109,17 @@ def not_merged(cursor: Cursor, cluster: str, datasource: str) -> list[Identity]:
     """Frames of a source that are counted more than once, as releases before 0.2 left them.
 
     Args:
-        cursor: Of Catalog.reading.
+        cursor: Of CatalogStore.reading.
         cluster: The source's cluster.
         datasource: The source's datasource.
     """
-    found: list[Identity] = cursor.execute(
+    identities: list[Identity] = cursor.execute(
         f"SELECT {_IDENTITY} FROM {LAKE}.main.{FRAME_TAGS} SEMI JOIN "
         f"(SELECT fkey FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ?) USING (fkey) "
         f"GROUP BY {_IDENTITY} HAVING count(*) > 1",
         [cluster, datasource],
     ).fetchall()
-    return found
+    return identities
 
 
 def _rows_of_trees(cluster: str, datasource: str) -> str:
@@ -152,7 +152,7 @@ def _merged(cluster: str, datasource: str, rows: pa.Table) -> str:
     of_image = [
         name for name in rows.column_names if name not in (*of_label, *_OF_ANY_TREE, "trees")
     ]
-    shown = [
+    columns = [
         *(f'h."{name}"' for name in of_image),
         *(f'l."{name}"' for name in of_label),
         *(f"coalesce(h.{name}, o.{name}) AS {name}" for name in _OF_ANY_TREE),
@@ -170,7 +170,7 @@ def _merged(cluster: str, datasource: str, rows: pa.Table) -> str:
             FROM ranked QUALIFY
             row_number() OVER (PARTITION BY {_IDENTITY} ORDER BY labelled DESC, {by_tree}) = 1
         ), others AS (SELECT {_IDENTITY}, {others} FROM rows_of_trees GROUP BY {_IDENTITY})
-        SELECT {", ".join(shown)}
+        SELECT {", ".join(columns)}
         FROM head AS h JOIN label AS l USING ({_IDENTITY}) JOIN others AS o USING ({_IDENTITY})
     """
 

@@ -9,8 +9,6 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
-from catalog.lake.catalog import Catalog
-from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.quoting import quoted
 from catalog.lake.schema import (
@@ -28,6 +26,7 @@ from catalog.lake.schema import (
 )
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.views import tag_columns
+from catalog.store import LAKE, CatalogStore
 from catalog.tags import kept_tags
 from catalog.tags.extractions import extracted_families
 from catalog.tags.families import family_of, put_rows
@@ -57,7 +56,7 @@ _ARROW = {
 
 @dataclass(frozen=True)
 class SourceNames:
-    """How a source's files are named in the catalog.
+    """Names of a source's files in the catalog.
 
     Attributes:
         platform: "IBM COS", "NFS", "local"...
@@ -87,7 +86,7 @@ def register(
     frame's tags and the label file's does not, so that nothing counts twice.
 
     Args:
-        connection: Inside WritableCatalog.writing.
+        connection: Inside CatalogStore.writing.
         source: How the files are named.
         files: The files; each key once.
         frames: Frames whose files are among ``files``.
@@ -128,7 +127,7 @@ def register(
 
 
 def count_files(cursor: Cursor, source: SourceNames) -> int:
-    """How many files of a source the cursor's snapshot has."""
+    """Number of a source's files in the cursor's snapshot."""
     row = cursor.execute(
         f"SELECT count(*) FROM {LAKE}.main.{FILES} WHERE cluster = ? AND datasource = ?",
         [source.cluster, source.datasource],
@@ -142,7 +141,7 @@ def known_files(cursor: Cursor, source: SourceNames, below: str = "") -> Iterato
     Streamed: the cursor must not be used for anything else meanwhile.
 
     Args:
-        cursor: Of Catalog.reading.
+        cursor: Of CatalogStore.reading.
         source: Which source.
         below: Only what lies in this folder (ends in a slash), or this one file.
     """
@@ -217,7 +216,7 @@ def remove_source_files(connection: duckdb.DuckDBPyConnection, source: SourceNam
 
 
 def source_contents(cursor: Cursor, source: SourceNames) -> tuple[int, int, dict[str, int]]:
-    """What the cursor's snapshot has of a source.
+    """Counts of a source's files, frames and given tags in the cursor's snapshot.
 
     Returns:
         Its files, its labelled frames, and of each family of tags that people gave (that no scan
@@ -233,11 +232,11 @@ def source_contents(cursor: Cursor, source: SourceNames) -> tuple[int, int, dict
 
     tables = dict.fromkeys(column.table for column in peoples_tags(cursor))
     counted = {family_of(table): count(table) for table in tables}
-    given = {family: files for family, files in counted.items() if files}
+    people_gave = {family: files for family, files in counted.items() if files}
     row = cursor.execute(
         f"SELECT count(label_file) FROM {LAKE}.main.{FRAME_TAGS} WHERE fkey IN ({of_source})"
     ).fetchone()
-    return count(FILES), int(row[0]) if row else 0, given
+    return count(FILES), int(row[0]) if row else 0, people_gave
 
 
 def peoples_tags(cursor: Cursor) -> list[TagColumn]:
@@ -255,9 +254,9 @@ def _give_back(connection: duckdb.DuckDBPyConnection, files: str) -> None:
 
     A value that its tag no longer takes stays where it is kept.
     """
-    kept = kept_tags.tags_kept_of(connection, files)
-    for column in tag_columns(connection) if kept else ():
-        if column.tag not in kept:
+    tags = kept_tags.tags_kept_of(connection, files)
+    for column in tag_columns(connection) if tags else ():
+        if column.tag not in tags:
             continue
         rows = connection.execute(kept_tags.values_of([column.tag], files)).to_arrow_table()
         with suppress(InvalidInput):
@@ -279,7 +278,7 @@ def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [*dict.fromkeys(column.table for column in tag_columns(connection)), *OF_SCANS, FILES]
 
 
-def info(store: Catalog) -> CatalogInfo:
+def info(store: CatalogStore) -> CatalogInfo:
     """Snapshot number, and how many files, labelled frames and tags the catalog holds."""
     with store.reading() as snapshot:
         counts = snapshot.execute(
@@ -291,7 +290,7 @@ def info(store: Catalog) -> CatalogInfo:
 
 
 def class_shares(
-    store: Catalog, class_names: Mapping[str, str], at: int | None = None
+    store: CatalogStore, class_names: Mapping[str, str], at: int | None = None
 ) -> list[ClassShare]:
     """For every class its frames and its share of all pixels, classes in catalog order.
 
@@ -356,8 +355,8 @@ def _measures(snapshot: Snapshot) -> _Measures:
     return _Measures(pixels, {tag: _OfClass(*of) for tag, of in of_classes})
 
 
-def _part(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+def _part(count: int, whole: int) -> float:
+    return count / whole if whole else 0.0
 
 
 def _file_row(source: SourceNames, file: File, scan: int) -> dict[str, object]:

@@ -90,5 +90,5 @@ class FramesRelation:
 
 
 def _leaves_out(tags: Tags, *, every: bool) -> bool:
-    """Whether there are frames to be left out; a snapshot without the tag has none."""
+    """Return whether there are frames to be left out; a snapshot without the tag has none."""
     return not every and LABELLED in tags

@@ -7,7 +7,6 @@ Wide      a snapshot in memory: tagged_files, see catalog.memory.wide_tables
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -23,7 +22,6 @@ from catalog.lake.schema import (
     UNKNOWN_PIXELS,
 )
 from catalog.memory.wide_names import (
-    EVERY_FILE,
     FKEY_HASH,
     HASH_OF_FKEY,
     LABEL_SIZE,
@@ -52,7 +50,7 @@ class Asked(Protocol):
     """A snapshot that is being read, as far as layouts need it."""
 
     def once(self, name: str, find: Callable[[], Found]) -> Found:
-        """What is found out of it, once for all of its readers."""
+        """The value that ``find`` finds out of it, once for all of its readers."""
 
     def execute(self, query: str, parameters: Any = None, /) -> Rows:
         """Run a statement."""
@@ -64,47 +62,16 @@ class Asked(Protocol):
         """Rows as a table of that name, beside the catalog."""
 
 
-@dataclass(frozen=True)
-class Scan:
-    """Tables that are read as one row for each file, joined on fkey.
-
-    Attributes:
-        tables: Those that have a row for every file that is read.
-        optional: Those that may have none for a file.
-    """
-
-    tables: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-
-    def holding(self, table: str) -> str:
-        """Where the columns of a table of the catalog lie: in it, or in the one that is read."""
-        return table if table in (*self.tables, *self.optional) else self.tables[0]
-
-
 class TableLayout(Protocol):
-    """How a snapshot's frames lie in tables.
+    """The layout of a snapshot's frames in tables.
 
     Attributes:
         columns: DuckDB type of columns that its frames have besides those of every layout.
         has_label: The condition that a frame's label is in the catalog, too.
-        encodes_texts: A text tag may lie as an ENUM, which is no text before it is cast.
     """
 
     columns: Mapping[str, str]
     has_label: str
-    encodes_texts: bool
-
-    def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
-        """Type of each column of the tables that `scan` names."""
-
-    def scan(self, required: Sequence[str], optional: Sequence[str], files: bool) -> Scan:
-        """What is read for the columns of some tables of the catalog.
-
-        Args:
-            required: Tables of tags that have a row for every file wanted.
-            optional: Tables of tags that may have none.
-            files: Columns of the files themselves are wanted, too.
-        """
 
     def frames(self, tags: Tags, *, labelled: bool) -> str:
         """The SELECT that gives the frames; only those with a label where ``labelled``."""
@@ -133,19 +100,6 @@ class Joined:
         "cluster || ':' || datasource || ':' || label_file IN "
         f"(SELECT fkey FROM {LAKE}.main.{FILES})"
     )
-    encodes_texts = False
-
-    def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
-        """See TableLayout."""
-        found = {FILES: dict(FILES_COLUMNS)}
-        for name, tag in tags.items():
-            found.setdefault(tag.table, {"fkey": "VARCHAR"})[name] = tag.type
-        return found
-
-    def scan(self, required: Sequence[str], optional: Sequence[str], files: bool) -> Scan:
-        """See TableLayout: every tag's row has its file, so that the files need not be read."""
-        tables = (*required, FILES) if files or not required else tuple(required)
-        return Scan(tables, tuple(table for table in optional if table not in tables))
 
     def frames(self, tags: Tags, *, labelled: bool) -> str:
         """See TableLayout."""
@@ -181,8 +135,8 @@ class Joined:
     def present(self, snapshot: Asked, kind: str, names: Sequence[str]) -> Collection[str]:
         """See TableLayout: Parquet's statistics leave most of a large catalog unread."""
         marks = ", ".join("?" * len(names))
-        found = snapshot.execute(f"{_distinct(kind)} WHERE {kind} IN ({marks})", [*names])
-        return {row[0] for row in found.fetchall()}
+        rows = snapshot.execute(f"{_distinct(kind)} WHERE {kind} IN ({marks})", [*names])
+        return {row[0] for row in rows.fetchall()}
 
 
 class Wide:
@@ -190,16 +144,6 @@ class Wide:
 
     columns: Mapping[str, str] = {LABEL_SIZE: "BIGINT"}
     has_label = f"{LABEL_SIZE} > -1"
-    encodes_texts = True
-
-    def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
-        """See TableLayout."""
-        columns = {**FILES_COLUMNS, **{name: tag.type for name, tag in tags.items()}}
-        return {TAGGED_FILES: columns, EVERY_FILE: columns}
-
-    def scan(self, required: Sequence[str], _optional: Sequence[str], _files: bool) -> Scan:
-        """See TableLayout: one table, that of the files with tags where one must be there."""
-        return Scan((TAGGED_FILES if required else EVERY_FILE,))
 
     def frames(self, tags: Tags, *, labelled: bool) -> str:
         """See TableLayout."""
@@ -210,11 +154,11 @@ class Wide:
             else f'f."{name}"'
             for name, tag in tags.items()
         )
-        made = "".join(
+        computed = "".join(
             f", {value} AS {name}" for name, (_, value) in MADE.items() if name != FKEY_HASH
         )
         return (
-            f"SELECT {of_files}, {of_tags}{made}, f.{FKEY_HASH}, f.{LABEL_SIZE} "
+            f"SELECT {of_files}, {of_tags}{computed}, f.{FKEY_HASH}, f.{LABEL_SIZE} "
             f"FROM {LAKE}.main.{TAGGED_FILES} AS f "
             f"WHERE f.{in_family(CLASS_PIXELS)} AND f.{in_family(FRAME_TAGS)}"
             f"{f' AND f.{LABELLED} = 1' if labelled else ''}"
@@ -249,8 +193,8 @@ JOINED, WIDE = Joined(), Wide()
 
 def all_names(snapshot: Asked, kind: str) -> set[str]:
     """Every camera, or every scene."""
-    found = snapshot.execute(f"{_distinct(kind)} WHERE {kind} IS NOT NULL").fetchall()
-    return {row[0] for row in found}
+    rows = snapshot.execute(f"{_distinct(kind)} WHERE {kind} IS NOT NULL").fetchall()
+    return {row[0] for row in rows}
 
 
 def _distinct(kind: str) -> str:
@@ -302,11 +246,11 @@ def _joined(tags: Tags, labelled: bool, source: str = _EVERY_ROW) -> str:
     families = dict.fromkeys(tag.table for tag in tags.values())
     of_files = ", ".join(f'f."{name}"' for name in FILES_COLUMNS)
     of_tags = ", ".join(f'{tag.table}."{tag.tag}"' for tag in tags.values())
-    made = ", ".join(f"{value} AS {name}" for name, (_, value) in MADE.items())
+    computed = ", ".join(f"{value} AS {name}" for name, (_, value) in MADE.items())
     joins = "".join(
         f" {'' if table in (CLASS_PIXELS, FRAME_TAGS) else 'LEFT '}JOIN"
         f" {source.format(table)} AS {table} ON {table}.fkey = f.fkey"
         for table in families
     )
     only = f" WHERE {FRAME_TAGS}.{LABELLED} = 1" if labelled else ""
-    return f"SELECT {of_files}, {of_tags}, {made} FROM {source.format(FILES)} AS f{joins}{only}"
+    return f"SELECT {of_files}, {of_tags}, {computed} FROM {source.format(FILES)} AS f{joins}{only}"

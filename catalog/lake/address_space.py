@@ -1,4 +1,4 @@
-"""Whether this process may take the address space that DuckDB needs: it aborts where it may not."""
+"""Checks the limit of this process's address space: DuckDB aborts where it is too small."""
 
 import os
 import resource

@@ -22,7 +22,7 @@ _COMPARED_AS = {
 
 
 def may_be_unknown(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the newest commit is one that may have left them unknown.
+    """Return whether the newest commit is one that may have left them unknown.
 
     Args:
         connection: A Lake's, outside of a transaction.
@@ -59,9 +59,9 @@ def wrong_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, int,
     Returns:
         Number of the table and of the column, least and greatest value of all its files.
     """
-    found = []
+    wrong = []
     for kind, types in _COMPARED_AS.items():
-        found += connection.execute(
+        wrong += connection.execute(
             f"""
             SELECT t.table_id, t.column_id, least, greatest
             FROM {METADATA}.ducklake_table_column_stats AS t JOIN (
@@ -81,4 +81,4 @@ def wrong_columns(connection: duckdb.DuckDBPyConnection) -> list[tuple[int, int,
                 OR t.min_value::{kind} > least::{kind} OR t.max_value::{kind} < greatest::{kind}
             """
         ).fetchall()
-    return found
+    return wrong

@@ -1,4 +1,4 @@
-"""What knows DuckLake: opening a catalog's connection, and its errors.
+"""Opens connections to DuckLake catalogs, and translates DuckLake's errors.
 
 A connection is DuckDB in this process with the catalog attached as LAKE. A reader's is locked down:
 it reaches no file outside the catalog's data and changes no setting.
@@ -152,10 +152,10 @@ class Lake:
             "URL_STYLE": "path" if endpoint.netloc or "." in data.bucket else "vhost",
             "SCOPE": str(data),
         }
-        given = ", ".join(f"{name} '{quoted(value)}'" for name, value in options.items() if value)
+        pairs = ", ".join(f"{name} '{quoted(value)}'" for name, value in options.items() if value)
         tls = "false" if endpoint.scheme == "http" else "true"
         self.connection.execute(
-            f"CREATE OR REPLACE SECRET catalog_s3 (TYPE s3, {given}, USE_SSL {tls})"
+            f"CREATE OR REPLACE SECRET catalog_s3 (TYPE s3, {pairs}, USE_SSL {tls})"
         )
         self._keys = keys
 
@@ -199,7 +199,7 @@ class Lake:
         ]
         metadata = self.location.metadata
         if isinstance(metadata, Postgres):
-            place = f"postgres:{metadata.conninfo}"
+            address = f"postgres:{metadata.conninfo}"
             options.append("META_SCHEMA 'public'")
             if metadata.password:
                 # In a secret, because DuckDB shows an attached database's place to every statement.
@@ -209,7 +209,7 @@ class Lake:
                 )
                 options.append("META_SECRET 'catalog_postgres'")
         else:
-            place = f"sqlite:{metadata}"
+            address = f"sqlite:{metadata}"
             if not read_only:
                 # In SQLite's default journal mode a reader's open snapshot makes commits fail.
                 options.append("META_JOURNAL_MODE 'WAL'")
@@ -218,7 +218,7 @@ class Lake:
         if at is not None:
             options.append(f"SNAPSHOT_VERSION {at}")
         self.connection.execute(
-            f"ATTACH 'ducklake:{quoted(place)}' AS {name} ({', '.join(options)})"
+            f"ATTACH 'ducklake:{quoted(address)}' AS {name} ({', '.join(options)})"
         )
 
     def _lock_down(self) -> None:
@@ -242,7 +242,7 @@ def close(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def is_made(location: CatalogLocation) -> bool:
-    """Whether there is a catalog; one whose making was cut short is none.
+    """Return whether there is a catalog; one whose making was cut short is none.
 
     Raises:
         StorageError: The database cannot be reached.
@@ -253,10 +253,10 @@ def is_made(location: CatalogLocation) -> bool:
         row = connection.execute("SELECT to_regclass('public.ducklake_table')").fetchone()
         if row is None or row[0] is None:
             return False
-        found = connection.execute(
+        tables = connection.execute(
             "SELECT 1 FROM public.ducklake_table WHERE table_name = 'catalog_format'"
         )
-        return found.fetchone() is not None
+        return tables.fetchone() is not None
 
 
 def snapshot_of(cursor: Cursor) -> int:
@@ -293,14 +293,14 @@ def translated(
     except duckdb.Error as error:
         if not isinstance(error, kinds) and not _of_metadata(location, error):
             raise
-        shown = location.clean(str(error))
+        text = location.clean(str(error))
         # A cause is printed with every traceback: one that holds a password is dropped.
-        cause = error if shown == str(error) else None
-        raise _ours(location, " ".join(shown.split()), committing) from cause
+        cause = error if text == str(error) else None
+        raise _ours(location, " ".join(text.split()), committing) from cause
 
 
 def _of_metadata(location: CatalogLocation, error: duckdb.Error) -> bool:
-    """Whether it is the metadata's database that fails.
+    """Return whether it is the metadata's database that fails.
 
     SQLite's complaints come as errors of no kind, PostgreSQL's in errors of any kind or none.
     """
@@ -331,16 +331,16 @@ def _ours(location: CatalogLocation, text: str, committing: bool) -> FramesiftEr
         return CatalogBusy(f"{metadata}: busy: {reason}. Try again")
     of_s3 = isinstance(location.data, S3Prefix) and not _POSTGRES_AWAY.search(text)
     if _POSTGRES_AWAY.search(text) or _S3_AWAY.search(text):
-        kept = (
+        outcome = (
             "it went away during a commit, which may have been kept: look, or run it again"
             if committing and not of_s3
             else "nothing of a change under way was kept; try again when it answers"
         )
-        place = str(location.data if of_s3 else metadata)
-        return StorageError(f"{place}: no answer: {reason}; {kept}", place)
+        address = str(location.data if of_s3 else metadata)
+        return StorageError(f"{address}: no answer: {reason}; {outcome}", address)
     if _REFUSED.search(text) or _S3_REFUSES.search(text):
-        place = str(location.data if of_s3 and _S3_REFUSES.search(text) else metadata)
-        return StorageError(f"{place}: cannot be read or written: {reason}", place)
+        address = str(location.data if of_s3 and _S3_REFUSES.search(text) else metadata)
+        return StorageError(f"{address}: cannot be read or written: {reason}", address)
     if committing and _OTHER_COMMIT.search(text):
         return CatalogBusy(
             f"{metadata}: another commit came in between; nothing of this change was kept. "

@@ -1,4 +1,4 @@
-"""What runs statements: a connection or cursor of DuckDB, or a snapshot being read."""
+"""Interfaces of what runs statements: DuckDB's connections, cursors, or snapshots being read."""
 
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ class Rows(Protocol):
 
     @property
     def description(self) -> list[Any]:
-        """Of each column its name, its type, and nothing else."""
+        """Name and type of each column, and nothing else."""
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row; None after the last one."""

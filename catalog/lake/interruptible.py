@@ -8,7 +8,7 @@ import duckdb
 
 
 class Interruptible:
-    """What one thread has DuckDB do; ended from another one, for good.
+    """Statements of one thread, which another thread can end, for good.
 
     Attributes:
         ended: Whether it has been.

@@ -61,7 +61,7 @@ def written_since(cursor: Cursor, number: int) -> tuple[str, ...] | None:
     """Tables whose rows the commits after a snapshot wrote, and nothing else than rows.
 
     Args:
-        cursor: Of WritableCatalog.inspecting.
+        cursor: Of CatalogStore.inspecting.
         number: The snapshot's number.
 
     Returns:
@@ -73,7 +73,7 @@ def written_since(cursor: Cursor, number: int) -> tuple[str, ...] | None:
         f"FROM {LAKE}.snapshots() WHERE snapshot_id BETWEEN ? AND ? ORDER BY snapshot_id",
         [number + 1, newest],
     ).fetchall()
-    if [found for found, _, _ in rows] != list(range(number + 1, newest + 1)):
+    if [commit for commit, _, _ in rows] != list(range(number + 1, newest + 1)):
         return None
     if not {kind for _, kinds, _ in rows for kind in kinds or ("none",)} <= {*_ROW_CHANGES}:
         return None
@@ -105,8 +105,8 @@ def _table_names(cursor: Cursor) -> dict[str, str]:
 
 def _names(changed: Sequence[str] | None, names: dict[str, str]) -> tuple[str, ...]:
     """Table names of ids and of "main.name", without repetition."""
-    found = (names.get(one, one).rpartition(".")[2] for one in changed or ())
-    return tuple(sorted(dict.fromkeys(found)))
+    changed_tables = (names.get(one, one).rpartition(".")[2] for one in changed or ())
+    return tuple(sorted(dict.fromkeys(changed_tables)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ _FILES = f"""
 
 
 def row_counts(cursor: Cursor) -> dict[str, int]:
-    """How many rows each table of the newest snapshot has by what DuckLake wrote down."""
+    """Rows of each table of the newest snapshot, as DuckLake wrote them down."""
     rows = cursor.execute(
         "SELECT table_name, sum(coalesce(record_count, 0) - coalesce(delete_count, 0))::BIGINT "
         f"FROM {METADATA}.ducklake_table AS t "

@@ -45,9 +45,9 @@ class NewestSnapshot:
         ):
             return known[2]
         with self._lock:
-            asked = time.monotonic()
+            asked_at = time.monotonic()
             number = self._ask()
-            self._known = (state, asked, number)
+            self._known = (state, asked_at, number)
             return number
 
     def _look(self) -> tuple[_State, bool]:
@@ -55,9 +55,9 @@ class NewestSnapshot:
         state = []
         for path in self._files:
             try:
-                found = path.stat()
+                status = path.stat()
             except FileNotFoundError:
                 continue
-            state.append((found.st_ino, found.st_size, found.st_mtime_ns))
+            state.append((status.st_ino, status.st_size, status.st_mtime_ns))
         now = time.time_ns()
         return tuple(state), bool(state) and all(now - s[2] > _SETTLED_NS for s in state)

@@ -111,7 +111,7 @@ class SnapshotEngines:
                     engine.lake.close()
 
     def __len__(self) -> int:
-        """How many engines there are, open or being opened."""
+        """Number of engines, open or being opened."""
         return len(self._engines) + len(self._dismissed)
 
     def _take(self, key: Hashable, caller: str) -> _Engine:
@@ -136,11 +136,11 @@ class SnapshotEngines:
                 self._changed.notify_all()
 
     def _may_go(self, key: Hashable, caller: str, ticket: object) -> bool:
-        """Whether a caller may use this engine now; makes room for it where that is needed."""
+        """Return whether a caller may use this engine now; makes room for it where needed."""
         if key in self._engines or not self._share_budget:
             return True
-        places, _ = self._shares()
-        most = max(2, places // 2)  # two, as some questions read two snapshots at once
+        engines, _ = self._shares()
+        most = max(2, engines // 2)  # two, as some questions read two snapshots at once
         if self._used_by(caller) >= most:
             return False
         for earlier, whose in self._waiting:
@@ -149,9 +149,9 @@ class SnapshotEngines:
             if self._used_by(whose) < most:
                 return False
         idle = [key for key, engine in self._engines.items() if not engine.users]
-        if len(self) >= places and idle:
+        if len(self) >= engines and idle:
             self._dismiss(idle[0])
-        return len(self) < places
+        return len(self) < engines
 
     def _used_by(self, caller: str) -> int:
         return sum(caller in engine.users for engine in (*self._engines.values(), *self._dismissed))
@@ -185,15 +185,15 @@ class SnapshotEngines:
         return self._shares()[1] if self._share_budget else self._limits
 
     def _shares(self) -> tuple[int, Limits]:
-        """How many engines there may be, and the limits of each."""
+        """The number of engines that there may be, and the limits of each."""
         if self._places is None:
             budget = _bytes(self._limits["memory_limit"])
-            places = min(KEPT_OPEN, max(2, budget // _LEAST_BYTES))
+            engines = min(KEPT_OPEN, max(2, budget // _LEAST_BYTES))
             shares = dict(self._limits)
             for name in ("memory_limit", "max_temp_directory_size"):
                 if name in shares:
-                    shares[name] = f"{_bytes(shares[name]) // places}B"
-            self._places = places, shares
+                    shares[name] = f"{_bytes(shares[name]) // engines}B"
+            self._places = engines, shares
         return self._places
 
 

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from catalog.lake.catalog import WritableCatalog
-from catalog.lake.connection import LAKE
 from catalog.lake.metadata import Commit, commits
 from catalog.lake.schema import FILES, FRAME_TAGS
+from catalog.store import LAKE, CatalogStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +22,15 @@ class Snapshot:
     frames: int
 
 
-def log(store: WritableCatalog, limit: int | None = None) -> list[Snapshot]:
+def log(store: CatalogStore, limit: int | None = None) -> list[Snapshot]:
     """The newest snapshots, newest first; all of them when ``limit`` is None."""
     with store.inspecting() as cursor:
-        found = []
+        entries = []
         for commit in commits(cursor, limit):
             at = f"AT (VERSION => {commit.number})"
             row = cursor.execute(
                 f"SELECT (SELECT count(*) FROM {LAKE}.main.{FILES} {at}), "
                 f"(SELECT count(label_file) FROM {LAKE}.main.{FRAME_TAGS} {at})"
             ).fetchone()
-            found.append(Snapshot(commit, *(row or (0, 0))))
-        return found
+            entries.append(Snapshot(commit, *(row or (0, 0))))
+        return entries

@@ -41,7 +41,7 @@ class Shape:
     def with_numbers(self, numbers: Sequence[str]) -> str:
         """The statement with other numbers, one for each."""
         return "".join(
-            part + number for part, number in zip(self.parts, (*numbers, ""), strict=True)
+            text + number for text, number in zip(self.parts, (*numbers, ""), strict=True)
         )
 
 

@@ -46,7 +46,7 @@ def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
 
 
 def current() -> Cancellation:
-    """What ends the questions asked here: of `cancelled_by`, or one that nobody knows."""
+    """The cancellation of the questions asked here: of `cancelled_by`, or one never used."""
     return _CURRENT.get() or Cancellation()
 
 
@@ -68,9 +68,9 @@ def within(timeout_s: float | None) -> Iterator[None]:
 
 
 def allowed_s(of_catalog: float) -> float:
-    """How long a statement may take: as `within` says, or else as the catalog does [s]."""
-    given = _WITHIN.get()
-    return of_catalog if given is None else given
+    """The time that a statement may take: as `within` says, or else as the catalog does [s]."""
+    limit = _WITHIN.get()
+    return of_catalog if limit is None else limit
 
 
 def ended(why: str) -> SqlError:
@@ -79,7 +79,7 @@ def ended(why: str) -> SqlError:
 
 
 class Interrupted(Protocol):
-    """What runs statements, and can be interrupted."""
+    """Interface of what runs statements, and can be interrupted."""
 
     def interrupt(self) -> None:
         """End what runs."""
@@ -158,12 +158,12 @@ class StatementWatch:
         try:
             yield
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            found = _of_engine(error)
-            if isinstance(found, duckdb.InterruptException):
+            cause = _of_engine(error)
+            if isinstance(cause, duckdb.InterruptException):
                 raise self._ended() from error
-            if found is error:
+            if cause is error:
                 raise
-            raise found from error
+            raise cause from error
 
     def _ended(self) -> SqlError:
         return ended(

@@ -1,4 +1,4 @@
-"""What DuckDB keeps ready of an answer that is being read: less than by itself."""
+"""Limits the part of an answer that DuckDB keeps ready while it is read."""
 
 import duckdb
 

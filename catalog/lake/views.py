@@ -58,14 +58,14 @@ def create(
     all of them anew takes 0.22 s instead of 0.10 s, and keeps 500 more rows of metadata each time.
 
     Args:
-        connection: Of WritableCatalog.writing.
+        connection: Of CatalogStore.writing.
         anew: Make every view anew, whatever there is.
         before: The tags before a table was altered in this transaction: until it is committed,
             DuckDB gives such a table another place among the others than readers will find.
     """
     tables = dict.fromkeys(tag.table for tag in before)
-    places = {table: place for place, table in enumerate(tables)}
-    tags = sorted(tag_columns(connection), key=lambda tag: places.get(tag.table, len(places)))
+    positions = {table: position for position, table in enumerate(tables)}
+    tags = sorted(tag_columns(connection), key=lambda tag: positions.get(tag.table, len(positions)))
     present = set() if anew else _views(connection)
     if "metaocean" not in present:
         _view(connection, "metaocean", _metaocean())
@@ -77,7 +77,7 @@ def create(
 
 
 def are_former(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the views are those of a release that defined them otherwise."""
+    """Return whether the views are those of a release that defined them otherwise."""
     row = connection.execute(
         "SELECT comment FROM duckdb_views() WHERE database_name = 'lake' "
         "AND schema_name = 'bluadmin' AND view_name = 'metaocean_view'"
@@ -86,7 +86,7 @@ def are_former(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _definition() -> str:
-    """What tells this release's views from those that were defined otherwise."""
+    """A digest that tells this release's views from those that were defined otherwise."""
     texts = (_metaocean(), _of_tag(TagColumn("a", "b", "c")), _wide([TagColumn("a", "b", "c")]))
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 

@@ -1,1 +1,1 @@
-"""What is held in memory: the newest snapshot, and what was used last."""
+"""The newest snapshot in memory, and values that were used last."""

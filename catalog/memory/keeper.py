@@ -9,20 +9,17 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from enum import Enum
-from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 
 from catalog.errors import FramesiftError
-from catalog.frames.layouts import WIDE
 from catalog.lake.interruptible import Interruptible
-from catalog.lake.snapshot import Snapshot
 from catalog.memory.refresh import MustLoad
-from catalog.memory.snapshot import HotSnapshot, Moved, TooLarge
+from catalog.memory.snapshot import HotSnapshot, TooLarge
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,25 +47,11 @@ _AGAIN_S = 0.02
 _ENGINE_FAILS = (duckdb.Error, pa.ArrowException, OSError)
 """What DuckDB raises, and pyarrow where it reads from it: an interrupt is an OSError there."""
 
-
-class Files(Protocol):
-    """The catalog's own files, which memory is filled from: CatalogStore.
-
-    Attributes:
-        timeout_s: How long a statement of a question may take [s].
-    """
-
-    timeout_s: float
-
-    def reading_files(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
-        """See catalog.lake.catalog.Catalog."""
-
-    def inspecting(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """See catalog.lake.catalog.WritableCatalog; of the newest snapshot."""
+Inspecting = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
 
 
 class State(Enum):
-    """What is in memory, and what is being done about it."""
+    """The state of the memory: what it holds, and what it does."""
 
     EMPTY = "nothing"
     LOADING = "nothing yet: the newest snapshot is being loaded"
@@ -90,20 +73,20 @@ class HotSnapshots:
 
     def __init__(
         self,
-        files: Files,
         newest: Callable[[], int],
+        inspecting: Inspecting,
         budget_mb: int,
         limits: dict[str, str],
     ) -> None:
         """Nothing is loaded before the first question.
 
         Args:
-            files: What is loaded, and read where it is not in memory.
             newest: Number of the newest snapshot.
+            inspecting: CatalogStore.inspecting.
             budget_mb: Memory that the tables may take [MB].
             limits: DuckDB's settings of memory and threads for questions.
         """
-        self._files, self._newest = files, newest
+        self._newest, self._inspecting = newest, inspecting
         self._budget_mb, self._limits = budget_mb, limits
         self._held: HotSnapshot | None = None
         self._changed = threading.Condition()
@@ -116,38 +99,21 @@ class HotSnapshots:
         self.tried = False
         _KEEPERS.add(self)
 
-    @contextmanager
-    def reading(self, at: int | None = None) -> Iterator[Snapshot]:
-        """See Catalog: from memory where the snapshot is there, else from the catalog's files."""
-        hot = self.at(at)
-        if hot is not None:
-            facts = hot.facts
-            with ExitStack() as stack:
-                try:
-                    held = stack.enter_context(hot.reading())
-                except Moved:
-                    held = None
-                if held is not None:
-                    yield Snapshot(held, WIDE, lambda _: facts, self._files.timeout_s, hot.number)
-                    return
-        with self._files.reading_files(at) as snapshot:
-            yield snapshot
-
     def at(self, number: int | None) -> HotSnapshot | None:
         """The snapshot of that number, or the newest, if it is in memory; else it may be soon.
 
         Waits for a large one that is being brought up to what was committed.
         """
-        held, loading = self._held, self._loading
+        snapshot, loading = self._held, self._loading
         if number is not None:
-            return held if held is not None and held.number == number else None
+            return snapshot if snapshot is not None and snapshot.number == number else None
         newest = self._newest()
-        if held is not None and held.number == newest:
-            return held
+        if snapshot is not None and snapshot.number == newest:
+            return snapshot
         # A catalog that was put back has a newest that is older: what is held is of no use then.
-        behind = held is None or held.number < newest
-        waits = held is not None and held.files >= _LARGE
-        del held  # who waits must not keep it
+        behind = snapshot is None or snapshot.number < newest
+        waits = snapshot is not None and snapshot.files >= _LARGE
+        del snapshot  # who waits must not keep it
         until = time.monotonic() + _PATIENCE_S
         with self._changed:
             while not loading.ended:
@@ -183,8 +149,8 @@ class HotSnapshots:
     @property
     def held_bytes(self) -> int:
         """Memory that the tables of the snapshot that is held take; 0 while there is none."""
-        held = self._held
-        return 0 if held is None else held.table_bytes
+        snapshot = self._held
+        return 0 if snapshot is None else snapshot.table_bytes
 
     def wait(self, seconds: float) -> bool:
         """Wait until the newest snapshot is in memory, or cannot be; whether it is."""
@@ -213,29 +179,29 @@ class HotSnapshots:
             loading.interrupt()
             thread.join(_AGAIN_S)
 
-    def _load(self, wanted: int, loading: Interruptible) -> None:
+    def _load(self, number: int, loading: Interruptible) -> None:
         try:
-            with self._files.inspecting() as cursor, loading.using(cursor):
+            with self._inspecting() as cursor, loading.using(cursor):
                 self._must_load = not self._refresh(cursor, loading)
                 if self._must_load and not self._rests:
                     self._become(State.LOADING)
                     self._load_all(cursor, loading)
                     self._must_load = False
         except TooLarge:
-            self._refused = wanted
+            self._refused = number
             _LOG.warning(
                 "snapshot %s does not fit into the %s MB of FRAMESIFT_HOT_MEMORY_MB; questions "
-                "go to the catalog itself", wanted, self._budget_mb,
+                "go to the catalog itself", number, self._budget_mb,
             )  # fmt: skip
         except (FramesiftError, *_ENGINE_FAILS) as error:
             # Closed meanwhile, its cursor fails in one way or another.
             level = logging.DEBUG if loading.ended else logging.WARNING
-            _LOG.log(level, "snapshot %s was not loaded into memory: %s", wanted, error)
+            _LOG.log(level, "snapshot %s was not loaded into memory: %s", number, error)
         finally:
             if loading.ended:
                 self._held = None
             self.tried = True
-            fits = self._refused != wanted
+            fits = self._refused != number
             at_rest = State.EMPTY if self._held is None else State.READY
             self._become(at_rest if fits else State.REFUSED)
 
@@ -247,17 +213,19 @@ class HotSnapshots:
 
     def _refresh(self, cursor: duckdb.DuckDBPyConnection, loading: Interruptible) -> bool:
         """Bring what is held up to the cursor's snapshot; whether that could be done."""
-        held = self._held
-        if held is None:
+        snapshot = self._held
+        if snapshot is None:
             return False
         try:
-            self._held = held.refreshed(cursor, loading)
+            self._held = snapshot.refreshed(cursor, loading)
         except (MustLoad, *_ENGINE_FAILS) as reason:
             if loading.ended:
                 raise
-            _LOG.info("snapshot %s in memory is not refreshed but loaded: %s", held.number, reason)
+            _LOG.info(
+                "snapshot %s in memory is not refreshed but loaded: %s", snapshot.number, reason
+            )
             return False
-        held.retire()
+        snapshot.retire()
         return True
 
     def _load_all(self, cursor: duckdb.DuckDBPyConnection, loading: Interruptible) -> None:

@@ -1,4 +1,4 @@
-"""What was used last, by its key: as much of it as is bounded. A leaf, standard library only.
+"""A bounded store of the values that were used last, by key. A leaf, standard library only.
 
 For what functools.lru_cache cannot do: values that are made outside of its lock, looked at, left
 alone when making them fails, or closed when they are given up.
@@ -30,7 +30,7 @@ class Lru(Generic[Key, Value]):
         self._kept: OrderedDict[Key, tuple[float, Value]] = OrderedDict()
 
     def __contains__(self, key: Key) -> bool:
-        """Whether there is a value, which is not used by that."""
+        """Return whether there is a value, which is not used by that."""
         with self._lock:
             return self._at(key) is not None
 

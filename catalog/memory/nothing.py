@@ -1,16 +1,10 @@
 """The memory of a process that holds no snapshot in it."""
 
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Final
-
-from catalog.lake.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from catalog.memory.keeper import Files  # commands hold nothing, and go without it
+from typing import Final
 
 
 class NothingInMemory:
-    """As catalog.memory.keeper.HotSnapshots with a budget of 0: nothing is loaded, ever.
+    """Keeper of a memory with a budget of 0: it loads nothing, ever.
 
     Attributes:
         tried: True: answers are as fast as they will be.
@@ -19,18 +13,6 @@ class NothingInMemory:
 
     tried: Final = True
     held_bytes: Final = 0
-
-    def __init__(self, files: "Files") -> None:
-        """Hold nothing.
-
-        Args:
-            files: What is read.
-        """
-        self._files = files
-
-    def reading(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
-        """See Catalog: from the catalog's files."""
-        return self._files.reading_files(at)
 
     def at(self, _number: int | None) -> None:
         """No snapshot."""

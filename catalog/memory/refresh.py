@@ -36,7 +36,7 @@ def refresh(
     """Exchange what commits wrote; where it fails, the transaction on ``target`` is to be undone.
 
     Args:
-        source: A cursor of WritableCatalog.inspecting that reads snapshot ``until``.
+        source: A cursor of CatalogStore.inspecting that reads snapshot ``until``.
         target: A cursor on the tables of wide_tables.load, in a transaction.
         layout: What that gave.
         before: The snapshot that ``target`` has.
@@ -85,8 +85,8 @@ def _changed(
     of_files = [table for table in written if table not in (*layout.others, FILE_DIGESTS)]
     statements = [changed_fkeys(table, before, until) for table in of_files]
     none = "SELECT NULL::VARCHAR AS fkey WHERE false"
-    found = source.execute(" UNION ".join([none, *statements])).to_arrow_table()
-    _note(target, found)
+    changes = source.execute(" UNION ".join([none, *statements])).to_arrow_table()
+    _note(target, changes)
     if FILES in written:
         # A frame's row in memory has the size of its label, which is another file.
         frames = target.execute(
@@ -95,9 +95,9 @@ def _changed(
             f"UNION FROM temp.{_CHANGED}"
         ).to_arrow_table()
         _note(target, frames)
-        found = frames
-    _note(source, found)
-    return int(found.num_rows)
+        changes = frames
+    _note(source, changes)
+    return int(changes.num_rows)
 
 
 def _note(cursor: duckdb.DuckDBPyConnection, fkeys: pa.Table) -> None:

@@ -59,7 +59,7 @@ MOST_VALUES = 10_000
 
 @dataclass(frozen=True)
 class Layout:
-    """Which tables and columns a snapshot has in memory.
+    """Tables and columns of a snapshot in memory.
 
     Attributes:
         tags: Its tags, in the order of their columns.
@@ -73,7 +73,7 @@ class Layout:
 
     @staticmethod
     def of(source: duckdb.DuckDBPyConnection) -> "Layout":
-        """That of the snapshot that a cursor of WritableCatalog.inspecting reads."""
+        """That of the snapshot that a cursor of CatalogStore.inspecting reads."""
         tags = tuple(discover_views.tag_columns(source))
         families = tuple(dict.fromkeys(tag.table for tag in tags))
         return Layout(tags, families, tuple(_other_tables(source, families)))
@@ -104,7 +104,7 @@ class Layout:
         )
 
     def divided(self, rows: pa.Table) -> dict[str, pa.Table]:
-        """What `every_row` gives for few files, as the rows of each of the two tables."""
+        """Divide the rows that `every_row` gives for few files among the two tables."""
         tagged = reduce(pc.or_, (rows[in_family(family)] for family in self.families))
         return {
             TAGGED_FILES: rows.filter(tagged),
@@ -119,7 +119,7 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
     """Lay out the snapshot that ``source`` reads.
 
     Args:
-        source: A cursor of WritableCatalog.inspecting.
+        source: A cursor of CatalogStore.inspecting.
         target: An empty DuckDB in memory; the tables come into its database `lake`.
 
     Raises:
@@ -271,19 +271,19 @@ def _create_views(target: duckdb.DuckDBPyConnection, layout: Layout) -> None:
         f"CREATE VIEW {FILES} AS SELECT {names} FROM {LAKE}.main.{TAGGED_FILES} "
         f"UNION ALL SELECT {names} FROM {LAKE}.main.{UNTAGGED_FILES}"
     )
-    shown = {tag.tag: f'"{tag.tag}"' for tag in layout.tags}
+    expressions = {tag.tag: f'"{tag.tag}"' for tag in layout.tags}
     for tag in layout.tags:
         if tag.type == "VARCHAR":
-            shown[tag.tag] = f'CAST("{tag.tag}" AS VARCHAR)'
+            expressions[tag.tag] = f'CAST("{tag.tag}" AS VARCHAR)'
     for family in layout.families:
         values = "".join(
-            f', {shown[tag.tag]} AS "{tag.tag}"' for tag in layout.tags if tag.table == family
+            f', {expressions[tag.tag]} AS "{tag.tag}"' for tag in layout.tags if tag.table == family
         )
         target.execute(
             f"CREATE VIEW {family} AS SELECT fkey{values} FROM {LAKE}.main.{TAGGED_FILES} "
             f"WHERE {in_family(family)}"
         )
-    every = "".join(f', {shown[tag.tag]} AS "{tag.tag}"' for tag in layout.tags)
+    every = "".join(f', {expressions[tag.tag]} AS "{tag.tag}"' for tag in layout.tags)
     nulls = "".join(f', CAST(NULL AS {tag.type}) AS "{tag.tag}"' for tag in layout.tags)
     target.execute(
         f"CREATE VIEW {EVERY_FILE} AS SELECT {names}{every} FROM {LAKE}.main.{TAGGED_FILES} "

@@ -22,10 +22,10 @@ def check_pattern(pattern: str) -> None:
         InvalidInput: It is none, or has what would take exponential time: RE2 knows neither
             backreferences nor looking around.
     """
-    shown = " ".join(pattern[:80].encode(errors="replace").decode().split())
+    excerpt = " ".join(pattern[:80].encode(errors="replace").decode().split())
     if not pattern or len(pattern) > LONGEST:
         raise InvalidInput(
-            f"pattern '{shown}' has {len(pattern):,} characters; expected 1 to {LONGEST:,}"
+            f"pattern '{excerpt}' has {len(pattern):,} characters; expected 1 to {LONGEST:,}"
         )
     try:
         pattern.encode()
@@ -34,7 +34,7 @@ def check_pattern(pattern: str) -> None:
     except (duckdb.Error, UnicodeError) as error:
         reason = " ".join(str(error).split()).removeprefix("Invalid Input Error: ")[:200]
         raise InvalidInput(
-            f"pattern '{shown}' is no regular expression of RE2 "
+            f"pattern '{excerpt}' is no regular expression of RE2 "
             f"(https://github.com/google/re2/wiki/Syntax): {reason}"
         ) from error
 

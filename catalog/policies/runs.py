@@ -91,14 +91,14 @@ def set_job(records: RecordStore, number: int, job: str) -> None:
         session.get_one(PolicyRun, number).job = job
 
 
-def want(records: RecordStore, number: int, wanted: Wanted) -> None:
+def want(records: RecordStore, number: int, order: Wanted) -> None:
     """Ask something of a run; it looks between two batches."""
     with records.session() as session:
-        session.get_one(PolicyRun, number).wanted = wanted
+        session.get_one(PolicyRun, number).wanted = order
 
 
 def wanted_of(records: RecordStore, number: int) -> str:
-    """What is asked of a run."""
+    """The order that a run was given."""
     with records.reading() as session:
         return session.get_one(PolicyRun, number).wanted
 

@@ -10,7 +10,7 @@ from catalog.records.tables import Base, now
 
 
 class Policy(Base):
-    """What to do with the files that a condition finds, and when."""
+    """A policy: an action, the condition on its files, and its schedule."""
 
     __tablename__ = "policies"
 

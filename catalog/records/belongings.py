@@ -1,4 +1,4 @@
-"""What a home's records name besides the catalog: manifests of datasets, models and reports."""
+"""Files that a home's records name besides the catalog: manifests, models and reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Belongings:
-    """What was found.
+    """The belongings of records.
 
     Attributes:
         datasets: The manifest of each dataset, by "name@version".
@@ -62,51 +62,51 @@ class Belongings:
         Raises:
             StorageError: S3 does not answer.
         """
-        places = records.places
-        if places is None:
+        home_places = records.places
+        if home_places is None:
             return cls({}, (), ())
         datasets, missing = {}, []
         for dataset in recorded_datasets(records):
             name = f"{dataset.name}@{dataset.version}"
-            kept = manifest_of(places, dataset)
-            if kept is None:
+            manifest = manifest_of(home_places, dataset)
+            if manifest is None:
                 missing.append(name)
             else:
-                datasets[name] = kept
-        found = []
+                datasets[name] = manifest
+        job_files = []
         for job in recorded_jobs(records):
             folder = Path(job.paths.get("folder", ""))
-            if folder != places.home / "jobs" / job.name:
+            if folder != home_places.home / "jobs" / job.name:
                 continue
-            for part in ("model", "report"):
-                names = tuple(names_in(folder / part))
+            for kind in ("model", "report"):
+                names = tuple(names_in(folder / kind))
                 if names:
-                    whole = part == "model" and MODEL_FILE in names
-                    found.append(Kept(f"jobs/{job.name}/{part}", folder / part, names, whole))
-        return cls(datasets, tuple(found), tuple(missing))
+                    whole = kind == "model" and MODEL_FILE in names
+                    job_files.append(Kept(f"jobs/{job.name}/{kind}", folder / kind, names, whole))
+        return cls(datasets, tuple(job_files), tuple(missing))
 
 
-def manifest_of(places: HomePlaces, dataset: Dataset) -> Kept | None:
+def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Kept | None:
     """A dataset's manifest, where there is one."""
     folder = f"{dataset.name}/v{dataset.version}"
-    for place in manifest_places(places, dataset):
-        if isinstance(place, Path):
-            there = all((place / name).is_file() for name in MANIFEST_FILES)
+    for location in manifest_places(home_places, dataset):
+        if isinstance(location, Path):
+            there = all((location / name).is_file() for name in MANIFEST_FILES)
         else:
-            there = set(MANIFEST_FILES) <= set(names_in(place))
+            there = set(MANIFEST_FILES) <= set(names_in(location))
         if there:
-            return Kept(f"datasets/{folder}", place, MANIFEST_FILES)
+            return Kept(f"datasets/{folder}", location, MANIFEST_FILES)
     return None
 
 
-def manifest_places(places: HomePlaces, dataset: Dataset) -> list[Path | S3Prefix]:
+def manifest_places(home_places: HomePlaces, dataset: Dataset) -> list[Path | S3Prefix]:
     """Where a dataset's manifest may lie: where it is recorded, where datasets lie, in the home."""
-    own = own_place(places, dataset.name, dataset.version)
-    in_home = places.home / "datasets" / dataset.name / f"v{dataset.version}"
+    own = own_place(home_places, dataset.name, dataset.version)
+    in_home = home_places.home / "datasets" / dataset.name / f"v{dataset.version}"
     recorded = Path(dataset.manifest)
     return list(dict.fromkeys([*([recorded] if recorded.is_absolute() else []), own, in_home]))
 
 
-def own_place(places: HomePlaces, name: str, version: int) -> Path | S3Prefix:
+def own_place(home_places: HomePlaces, name: str, version: int) -> Path | S3Prefix:
     """Where the manifest of a new dataset goes."""
-    return below(below(places.datasets, name), f"v{version}")
+    return below(below(home_places.datasets, name), f"v{version}")

@@ -18,8 +18,8 @@ def recorded_datasets(records: RecordStore, name: str | None = None) -> list[Dat
     if name is not None:
         query = query.where(Dataset.name == name)
     with records.reading() as session:
-        found = list(session.scalars(query))
-    seen = (records.as_seen(dataset) for dataset in found)
+        recorded = list(session.scalars(query))
+    seen = (records.as_seen(dataset) for dataset in recorded)
     return [dataset for dataset in seen if dataset is not None]
 
 
@@ -33,7 +33,7 @@ def recorded_dataset(records: RecordStore, name: str) -> Dataset:
 
 
 def whole_dataset(records: RecordStore, name: str) -> Dataset:
-    """As `recorded_dataset`, for what needs each of its frames.
+    """Do as `recorded_dataset`, for what needs each of its frames.
 
     Raises:
         NotFound: There is none.
@@ -49,26 +49,27 @@ def whole_dataset(records: RecordStore, name: str) -> Dataset:
 
 
 def own_dataset(records: RecordStore, name: str) -> Dataset:
-    """As `whole_dataset`, for what makes another version of it.
+    """Do as `whole_dataset`, for what makes another version of it.
 
     Raises:
         NotFound: There is none.
         NotAllowed: The user does not see all of its frames, or did not make it.
     """
-    found = whole_dataset(records, name)
-    if records.user and found.owner != records.user:
+    dataset = whole_dataset(records, name)
+    if records.user and dataset.owner != records.user:
         raise NotAllowed(
-            f"dataset {found.name}@{found.version}: user '{records.user}' did not make it: {_OWN}"
+            f"dataset {dataset.name}@{dataset.version}: user '{records.user}' did not make it: "
+            f"{_OWN}"
         )
-    return found
+    return dataset
 
 
 def ids_of_whole(records: RecordStore, query: Select[Dataset]) -> list[int]:
     """The ids of those datasets whose every frame the user sees."""
     with records.reading() as session:
-        found = list(session.scalars(query))
-    seen = ((dataset, records.as_seen(dataset)) for dataset in found)
-    return [one.id for one, part in seen if part is not None and part.frames == one.frames]
+        recorded = list(session.scalars(query))
+    seen = ((dataset, records.as_seen(dataset)) for dataset in recorded)
+    return [one.id for one, visible in seen if visible is not None and visible.frames == one.frames]
 
 
 def _found(records: RecordStore, name: str) -> tuple[Dataset, Dataset]:
@@ -87,11 +88,11 @@ def _versions(records: RecordStore, name: str) -> Iterator[Dataset]:
     """Versions that "name" or "name@version" means, newest first; nearly always one is enough."""
     query = _named(name).limit(1)
     with records.reading() as session:
-        found = session.scalar(query)
-    while found is not None:
-        yield found
+        dataset = session.scalar(query)
+    while dataset is not None:
+        yield dataset
         with records.reading() as session:
-            found = session.scalar(query.where(Dataset.version < found.version))
+            dataset = session.scalar(query.where(Dataset.version < dataset.version))
 
 
 def _named(name: str) -> Select[Dataset]:
@@ -108,12 +109,12 @@ def _named(name: str) -> Select[Dataset]:
 
 
 def _datasets_there_are(session: Session, name: str) -> str:
-    """What an error says where there is no such dataset: its versions, else the others' names."""
+    """The end of an error where there is no such dataset: its versions, else the others' names."""
     base, mark, _ = name.rpartition("@")
     if mark:
         versions = [
-            str(found.version)
-            for found in session.scalars(_named(base).order_by(None).order_by(Dataset.version))
+            str(dataset.version)
+            for dataset in session.scalars(_named(base).order_by(None).order_by(Dataset.version))
         ]
         if versions:
             return f"'{base}' has no such version, there are {', '.join(versions)}"

@@ -54,11 +54,14 @@ def sqlite_engine(path: Path) -> Engine:
     return engine
 
 
-def postgres_engine(place: Postgres) -> Engine:
+def postgres_engine(database: Postgres) -> Engine:
     """An engine for a PostgreSQL database; nothing is opened yet."""
     # The address goes around SQLAlchemy's URL, which errors and logs would show.
     engine = create_engine(
-        "postgresql+psycopg://", connect_args=place.keywords, pool_pre_ping=True, pool_recycle=1800
+        "postgresql+psycopg://",
+        connect_args=database.keywords,
+        pool_pre_ping=True,
+        pool_recycle=1800,
     )
 
     @event.listens_for(engine, "begin")
@@ -76,49 +79,51 @@ def postgres_engine(place: Postgres) -> Engine:
 
 
 @contextmanager
-def translated(place: Path | Postgres) -> Iterator[None]:
+def translated(database: Path | Postgres) -> Iterator[None]:
     """Turn SQLAlchemy's errors about the database itself into ours."""
     try:
         yield
     except (IntegrityError, DataError) as error:
         raise InvalidInput(
-            f"{place}: the change contradicts what is recorded: {_one_line(error.orig)}"
+            f"{database}: the change contradicts what is recorded: {_one_line(error.orig)}"
         ) from error
     except DBAPIError as error:
-        if isinstance(place, Postgres):
-            raise _ours_of_server(place, error) from None  # the cause may hold the password
-        raise _ours(place, _one_line(error.orig)) from error
+        if isinstance(database, Postgres):
+            raise _ours_of_server(database, error) from None  # the cause may hold the password
+        raise _ours(database, _one_line(error.orig)) from error
     except sqlite3.Error as error:  # while connecting, where SQLAlchemy does not wrap it
-        raise _ours(place, _one_line(error)) from error
+        raise _ours(database, _one_line(error)) from error
     except SQLAlchemyError as error:
-        raise CatalogDamaged(f"{place}: {_one_line(error)}") from error
+        raise CatalogDamaged(f"{database}: {_one_line(error)}") from error
 
 
-def _ours(place: Path | Postgres, reason: str) -> FramesiftError:
+def _ours(database: Path | Postgres, reason: str) -> FramesiftError:
     if "locked" in reason:
-        return CatalogBusy(f"{place}: busy for over {BUSY_S} s; try again")
+        return CatalogBusy(f"{database}: busy for over {BUSY_S} s; try again")
     if any(word in reason for word in ("full", "readonly", "unable to open", "disk I/O")):
-        trouble = disk_trouble([place.parent]) if isinstance(place, Path) else None
+        trouble = disk_trouble([database.parent]) if isinstance(database, Path) else None
         if trouble is not None:
             return StorageError(
                 f"{trouble[0]}: {trouble[1]}. Nothing of a change under way was kept",
                 str(trouble[0]),
             )
-        return StorageError(f"{place}: cannot be read or written: {reason}", str(place))
+        return StorageError(f"{database}: cannot be read or written: {reason}", str(database))
     return CatalogDamaged(
-        f"{place}: the records cannot be used: {reason}; "
+        f"{database}: the records cannot be used: {reason}; "
         "restore them from a backup, or move the file away and start anew"
     )
 
 
-def _ours_of_server(place: Postgres, error: DBAPIError) -> FramesiftError:
-    reason = place.clean(_one_line(error.orig))
+def _ours_of_server(database: Postgres, error: DBAPIError) -> FramesiftError:
+    reason = database.clean(_one_line(error.orig))
     if "lock timeout" in reason:
-        return CatalogBusy(f"{place}: busy for over {BUSY_S} s; try again")
+        return CatalogBusy(f"{database}: busy for over {BUSY_S} s; try again")
     if isinstance(error, OperationalError):
-        return StorageError(f"{place}: no answer: {reason}; try again when it answers", str(place))
+        return StorageError(
+            f"{database}: no answer: {reason}; try again when it answers", str(database)
+        )
     return CatalogDamaged(
-        f"{place}: the records cannot be used: {reason}; restore the database from a backup"
+        f"{database}: the records cannot be used: {reason}; restore the database from a backup"
     )
 
 

@@ -1,4 +1,4 @@
-"""What short commands need of the records' SQLite file, without SQLAlchemy.
+"""Reads the records' SQLite file for short commands, without SQLAlchemy.
 
 To import that takes a quarter of such a command. Only tables and columns are read that have been
 there since the first release; where anything is otherwise, None comes back and RecordStore answers,
@@ -16,19 +16,19 @@ from catalog.storage.postgres import Postgres
 _BUSY_S = 30
 
 
-def class_names(place: Path | Postgres) -> dict[str, str] | None:
+def class_names(database: Path | Postgres) -> dict[str, str] | None:
     """Class name of each class tag, in class order, as RecordStore.class_names."""
     rows = _rows(
-        place,
+        database,
         "SELECT tag, title FROM tag_definitions WHERE family = 'class_pixels' ORDER BY position",
     )
     return None if rows is None else {str(tag): str(title) for tag, title in rows}
 
 
-def counts(place: Path | Postgres) -> tuple[int, int, int] | None:
-    """How many sources, versions of datasets, and jobs there are."""
+def counts(database: Path | Postgres) -> tuple[int, int, int] | None:
+    """Numbers of sources, versions of datasets, and jobs."""
     rows = _rows(
-        place,
+        database,
         "SELECT (SELECT count(*) FROM sources), (SELECT count(*) FROM datasets), "
         "(SELECT count(*) FROM jobs)",
     )
@@ -38,10 +38,10 @@ def counts(place: Path | Postgres) -> tuple[int, int, int] | None:
     return int(sources), int(datasets), int(jobs)
 
 
-def _rows(place: Path | Postgres, statement: str) -> Sequence[Any] | None:
-    if not isinstance(place, Path):
+def _rows(database: Path | Postgres, statement: str) -> Sequence[Any] | None:
+    if not isinstance(database, Path):
         return None
-    uri = f"{place.absolute().as_uri()}?mode=ro"
+    uri = f"{database.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_S)) as connection:
             return connection.execute(statement).fetchall()

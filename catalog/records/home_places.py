@@ -56,70 +56,72 @@ class HomePlaces:
 
     def short(self, text: str) -> str:
         """A path as the database has it; as it is where it lies elsewhere."""
-        for word, place in self._roots().items():
-            if text == place or text.startswith(f"{place}/"):
-                return word + text.removeprefix(place)
+        for word, root in self._roots().items():
+            if text == root or text.startswith(f"{root}/"):
+                return word + text.removeprefix(root)
         return text
 
     def full(self, text: str) -> str:
-        """What `short` was given, at these places."""
-        for word, place in self._roots().items():
+        """The text that `short` was given, at these places."""
+        for word, root in self._roots().items():
             if text == word or text.startswith(f"{word}/"):
-                return place + text.removeprefix(word)
+                return root + text.removeprefix(word)
         return text
 
     def _roots(self) -> Mapping[str, str]:
         return {DATASETS: str(self.datasets).rstrip("/"), HOME: str(self.home)}
 
 
-def below(place: Path | S3Prefix, name: str) -> Path | S3Prefix:
+def below(folder: Path | S3Prefix, name: str) -> Path | S3Prefix:
     """A folder below a folder or prefix."""
-    if isinstance(place, Path):
-        return place / name
-    return replace(place, prefix=f"{place.prefix}{name}/")
+    if isinstance(folder, Path):
+        return folder / name
+    return replace(folder, prefix=f"{folder.prefix}{name}/")
 
 
-def names_in(place: Path | S3Prefix) -> list[str]:
+def names_in(folder: Path | S3Prefix) -> list[str]:
     """Every file below a folder or prefix, by its path below it.
 
     Raises:
         StorageError: It cannot be read.
     """
-    if isinstance(place, S3Prefix):
-        return sorted(key.removeprefix(place.prefix) for key, _ in place.objects())
-    return sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file())
+    if isinstance(folder, S3Prefix):
+        return sorted(key.removeprefix(folder.prefix) for key, _ in folder.objects())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
 
 
 @contextmanager
-def local_file(place: Path | S3Prefix, name: str, scratch: Path) -> Iterator[Path]:
+def local_file(folder: Path | S3Prefix, name: str, scratch: Path) -> Iterator[Path]:
     """The file of that name below a place as a local one, for the block.
 
     Args:
-        place: Where it lies.
+        folder: Where it lies.
         name: Its path below.
         scratch: Folder for a file that is fetched.
 
     Raises:
         StorageError: S3 refuses.
     """
-    if isinstance(place, Path):
-        yield place / name
+    if isinstance(folder, Path):
+        yield folder / name
         return
-    fetched = place.fetch(name, scratch / uuid.uuid4().hex)
+    fetched = folder.fetch(name, scratch / uuid.uuid4().hex)
     try:
         yield fetched
     finally:
         fetched.unlink(missing_ok=True)
 
 
-def put_file(path: Path, place: Path | S3Prefix, name: str) -> None:
+def put_file(path: Path, folder: Path | S3Prefix, name: str) -> None:
     """Copy a local file to that name below a place; on a disk it is there whole or not at all.
 
     Raises:
         StorageError: It cannot be written.
     """
-    if isinstance(place, S3Prefix):
-        place.put(name, path)
+    if isinstance(folder, S3Prefix):
+        folder.put(name, path)
         return
-    with atomic_path(place / name, parents=True) as part:
-        shutil.copyfile(path, part)
+    with atomic_path(folder / name, parents=True) as aside:
+        shutil.copyfile(path, aside)

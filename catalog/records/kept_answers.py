@@ -30,25 +30,25 @@ class Keyed:
     digest: str
 
     @classmethod
-    def of(cls, who: str, given: str, asked: bytes) -> "Keyed":
+    def of(cls, who: str, header: str, request: bytes) -> "Keyed":
         """The request that somebody gave a key."""
-        secret = given.encode()
+        secret = header.encode()
         key = hashlib.sha256(who.encode() + b"\0" + secret).hexdigest()
-        return cls(key, hmac.new(secret, asked, hashlib.sha256).hexdigest())
+        return cls(key, hmac.new(secret, request, hashlib.sha256).hexdigest())
 
 
 def begin(records: RecordStore, keyed: Keyed) -> KeptAnswer | None:
-    """What is kept by the key, of whatever request; None where there was nothing, and it is ours.
+    """The answer kept by the key, of whatever request; None where there was none, and it is ours.
 
     Of several that ask at once, one gets None.
     """
     with records.session() as session:
         session.execute(delete(KeptAnswer).where(KeptAnswer.until < now()))
-        held = session.get(KeptAnswer, keyed.key)
-        if held is None:
+        answer = session.get(KeptAnswer, keyed.key)
+        if answer is None:
             until = now() + LEASE
             session.add(KeptAnswer(key=keyed.key, digest=keyed.digest, status=None, until=until))
-        return held
+        return answer
 
 
 def still_busy(records: RecordStore, keyed: Keyed) -> None:

@@ -50,10 +50,10 @@ def recorded_scan(records: RecordStore, number: int) -> tuple[Scan, str]:
     Raises:
         NotFound: There is none of that number.
     """
-    found = recorded_scans(records, before=number + 1, limit=1) if 0 < number < 2**62 else []
-    if not found or found[0][0].id != number:
+    scans = recorded_scans(records, before=number + 1, limit=1) if 0 < number < 2**62 else []
+    if not scans or scans[0][0].id != number:
         raise NotFound("scan", str(number), "GET /v1/scans lists them")
-    return found[0]
+    return scans[0]
 
 
 def recorded_problems(
@@ -65,7 +65,7 @@ def recorded_problems(
     limit: int | None = None,
     offset: int = 0,
 ) -> list[Problem]:
-    """What is wrong with a source's files now, or what a scan met; in the order it was met.
+    """Problems of a source's files now, or those that a scan met; in the order it met them.
 
     With ``below``, of the files only whose keys begin with one of these.
     """

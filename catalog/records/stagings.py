@@ -41,10 +41,10 @@ def recorded_staging(records: RecordStore, number: int) -> tuple[Staging, str]:
     Raises:
         NotFound: There is none of that number.
     """
-    found = recorded_stagings(records, before=number + 1, limit=1) if 0 < number < 2**31 else []
-    if not found or found[0][0].id != number:
+    stagings = recorded_stagings(records, before=number + 1, limit=1) if 0 < number < 2**31 else []
+    if not stagings or stagings[0][0].id != number:
         raise NotFound("staging", str(number), "GET /v1/stagings lists them")
-    return found[0]
+    return stagings[0]
 
 
 def _stagings_of_user(records: RecordStore) -> Select[Staging, Dataset]:

@@ -32,16 +32,16 @@ NEWEST = "0011"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 
-def is_made(place: Path | Postgres) -> bool:
+def is_made(database: Path | Postgres) -> bool:
     """Whether there are records at a place.
 
     Raises:
         StorageError: The server cannot be reached.
         OSError: The file cannot be looked for.
     """
-    if isinstance(place, Path):
-        return place.exists()
-    with place.connected() as connection:
+    if isinstance(database, Path):
+        return database.exists()
+    with database.connected() as connection:
         row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
         return row is not None and row[0] is not None
 
@@ -106,7 +106,7 @@ class RecordStore:
 
     @property
     def own_names(self) -> str:
-        """What names of new datasets and jobs begin with, to be told from those of others."""
+        """The prefix of names of new datasets and jobs, which tells them from others' names."""
         return f"{self.user}~" if self.user else ""
 
     @contextmanager
@@ -140,23 +140,23 @@ class RecordStore:
 
         from catalog.records.migrate import upgrade
 
-        held = "the records are being migrated"
+        activity = "the records are being migrated"
         with (
-            write_lock(self.place.with_suffix(".migrating"), lock_wait_s, held)
+            write_lock(self.place.with_suffix(".migrating"), lock_wait_s, activity)
             if isinstance(self.place, Path)
-            else self.place.lock("records-migration", lock_wait_s, held)
+            else self.place.lock("records-migration", lock_wait_s, activity)
         ):
-            found = self._revision()
-            if found is not None and found > NEWEST:
+            revision = self._revision()
+            if revision is not None and revision > NEWEST:
                 raise CatalogDamaged(
-                    f"{self.place}: written by a later version of Framesift (schema {found}); "
+                    f"{self.place}: written by a later version of Framesift (schema {revision}); "
                     "use that version"
                 )
             try:
                 upgrade(self.engine)
             except CommandError as error:
                 raise CatalogDamaged(
-                    f"{self.place}: its schema {found} is none that Framesift ever wrote; "
+                    f"{self.place}: its schema {revision} is none that Framesift ever wrote; "
                     "restore it from a backup, or move it away and start anew"
                 ) from error
 

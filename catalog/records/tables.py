@@ -85,7 +85,7 @@ class ScanProblem(Base):
 
 
 class TagDefinition(Base):
-    """What a tag means; that it exists, and its type, the catalog itself says."""
+    """The meaning of a tag; that it exists, and its type, the catalog itself says."""
 
     __tablename__ = "tag_definitions"
 

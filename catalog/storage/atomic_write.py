@@ -44,8 +44,8 @@ def atomic_write(
         StorageError: The disk refuses; an earlier file is as it was.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with atomic_path(target, mode=mode, fsync=fsync, parents=parents, clear=clear) as part:
-        part.write_bytes(data)
+    with atomic_path(target, mode=mode, fsync=fsync, parents=parents, clear=clear) as aside:
+        aside.write_bytes(data)
 
 
 @contextmanager
@@ -75,11 +75,11 @@ def atomic_path(
     try:
         if parents:
             target.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(target, is_folder=is_folder, mode=mode, clear=clear) as part:
-            yield part
+        with part_of(target, is_folder=is_folder, mode=mode, clear=clear) as aside:
+            yield aside
             if fsync:
-                tree_to_disk(part)
-            part.replace(target)
+                tree_to_disk(aside)
+            aside.replace(target)
             if fsync:
                 to_disk(target.parent)
     except OSError as error:
@@ -103,49 +103,49 @@ def part_of(
     """
     if clear:
         clear_parts(target.parent.glob(f"{_literal(target.name)}.{_HEX}.part"))
-    part, handle = _made(target, is_folder, mode)
+    aside, handle = _made(target, is_folder, mode)
     try:
-        yield part
+        yield aside
     finally:
         with suppress(OSError):
-            _remove(part)
+            _remove(aside)
         if handle is not None:
             os.close(handle)
 
 
-def clear_parts(found: Iterable[Path]) -> None:
+def clear_parts(paths: Iterable[Path]) -> None:
     """Remove those parts that no living process writes."""
-    for part in found:
+    for aside in paths:
         try:
-            handle = _locked(part)
+            handle = _locked(aside)
         except OSError:
             continue  # somebody writes it or has just renamed it, or it is another user's
         with suppress(OSError):
-            _remove(part)
+            _remove(aside)
         os.close(handle)
 
 
 def _made(target: Path, is_folder: bool, mode: int | None) -> tuple[Path, int | None]:
     while True:
-        part = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
+        aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
         if is_folder:
-            part.mkdir(_FOLDER_MODE if mode is None else mode)
+            aside.mkdir(_FOLDER_MODE if mode is None else mode)
         else:
-            part.touch(_FILE_MODE if mode is None else mode, exist_ok=False)
+            aside.touch(_FILE_MODE if mode is None else mode, exist_ok=False)
         try:
-            handle = _locked(part)
+            handle = _locked(aside)
         except (BlockingIOError, FileNotFoundError):
             continue  # somebody who clears took it in that moment
         except OSError:
-            return part, None  # a file system without locks: nobody else can clear it either
+            return aside, None  # a file system without locks: nobody else can clear it either
         with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), part.stat()):
-                return part, handle
+            if os.path.samestat(os.fstat(handle), aside.stat()):
+                return aside, handle
         os.close(handle)
 
 
-def _locked(part: Path) -> int:
-    handle = os.open(part, os.O_RDONLY | os.O_CLOEXEC)
+def _locked(aside: Path) -> int:
+    handle = os.open(aside, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -154,11 +154,11 @@ def _locked(part: Path) -> int:
     return handle
 
 
-def _remove(part: Path) -> None:
-    if part.is_dir():
-        shutil.rmtree(part, ignore_errors=True)
+def _remove(aside: Path) -> None:
+    if aside.is_dir():
+        shutil.rmtree(aside, ignore_errors=True)
     else:
-        part.unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
 
 
 def _literal(name: str) -> str:

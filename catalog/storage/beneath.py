@@ -46,15 +46,15 @@ def open_beneath(real: str, key: str) -> BinaryIO:
     """
     path = f"{real}/{key}"
     # O_PATH opens nothing yet: no pipe waits for a writer, no device notices.
-    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        _check(place, real, path)
-        return os.fdopen(os.open(f"/proc/self/fd/{place}", os.O_RDONLY | os.O_CLOEXEC), "rb")
+        _check(handle, real, path)
+        return os.fdopen(os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_CLOEXEC), "rb")
     except OSError as error:
         error.filename = path  # not the one in /proc
         raise
     finally:
-        os.close(place)
+        os.close(handle)
 
 
 def status_beneath(real: str, key: str) -> os.stat_result:
@@ -64,13 +64,13 @@ def status_beneath(real: str, key: str) -> os.stat_result:
         OSError: Nothing is there, a link leads nowhere, or it lies behind a link (EXDEV).
     """
     path = f"{real}/{key}"
-    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        status = os.fstat(place)
-        if _lies_below(place, real) or not stat.S_ISREG(status.st_mode):
+        status = os.fstat(handle)
+        if _lies_below(handle, real) or not stat.S_ISREG(status.st_mode):
             return status
     finally:
-        os.close(place)
+        os.close(handle)
     folder, _, name = key.rpartition("/")
     with Folders(real) as folders:
         own = folders.status(folder and folder + "/", name)
@@ -120,7 +120,7 @@ class Folders:
         return os.stat(name, dir_fd=self._place(folder), follow_symlinks=False)
 
     def may_search(self, folder: str) -> bool:
-        """Whether what is in a folder may be asked for at all: it has the x permission."""
+        """Return whether a folder's content may be asked for at all: it has the x permission."""
         try:
             self.status(folder, ".")
         except PermissionError:
@@ -142,20 +142,20 @@ class Folders:
 def _open_folder(real: str, below: str) -> int:
     """A descriptor of a folder below a folder, which the caller closes."""
     path = f"{real}/{below}"
-    place = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    if _lies_below(place, real):
-        return place
-    os.close(place)
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if _lies_below(handle, real):
+        return handle
+    os.close(handle)
     raise OSError(errno.EXDEV, _ELSEWHERE, path)
 
 
-def _check(place: int, real: str, path: str) -> None:
-    if not _lies_below(place, real):
+def _check(handle: int, real: str, path: str) -> None:
+    if not _lies_below(handle, real):
         raise OSError(errno.EXDEV, _ELSEWHERE, path)
-    if not stat.S_ISREG(os.fstat(place).st_mode):
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
         raise OSError(errno.EINVAL, "is no regular file", path)
 
 
-def _lies_below(place: int, real: str) -> bool:
-    found = os.readlink(f"/proc/self/fd/{place}")  # noqa: PTH115 (a link of its own kind)
-    return found == real or found.startswith(real.rstrip("/") + "/")
+def _lies_below(handle: int, real: str) -> bool:
+    target = os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 (a link of its own kind)
+    return target == real or target.startswith(real.rstrip("/") + "/")

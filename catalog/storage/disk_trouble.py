@@ -7,32 +7,32 @@ from pathlib import Path
 _SQLITE_NEEDS_BYTES = 2**20
 
 
-def disk_trouble(places: Iterable[Path]) -> tuple[Path, str] | None:
+def disk_trouble(folders: Iterable[Path]) -> tuple[Path, str] | None:
     """The first folder whose disk has no room or may not be written, and what to do about it.
 
     Args:
-        places: Folders to look at; those that are not there are left out.
+        folders: Folders to look at; those that are not there are left out.
 
     Returns:
         None where nothing is wrong with any.
     """
-    for place in places:
+    for folder in folders:
         try:
-            found = os.statvfs(place)
+            disk = os.statvfs(folder)
         except OSError:
             continue
-        if found.f_flag & os.ST_RDONLY:
-            return place, (
+        if disk.f_flag & os.ST_RDONLY:
+            return folder, (
                 "is mounted read-only; SQLite writes beside its file to read it, too: mount it "
                 "writable, or copy it to where it may be written"
             )
-        if found.f_bavail * found.f_frsize < _SQLITE_NEEDS_BYTES:
-            return place, "the disk is full; free some space and run it again"
-        if found.f_files and not found.f_favail:
-            return place, (
+        if disk.f_bavail * disk.f_frsize < _SQLITE_NEEDS_BYTES:
+            return folder, "the disk is full; free some space and run it again"
+        if disk.f_files and not disk.f_favail:
+            return folder, (
                 "the disk is full: it has no inodes left for more files; delete some and run it "
                 "again"
             )
-        if not os.access(place, os.W_OK):
-            return place, "this user may not write there"
+        if not os.access(folder, os.W_OK):
+            return folder, "this user may not write there"
     return None

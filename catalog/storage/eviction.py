@@ -1,4 +1,4 @@
-"""Which entries a bounded folder gives up: decided here, removed by whose folder it is."""
+"""Chooses the entries that a bounded folder gives up; the folder's owner removes them."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a folder may hold; without limits where nothing is given.
+    """Bounds of a folder; without limits where nothing is given.
 
     Attributes:
         entries: Number of entries.
@@ -62,13 +62,13 @@ def given_up(
     """
     in_order = sorted(entries, key=lambda entry: (entry.used, entry.path))
     going = [entry for entry in in_order if entry.used < bounds.since]
-    kept = in_order[len(going) :]
-    number, total = len(kept), sum(entry.size for entry in kept)
+    staying = in_order[len(going) :]
+    number, total = len(staying), sum(entry.size for entry in staying)
     if number <= bounds.entries and total <= bounds.size:
         return going
     of_owners: defaultdict[str, deque[Entry]] = defaultdict(deque)
     sizes: Counter[str] = Counter()
-    for entry in kept:
+    for entry in staying:
         name = "" if owner is None else owner(entry)
         of_owners[name].append(entry)
         sizes[name] += entry.size

@@ -30,14 +30,14 @@ class CatalogLocation:
         return cls(folder / "catalog.sqlite", folder / "data")
 
     def lock(
-        self, name: str, wait_s: float, held: str
+        self, name: str, wait_s: float, activity: str
     ) -> AbstractContextManager[Callable[[], None]]:
         """A lock that every process on this catalog sees, held for the block.
 
         Args:
             name: Its name; the one that writers hold is WRITE_LOCK.
             wait_s: How long to wait for another holder.
-            held: What another holder is doing, for the message.
+            activity: What another holder is doing, for the message.
 
         Yields:
             A check that raises StorageError where the lock was lost meanwhile.
@@ -47,8 +47,8 @@ class CatalogLocation:
             StorageError: The lock cannot be asked for.
         """
         if isinstance(self.metadata, Postgres):
-            return self.metadata.lock(name, wait_s, held)
-        return write_lock(self.metadata.with_name(f"{name}.lock"), wait_s, held)
+            return self.metadata.lock(name, wait_s, activity)
+        return write_lock(self.metadata.with_name(f"{name}.lock"), wait_s, activity)
 
     def make_folders(self) -> None:
         """Make the folders that metadata and data lie in, where they are local.
@@ -69,7 +69,7 @@ class CatalogLocation:
                 ) from error
 
     def holds_files(self, folder: str) -> bool:
-        """Whether a folder below the data, or any where it is "", holds Parquet files.
+        """Return whether a folder below the data, or any where it is "", holds Parquet files.
 
         Raises:
             StorageError: S3 refuses or cannot be reached.

@@ -55,9 +55,9 @@ def _told(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = str(error.filename or folder)
+        path = str(error.filename or folder)
         raise StorageError(
-            f"{place}: cannot be written to the disk: {error.strerror}; "
+            f"{path}: cannot be written to the disk: {error.strerror}; "
             "nothing of this change was kept",
-            place,
+            path,
         ) from error

@@ -57,26 +57,26 @@ class Postgres:
         """
         psycopg = _psycopg()
         try:
-            given = psycopg.conninfo.conninfo_to_dict(url)
+            keywords = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.Error:
-            given = {}
+            keywords = {}
         # A password with an unescaped slash makes a port or a database of its parts.
-        odd = "@" in f"{given.get('dbname')}{given.get('host')}" or not all(
-            character in "0123456789," for character in str(given.get("port", ""))
+        odd = "@" in f"{keywords.get('dbname')}{keywords.get('host')}" or not all(
+            character in "0123456789," for character in str(keywords.get("port", ""))
         )
-        if not url.startswith(SCHEMES) or not given.get("dbname") or odd:
+        if not url.startswith(SCHEMES) or not keywords.get("dbname") or odd:
             raise InvalidInput(
                 "the PostgreSQL URL cannot be used; expected "
                 "postgresql://USER[:PASSWORD]@HOST[:PORT]/DATABASE, with special characters of the "
                 "password percent-encoded"
             )
-        if secret := _OTHER_SECRETS & given.keys():
+        if secret := _OTHER_SECRETS & keywords.keys():
             raise InvalidInput(
                 f"the PostgreSQL URL holds {secret.pop()}, which is not supported; use a password, "
                 "~/.pgpass or a client certificate without passphrase"
             )
-        password = str(given.pop("password", None) or "")
-        return cls(psycopg.conninfo.make_conninfo(**{**_DEFAULTS, **given}), password)
+        password = str(keywords.pop("password", None) or "")
+        return cls(psycopg.conninfo.make_conninfo(**{**_DEFAULTS, **keywords}), password)
 
     def __str__(self) -> str:
         known = _psycopg().conninfo.conninfo_to_dict(self.conninfo)
@@ -86,7 +86,7 @@ class Postgres:
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """What psycopg.connect takes, the password included."""
+        """Keywords for psycopg.connect, the password included."""
         known: dict[str, Any] = _psycopg().conninfo.conninfo_to_dict(self.conninfo)
         return known | ({"password": self.password} if self.password else {})
 
@@ -120,7 +120,7 @@ class Postgres:
                 connection.close()
 
     @contextmanager
-    def lock(self, name: str, wait_s: float, held: str) -> Iterator[Callable[[], None]]:
+    def lock(self, name: str, wait_s: float, activity: str) -> Iterator[Callable[[], None]]:
         """Hold the lock of that name, in this database, for the block.
 
         The server frees it when the connection ends, however it ends.
@@ -128,7 +128,7 @@ class Postgres:
         Args:
             name: Its name.
             wait_s: How long to wait for another holder.
-            held: What another holder is doing, for the message.
+            activity: What another holder is doing, for the message.
 
         Yields:
             A check that it is still held: StorageError where the connection was lost.
@@ -143,7 +143,7 @@ class Postgres:
             if not _acquired(connection, key, wait_s):
                 holder = _holder(connection, key)
                 raise CatalogBusy(
-                    f"{held} by {holder}; waited {wait_s:g} s. "
+                    f"{activity} by {holder}; waited {wait_s:g} s. "
                     f"Try again when it has finished (lock: {name} in {self})"
                 )
 

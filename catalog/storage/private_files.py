@@ -42,8 +42,8 @@ def make_private_file(file: Path) -> None:
 def tighten(path: Path) -> None:
     """Take away what others may, and what a group may that cannot write."""
     with suppress(OSError):  # it is gone, or on a file system without modes
-        found = path.stat()
-        mode = stat.S_IMODE(found.st_mode)
-        kept = mode & (0o7770 if mode & stat.S_IWGRP else 0o7700)
-        if found.st_uid == os.geteuid() and kept != mode and _ACL not in os.listxattr(path):
-            path.chmod(kept)
+        status = path.stat()
+        mode = stat.S_IMODE(status.st_mode)
+        private = mode & (0o7770 if mode & stat.S_IWGRP else 0o7700)
+        if status.st_uid == os.geteuid() and private != mode and _ACL not in os.listxattr(path):
+            path.chmod(private)

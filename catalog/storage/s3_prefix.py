@@ -52,7 +52,7 @@ class S3Access:
 
 
 class S3Keys(NamedTuple):
-    """What a request is signed with; token is empty for lasting keys."""
+    """Keys that sign requests; token is empty for lasting keys."""
 
     access_key: str
     secret_key: str
@@ -86,8 +86,8 @@ class S3Prefix:
         prefix = prefix.removesuffix("/")
         odd = {"", ".", ".."} & set(prefix.split("/")) if prefix else None
         if scheme != "s3" or not bucket or set(rest) & set("@?#*[]'\\ ") or odd:
-            shown = uri if "@" not in uri else "the URI"  # what is before an @ may be a password
-            raise InvalidInput(f"catalog data {shown}: expected s3://bucket/prefix")
+            named = uri if "@" not in uri else "the URI"  # what is before an @ may be a password
+            raise InvalidInput(f"catalog data {named}: expected s3://bucket/prefix")
         return cls(bucket, f"{prefix}/" if prefix else "", access or S3Access())
 
     def __str__(self) -> str:
@@ -95,8 +95,8 @@ class S3Prefix:
 
     def endpoint(self) -> str:
         """URL of the server; empty for AWS."""
-        found = str(self._client.meta.endpoint_url)
-        return "" if (urlsplit(found).hostname or "").endswith("amazonaws.com") else found
+        url = str(self._client.meta.endpoint_url)
+        return "" if (urlsplit(url).hostname or "").endswith("amazonaws.com") else url
 
     def region(self) -> str:
         """Region that requests are signed for."""
@@ -111,8 +111,8 @@ class S3Prefix:
         from botocore.exceptions import BotoCoreError
 
         try:
-            found = self._session.get_credentials()
-            frozen = found.get_frozen_credentials() if found is not None else None
+            credentials = self._session.get_credentials()
+            frozen = credentials.get_frozen_credentials() if credentials is not None else None
         except BotoCoreError as error:
             raise StorageError(f"{self}: credentials: {_one_line(error)}", str(self)) from error
         if frozen is None or not frozen.access_key:
@@ -134,8 +134,8 @@ class S3Prefix:
         pages = self._client.get_paginator("list_objects_v2")
         try:
             for page in pages.paginate(Bucket=self.bucket, Prefix=self.prefix):
-                for found in page.get("Contents", []):
-                    yield str(found["Key"]), int(found["Size"])
+                for entry in page.get("Contents", []):
+                    yield str(entry["Key"]), int(entry["Size"])
         except (BotoCoreError, ClientError) as error:
             raise StorageError(f"{self}: {_one_line(error)}", str(self)) from error
 

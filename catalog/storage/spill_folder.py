@@ -23,15 +23,15 @@ def new_spill_folder() -> str:
 @cache
 def _of_process(pid: int) -> Path:
     """This process's folder, gone at its end; one that is forked has one of its own."""
-    kept = ExitStack()
+    open_folders = ExitStack()
     try:
-        own = kept.enter_context(own_folder(user_folder() / "spilled"))
+        own = open_folders.enter_context(own_folder(user_folder() / "spilled"))
     except OSError:  # the disk is full, or none can be written: DuckDB says so when it spills
         return Path("/nonexistent")
 
     def end() -> None:
         if os.getpid() == pid:  # a forked process ends without its parent's folder
-            kept.close()
+            open_folders.close()
 
     atexit.register(end)
     return own
@@ -42,9 +42,9 @@ def user_folder() -> Path:
     folder = Path(tempfile.gettempdir(), f"framesift-{os.getuid()}")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return Path(tempfile.mkdtemp(prefix="framesift-"))
-    if (found.st_uid, found.st_mode) == (os.getuid(), 0o40700):
+    if (status.st_uid, status.st_mode) == (os.getuid(), 0o40700):
         return folder
     return Path(tempfile.mkdtemp(prefix="framesift-"))  # somebody else took the name

@@ -1,4 +1,4 @@
-"""What survives a power cut: files and folders that the system has written to the disk."""
+"""Writes files and folders to the disk, so that they survive a power cut."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def to_disk(path: Path) -> None:
 
 
 def tree_to_disk(path: Path) -> None:
-    """As `to_disk`, with everything below it where it is a folder.
+    """Do as `to_disk`, with everything below it where it is a folder.
 
     Raises:
         OSError: It cannot.

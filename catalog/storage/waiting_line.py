@@ -27,7 +27,7 @@ class WaitingLine:
         self._folder = lock.with_name(f"{lock.name}.waiting")
 
     def is_empty(self) -> bool:
-        """Whether no living process waits."""
+        """Return whether no living process waits."""
         return self._first() is None
 
     @contextmanager
@@ -38,30 +38,30 @@ class WaitingLine:
         tries without order.
         """
         name = f"{time.time_ns():020}-{os.getpid()}-{next(_numbers)}"
-        part = self._folder / f"{name}{_PART}"
+        aside = self._folder / f"{name}{_PART}"
         try:
             self._folder.mkdir(exist_ok=True)
-            handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            handle = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         except OSError:
             yield ""
             return
         try:
             # Locked before others see it: a free ticket is a dead one.
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            part.rename(self._folder / name)
+            aside.rename(self._folder / name)
             yield name
         finally:
-            for path in (self._folder / name, part):
+            for path in (self._folder / name, aside):
                 path.unlink(missing_ok=True)
             os.close(handle)
 
     def is_turn(self, ticket: str) -> bool:
-        """Whether no living ticket is before this one."""
+        """Return whether no living ticket is before this one."""
         first = self._first()
         return first is None or ticket <= first
 
     def before(self, ticket: str) -> int:
-        """How many living tickets are before this one."""
+        """Number of living tickets before this one."""
         return sum(1 for name in self._living() if name < ticket)
 
     def _first(self) -> str | None:

@@ -24,14 +24,14 @@ _POLL_S = 0.02
 
 @contextmanager
 def write_lock(
-    path: Path, wait_s: float, held: str = "the catalog is being written"
+    path: Path, wait_s: float, activity: str = "the catalog is being written"
 ) -> Iterator[Callable[[], None]]:
     """Hold the lock file's exclusive lock for the block.
 
     Args:
         path: The lock file; made where there is none, never removed.
         wait_s: How long to wait for another holder.
-        held: What another holder is doing, for the message.
+        activity: What another holder is doing, for the message.
 
     Yields:
         A check that it is still held, which it is: the kernel takes no flock away.
@@ -45,7 +45,7 @@ def write_lock(
     except OSError as error:
         raise StorageError(f"{path}: cannot be opened: {error.strerror}", str(path)) from error
     try:
-        _acquire(handle, path, wait_s, held)
+        _acquire(handle, path, wait_s, activity)
         holder = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
@@ -59,7 +59,7 @@ def write_lock(
         os.close(handle)
 
 
-def _acquire(handle: int, path: Path, wait_s: float, held: str) -> None:
+def _acquire(handle: int, path: Path, wait_s: float, activity: str) -> None:
     line = WaitingLine(path)
     # Without a wait the only try is made at once; else only where nobody would be overtaken.
     if (wait_s <= 0 or line.is_empty()) and _is_taken(handle):
@@ -72,13 +72,13 @@ def _acquire(handle: int, path: Path, wait_s: float, held: str) -> None:
                     return
                 time.sleep(_POLL_S)
     raise CatalogBusy(
-        f"{held} by {_holder(handle)}; waited {wait_s:g} s. "
+        f"{activity} by {_holder(handle)}; waited {wait_s:g} s. "
         f"Try again when it has finished (lock: {path})"
     )
 
 
 def _is_taken(handle: int) -> bool:
-    """Whether the lock is this handle's now."""
+    """Return whether the lock is this handle's now."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -14,8 +14,6 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake import views as discover_views
-from catalog.lake.catalog import Catalog, WritableCatalog
-from catalog.lake.connection import DISCOVER, LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import (
     CLASS_PIXELS_COLUMNS,
@@ -24,6 +22,7 @@ from catalog.lake.schema import (
     FRAME_TAGS,
     VIEW_COLUMNS,
 )
+from catalog.store import DISCOVER, LAKE, CatalogStore
 from catalog.tags import kept_tags, tag_kinds
 
 TYPES: dict[str, pa.DataType] = {
@@ -67,7 +66,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a write did.
+    """Counts of a write.
 
     Attributes:
         rows: Rows inserted or replaced.
@@ -103,18 +102,18 @@ def family_of(table: str) -> str:
     return table.removeprefix(_PREFIX)
 
 
-def families(store: Catalog) -> list[Family]:
+def families(store: CatalogStore) -> list[Family]:
     """Every family that extractors and imports wrote, in order of creation."""
     with store.reading() as cursor:
         columns: dict[str, dict[str, str]] = {}
         for column in discover_views.tag_columns(cursor):
             if column.table.startswith(_PREFIX) and column.table != FRAME_TAGS:
                 columns.setdefault(column.table, {})[column.tag] = column.type
-        found = []
+        listed = []
         for table, tags in columns.items():
             row = cursor.execute(f'SELECT count(*) FROM {LAKE}.main."{table}"').fetchone()
-            found.append(Family(table.removeprefix(_PREFIX), tags, row[0] if row else 0))
-        return found
+            listed.append(Family(table.removeprefix(_PREFIX), tags, row[0] if row else 0))
+        return listed
 
 
 def family_columns(cursor: Cursor, family: str) -> dict[str, str]:
@@ -125,7 +124,7 @@ def family_columns(cursor: Cursor, family: str) -> dict[str, str]:
 
 
 def write(
-    store: WritableCatalog,
+    store: CatalogStore,
     family: str,
     columns: Mapping[str, str],
     rows: pa.Table | None = None,
@@ -185,27 +184,28 @@ def missing_columns(cursor: Cursor, family: str, columns: Mapping[str, str]) -> 
         InvalidInput: As `write`.
     """
     table = table_of(family)
-    held = {column.tag: column for column in discover_views.tag_columns(cursor)}
+    present = {column.tag: column for column in discover_views.tag_columns(cursor)}
     missing = {}
     for tag, kind in columns.items():
         _check_type(tag, kind)
-        if tag not in held:
+        if tag not in present:
             check_tag_name(tag)
             missing[tag] = kind
-        elif held[tag].table != table:
-            other = held[tag].table.removeprefix(_PREFIX)
+        elif present[tag].table != table:
+            other = present[tag].table.removeprefix(_PREFIX)
             raise InvalidInput(
                 f"tag '{tag}' belongs to family {other} already; choose another name for it"
             )
-        elif held[tag].type != kind:
+        elif present[tag].type != kind:
             raise InvalidInput(
-                f"tag '{tag}' of family {family} is {held[tag].type}, got {kind}; keep its type, "
-                f"choose another name, or drop the family first: framesift tags drop {family}"
+                f"tag '{tag}' of family {family} is {present[tag].type}, got {kind}; keep its "
+                f"type, choose another name, or drop the family first: framesift tags drop {family}"
             )
-    if missing and len(held) + len(missing) > MOST_TAGS:
+    if missing and len(present) + len(missing) > MOST_TAGS:
         raise InvalidInput(
-            f"tag family '{family}': {len(missing):,} new tags, and the catalog has {len(held):,} "
-            f"of at most {MOST_TAGS:,}; drop a family that is not needed: framesift tags drop"
+            f"tag family '{family}': {len(missing):,} new tags, and the catalog has "
+            f"{len(present):,} of at most {MOST_TAGS:,}; drop a family that is not needed: "
+            "framesift tags drop"
         )
     return missing
 
@@ -238,8 +238,8 @@ def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table)
     """
     table = table_of(family)
     columns = family_columns(connection, family)
-    given = [name for name in rows.column_names if name != "fkey"]
-    for name in given:
+    tags = [name for name in rows.column_names if name != "fkey"]
+    for name in tags:
         if name not in columns:
             raise InvalidInput(f"tag family '{family}' has no tag '{name}'; define it first")
     connection.register("given_rows", rows)
@@ -252,7 +252,7 @@ def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table)
         f"SELECT fkey FROM given_rows ANTI JOIN {LAKE}.main.{FILES} USING (fkey) ORDER BY fkey"
     ).fetchall()
     values = "".join(
-        f', CAST(g."{tag}" AS {kind}) AS "{tag}"' if tag in given else f', h."{tag}" AS "{tag}"'
+        f', CAST(g."{tag}" AS {kind}) AS "{tag}"' if tag in tags else f', h."{tag}" AS "{tag}"'
         for tag, kind in columns.items()
     )
     try:
@@ -267,7 +267,7 @@ def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table)
         raise InvalidInput(f"tag family '{family}': a value does not fit: {reason}") from error
     connection.unregister("given_rows")
     connection.register("fresh_rows", fresh)
-    tag_kinds.check_values(connection, "fresh_rows", {tag: columns[tag] for tag in given})
+    tag_kinds.check_values(connection, "fresh_rows", {tag: columns[tag] for tag in tags})
     connection.execute(
         f"DELETE FROM {LAKE}.main.{table} WHERE fkey IN (SELECT fkey FROM fresh_rows)"
     )
@@ -276,7 +276,7 @@ def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table)
     return Written(fresh.num_rows, tuple(str(row[0]) for row in unknown))
 
 
-def drop(store: WritableCatalog, family: str) -> int:
+def drop(store: CatalogStore, family: str) -> int:
     """Remove a family with its tags and views from the current snapshot; how many rows it had.
 
     Older snapshots keep it.

@@ -1,4 +1,4 @@
-"""What tags may be: their types, kinds and values."""
+"""Rules for tags: their types, kinds and values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class TagKind:
-    """What values a tag may have.
+    """The kind of a tag, which limits its values.
 
     Attributes:
         kind: A key of LONGEST.

@@ -6,8 +6,6 @@ import duckdb
 
 from catalog.errors import AlreadyExists, InUse, InvalidInput, NotFound, nearest_names
 from catalog.lake import views as discover_views
-from catalog.lake.catalog import WritableCatalog
-from catalog.lake.connection import DISCOVER, LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -18,6 +16,7 @@ from catalog.lake.schema import (
     POSITION_TAGS,
     VIEW_COLUMNS,
 )
+from catalog.store import DISCOVER, LAKE, CatalogStore
 from catalog.tags import kept_tags, tag_kinds
 from catalog.tags.extractions import is_extracted
 from catalog.tags.families import define, family_of
@@ -26,7 +25,7 @@ from catalog.values import TagColumn
 
 
 def add_tag(
-    store: WritableCatalog,
+    store: CatalogStore,
     tag: str,
     type_name: str,
     kind: str = DEFAULT.kind,
@@ -53,13 +52,13 @@ def add_tag(
     with store.writing(f"tag {tag} added", author="tags") as connection:
         if tag in _columns(connection):
             raise AlreadyExists("tag", tag, "framesift tags list shows its type and kind")
-        wanted = kind_named(kind, _spelled(connection, TYPES[type_name], allowed))
+        new_kind = kind_named(kind, _spelled(connection, TYPES[type_name], allowed))
         define(connection, family, {tag: TYPES[type_name]})
-        tag_kinds.put(connection, tag, wanted)
-    return wanted
+        tag_kinds.put(connection, tag, new_kind)
+    return new_kind
 
 
-def set_kind(store: WritableCatalog, tag: str, kind: str, allowed: Sequence[str] = ()) -> TagKind:
+def set_kind(store: CatalogStore, tag: str, kind: str, allowed: Sequence[str] = ()) -> TagKind:
     """Give a tag another kind, or other values; its kind as it was kept.
 
     Raises:
@@ -68,15 +67,15 @@ def set_kind(store: WritableCatalog, tag: str, kind: str, allowed: Sequence[str]
         CatalogBusy: The write lock was not free in time.
     """
     with store.writing(f"tag {tag}: kind {kind}", author="tags") as connection:
-        held = _held(connection, tag)
-        wanted = kind_named(kind, _spelled(connection, held.type, allowed))
-        rows = f"{LAKE}.main.{held.table}"
-        tag_kinds.check_values(connection, rows, {tag: held.type}, {tag: wanted})
-        tag_kinds.put(connection, tag, wanted)
-    return wanted
+        column = _held(connection, tag)
+        new_kind = kind_named(kind, _spelled(connection, column.type, allowed))
+        rows = f"{LAKE}.main.{column.table}"
+        tag_kinds.check_values(connection, rows, {tag: column.type}, {tag: new_kind})
+        tag_kinds.put(connection, tag, new_kind)
+    return new_kind
 
 
-def drop_tag(store: WritableCatalog, tag: str) -> int:
+def drop_tag(store: CatalogStore, tag: str) -> int:
     """Remove a tag with its values, its family with its last one; how many files had a value.
 
     Older snapshots keep it.
@@ -88,12 +87,14 @@ def drop_tag(store: WritableCatalog, tag: str) -> int:
     """
     with store.writing(f"tag {tag} dropped", author="tags") as connection:
         before = discover_views.tag_columns(connection)
-        held = _held(connection, tag)
-        _refuse_given(connection, held)
-        table = f'{LAKE}.main."{held.table}"'
+        column = _held(connection, tag)
+        _refuse_given(connection, column)
+        table = f'{LAKE}.main."{column.table}"'
         row = connection.execute(f'SELECT count("{tag}") FROM {table}').fetchone()
         connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
-        if any(each.table == held.table and each != held for each in _columns(connection).values()):
+        if any(
+            each.table == column.table and each != column for each in _columns(connection).values()
+        ):
             connection.execute(f'ALTER TABLE {table} DROP COLUMN "{tag}"')
         else:
             connection.execute(f"DROP TABLE {table}")
@@ -103,20 +104,20 @@ def drop_tag(store: WritableCatalog, tag: str) -> int:
         return int(row[0]) if row else 0
 
 
-def _refuse_given(cursor: Cursor, held: TagColumn) -> None:
+def _refuse_given(cursor: Cursor, column: TagColumn) -> None:
     """Refuse to remove a tag that a scan or an extractor would not give again.
 
     Both read only what is new or has changed since they read it.
     """
-    if held.table == CLASS_PIXELS and held.tag not in POSITION_TAGS:
-        raise InUse("tag", held.tag, "it counts a class's pixels, which scans read from labels")
-    if held.table in (CLASS_PIXELS, FRAME_TAGS):
-        raise InUse("tag", held.tag, "scans give it to every frame")
-    family = family_of(held.table)
+    if column.table == CLASS_PIXELS and column.tag not in POSITION_TAGS:
+        raise InUse("tag", column.tag, "it counts a class's pixels, which scans read from labels")
+    if column.table in (CLASS_PIXELS, FRAME_TAGS):
+        raise InUse("tag", column.tag, "scans give it to every frame")
+    family = family_of(column.table)
     if is_extracted(cursor, family):
         raise InUse(
             "tag",
-            held.tag,
+            column.tag,
             f"an extractor gives it with the others of its family; framesift tags drop {family}, "
             f"or DELETE /v1/families/{family}, removes all of them",
         )
@@ -148,7 +149,7 @@ def _spelled(connection: duckdb.DuckDBPyConnection, kind: str, allowed: Sequence
     return spelled
 
 
-def add_class_tags(store: WritableCatalog, tags: Sequence[str]) -> list[str]:
+def add_class_tags(store: CatalogStore, tags: Sequence[str]) -> list[str]:
     """Give every class a column in class_pixels and a view; the tags that were new.
 
     Raises:
@@ -170,8 +171,11 @@ def add_class_tags(store: WritableCatalog, tags: Sequence[str]) -> list[str]:
 def _missing(cursor: Cursor, tags: Sequence[str]) -> list[str]:
     present = _columns(cursor)
     for tag in tags:
-        held = present.get(tag)
-        other_family = held is not None and (held.table, held.type) != (CLASS_PIXELS, "INTEGER")
+        column = present.get(tag)
+        other_family = column is not None and (column.table, column.type) != (
+            CLASS_PIXELS,
+            "INTEGER",
+        )
         taken = tag in CLASS_PIXELS_COLUMNS or tag in FILES_COLUMNS or tag in VIEW_COLUMNS
         if other_family or taken:
             raise InvalidInput(

@@ -30,8 +30,8 @@ def visible_lines(text: str) -> str:
     return _IN_LINES.sub(_shown, text)
 
 
-def _shown(found: re.Match[str]) -> str:
-    character = found[0]
+def _shown(match: re.Match[str]) -> str:
+    character = match[0]
     if character in _SHORT:
         return _SHORT[character]
     code = ord(character)

@@ -1,4 +1,4 @@
-"""What an extractor is: one class that turns one file of a frame into tags."""
+"""The interface of extractors: one class turns one file of a frame into tags."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

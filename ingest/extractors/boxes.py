@@ -59,7 +59,7 @@ class Boxes(Extractor):
         """Tags of the frame's boxes; see Extractor."""
         boxes = read_boxes(source.read(frame.file))
         try:
-            found = Counter(CLASSES.get(str(box["class"]), OTHER) for box in boxes)
+            by_class = Counter(CLASSES.get(str(box["class"]), OTHER) for box in boxes)
             distances = [distance_to(box) for box in boxes]
             hidden = {
                 f"{mark}_max": max((float(box[mark]) for box in boxes if mark in box), default=None)
@@ -68,7 +68,7 @@ class Boxes(Extractor):
         except (KeyError, TypeError, ValueError) as error:
             kind = type(error).__name__
             raise BadFile(f"a box lacks a number or has a wrong one: {kind}: {error}") from error
-        counts = {tag: found[tag] for tag in (*CLASSES.values(), OTHER)}
+        counts = {tag: by_class[tag] for tag in (*CLASSES.values(), OTHER)}
         return {
             "n_objects": len(boxes),
             **counts,

@@ -70,8 +70,8 @@ class Signal:
         after = int(np.searchsorted(self.times, time))
         around = [at for at in (after - 1, after) if 0 <= at < self.times.size]
         best = min(around, key=lambda at: abs(int(self.times[at]) - time))
-        found = int(self.times[best])
-        return (found, float(self.values[best])) if abs(found - time) <= tolerance_us else None
+        moment = int(self.times[best])
+        return (moment, float(self.values[best])) if abs(moment - time) <= tolerance_us else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +127,16 @@ class Bus(Extractor):
         # One at a time: frames come scene by scene, and the others wait for the same file.
         key = frame.file_source, frame.file
         with self._lock:
-            kept = self._recordings.get(key)
-            if kept is None:
+            recording = self._recordings.get(key)
+            if recording is None:
                 try:
-                    kept = read_recording(source.read(frame.file))
+                    recording = read_recording(source.read(frame.file))
                 except BadFile as error:
-                    kept = error
-                self._recordings.put(key, kept)
-        if isinstance(kept, BadFile):
-            raise BadFile(kept.reason, frame.file)
-        return kept
+                    recording = error
+                self._recordings.put(key, recording)
+        if isinstance(recording, BadFile):
+            raise BadFile(recording.reason, frame.file)
+        return recording
 
 
 def camera_time(content: bytes) -> int:
@@ -162,7 +162,7 @@ def read_recording(content: bytes) -> Recording:
     except (ValueError, RecursionError) as error:
         raise BadFile(f"is not JSON: {error}") from error
     if isinstance(parsed, dict):
-        samples = {name: [found] for name, found in parsed.items() if isinstance(found, Signal)}
+        samples = {name: [signal] for name, signal in parsed.items() if isinstance(signal, Signal)}
         named: dict[tuple[str, int], int] = {}
     elif isinstance(parsed, list):
         samples, named = _of_entries(parsed)
@@ -178,14 +178,14 @@ def read_recording(content: bytes) -> Recording:
     return Recording(signals, named)
 
 
-def _signal_or_dict(found: dict[str, Any]) -> object:
+def _signal_or_dict(entry: dict[str, Any]) -> object:
     """A JSON object; a signal's samples become arrays as soon as they are read, to save memory."""
-    values = found.get("values")
+    values = entry.get("values")
     if not isinstance(values, list):
-        return found
+        return entry
     try:
-        if "timestamps" in found:
-            times = np.asarray(found["timestamps"], dtype=np.float64)
+        if "timestamps" in entry:
+            times = np.asarray(entry["timestamps"], dtype=np.float64)
             numbers = np.asarray(values, dtype=np.float64)
         else:
             pairs = np.asarray(values, dtype=np.float64).reshape(-1, 2)
@@ -195,7 +195,7 @@ def _signal_or_dict(found: dict[str, Any]) -> object:
     except (ValueError, TypeError) as error:
         raise BadFile(f"bus signal: expected numbers: {error}") from error
     known = np.isfinite(times) & np.isfinite(numbers)
-    unit = found.get("unit")
+    unit = entry.get("unit")
     # Microseconds since 1970 are exact in a double until the year 2255.
     return Signal(
         times[known].astype(np.int64), numbers[known], unit if isinstance(unit, str) else None
@@ -211,9 +211,9 @@ def _of_entries(
         flexray = entry.get("flexray") if isinstance(entry, dict) else None
         if not isinstance(flexray, dict):
             raise BadFile("bus entry: expected {frame_name, timestamp, flexray}")
-        for name, found in flexray.items():
-            if isinstance(found, Signal):
-                samples.setdefault(name, []).append(found)
+        for name, signal in flexray.items():
+            if isinstance(signal, Signal):
+                samples.setdefault(name, []).append(signal)
         name = _FRAME_NAME.fullmatch(str(entry.get("frame_name")))
         time = entry.get("timestamp")
         if name is not None and isinstance(time, int | float):
@@ -222,10 +222,10 @@ def _of_entries(
 
 
 def _joined(parts: list[Signal]) -> Signal:
-    times = np.concatenate([part.times for part in parts])
-    values = np.concatenate([part.values for part in parts])
+    times = np.concatenate([signal.times for signal in parts])
+    values = np.concatenate([signal.values for signal in parts])
     order = np.argsort(times, kind="stable")
-    units = {part.unit for part in parts if part.unit is not None}
+    units = {signal.unit for signal in parts if signal.unit is not None}
     if len(units) > 1:
         raise BadFile(f"bus signal in several units: {', '.join(sorted(units))}")
     return Signal(times[order], values[order], units.pop() if units else None)
@@ -234,9 +234,9 @@ def _joined(parts: list[Signal]) -> Signal:
 def _check_units(signals: Mapping[str, Signal]) -> None:
     expected = dict(PLAIN.values()) | {name: _DEGREES for name, _ in SIGNED.values()}
     for name, unit in expected.items():
-        found = signals[name].unit if name in signals else None
-        if found is not None and found != unit:
-            raise BadFile(f"bus signal {name} is in {found}, expected {unit}")
+        actual = signals[name].unit if name in signals else None
+        if actual is not None and actual != unit:
+            raise BadFile(f"bus signal {name} is in {actual}, expected {unit}")
 
 
 def _sample(

@@ -69,8 +69,8 @@ def read_points(npz: bytes) -> tuple[int, npt.NDArray[np.float64]]:
             name = next((name for name in POINTS if name in arrays.files), None)
             if name is None:
                 there = ", ".join(sorted(arrays.files)[:20]) or "no array"
-                wanted = " nor ".join((*DISTANCE, *POINTS))
-                raise BadFile(f"npz has neither {wanted}, but {there}")
+                expected = " nor ".join((*DISTANCE, *POINTS))
+                raise BadFile(f"npz has neither {expected}, but {there}")
             points = np.asarray(_array(arrays, name), dtype=np.float64)
             if points.size == 0:
                 return 0, np.empty(0)

@@ -37,7 +37,7 @@ class WithPartner:
         return self._own.problems()
 
     def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
-        """Of the frame's own source."""
+        """Spans of keys in the frame's own source."""
         return self._own.spans(keys)
 
     def _holder(self, key: str) -> SourceFiles:

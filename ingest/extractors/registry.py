@@ -59,32 +59,32 @@ def extractor_named(name: str) -> Extractor:
     """
     check_known(name)
     known = known_extractors()
-    place = EntryPoint(name, known[name], ENTRY_POINTS)
+    entry = EntryPoint(name, known[name], ENTRY_POINTS)
     try:
-        made = place.load() if name not in BUILT_IN else _built_in(known[name])
+        loaded = entry.load() if name not in BUILT_IN else _built_in(known[name])
     except (ImportError, AttributeError) as error:
         raise InvalidInput(f"extractor {name} ({known[name]}): {_one_line(error)}") from error
-    return _checked(made, f"extractor {name} ({known[name]})")
+    return _checked(loaded, f"extractor {name} ({known[name]})")
 
 
-def extractor_in_file(place: str) -> Extractor:
+def extractor_in_file(location: str) -> Extractor:
     """A new extractor of a class in a Python file.
 
     Args:
-        place: "path/to/file.py:ClassName".
+        location: "path/to/file.py:ClassName".
 
     Raises:
         InvalidInput: The file or class is not there, fails, or is no extractor.
     """
-    path, _, class_name = place.rpartition(":")
+    path, _, class_name = location.rpartition(":")
     if not path.endswith(".py") or not class_name.isidentifier():
-        raise InvalidInput(f"extractor '{place}': expected FILE.py:CLASS")
+        raise InvalidInput(f"extractor '{location}': expected FILE.py:CLASS")
     if not Path(path).is_file():
-        raise InvalidInput(f"extractor '{place}': there is no file {path}")
+        raise InvalidInput(f"extractor '{location}': there is no file {path}")
     name = f"framesift_extractor_{Path(path).stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise InvalidInput(f"extractor '{place}': {path} cannot be imported")
+        raise InvalidInput(f"extractor '{location}': {path} cannot be imported")
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -92,28 +92,28 @@ def extractor_in_file(place: str) -> Extractor:
     except Exception as error:  # whatever the user's file raises, it is one line for the user
         kind = type(error).__name__
         raise InvalidInput(
-            f"extractor '{place}': importing {path} failed: {kind}: {_one_line(error)}"
+            f"extractor '{location}': importing {path} failed: {kind}: {_one_line(error)}"
         ) from error
     if not hasattr(module, class_name):
-        raise InvalidInput(f"extractor '{place}': {path} has no class {class_name}")
-    return _checked(getattr(module, class_name), f"extractor '{place}'")
+        raise InvalidInput(f"extractor '{location}': {path} has no class {class_name}")
+    return _checked(getattr(module, class_name), f"extractor '{location}'")
 
 
-def _built_in(place: str) -> object:
-    module, _, name = place.partition(":")
+def _built_in(location: str) -> object:
+    module, _, name = location.partition(":")
     return getattr(import_module(module), name)
 
 
-def _checked(made: object, what: str) -> Extractor:
-    if not isinstance(made, type) or not issubclass(made, Extractor):
+def _checked(candidate: object, what: str) -> Extractor:
+    if not isinstance(candidate, type) or not issubclass(candidate, Extractor):
         raise InvalidInput(
             f"{what}: expected a class derived from ingest.extractors.base.Extractor"
         )
     for attribute in ("family", "columns"):
-        if not hasattr(made, attribute):
+        if not hasattr(candidate, attribute):
             raise InvalidInput(f"{what}: its class does not set '{attribute}'")
     try:
-        return made()
+        return candidate()
     except Exception as error:  # an abstract class, or an __init__ that fails
         raise InvalidInput(f"{what}: {type(error).__name__}: {_one_line(error)}") from error
 

@@ -31,7 +31,7 @@ _INTEGER_BITS = {"INTEGER": 31, "BIGINT": 63}
 
 @dataclass
 class ExtractCounts:
-    """What a run has done so far.
+    """Counts of a run so far.
 
     Attributes:
         frames: Labelled frames of the source.
@@ -61,7 +61,7 @@ def extraction_of(
     others: Iterable[Source] = (),
     tags: Collection[str] = (),
 ) -> Extraction:
-    """What an extractor writes for a source.
+    """The extraction that an extractor writes for a source.
 
     Args:
         source: Whose frames are read.
@@ -70,16 +70,16 @@ def extraction_of(
         tags: Those of its tags that are wanted; all where empty.
     """
     columns = extractor.columns
-    wanted = {tag: kind for tag, kind in columns.items() if not tags or tag in tags}
+    selected = {tag: kind for tag, kind in columns.items() if not tags or tag in tags}
     return Extraction(
         cluster=source.cluster,
         datasource=source.datasource,
         family=extractor.family,
-        columns=wanted,
+        columns=selected,
         reads=extractor.reads,
         version=extractor.version,
         others=tuple((other.cluster, other.datasource) for other in others),
-        whole=len(wanted) == len(columns),
+        whole=len(selected) == len(columns),
     )
 
 
@@ -127,9 +127,9 @@ def run_extractor(
         raise InvalidInput(f"workers: got {workers}, expected at least 1")
     extraction = extraction_of(source, extractor, others, tags)
     lock = f"extract-{source.id}-{extractor.family}"
-    held = f"source {source.name} is being read for tag family {extractor.family}"
+    work = f"source {source.name} is being read for tag family {extractor.family}"
     table_of(extractor.family)
-    with store.lock(lock, held, wait_s=0.0):
+    with store.lock(lock, work, wait_s=0.0):
         extractions.begin(store, extraction)
         opened = _Opened(source, others, open_files)
         run = _Run(store, extraction, extractor, opened, progress)
@@ -148,7 +148,7 @@ class _Opened:
         self._files: dict[str, SourceFiles] = {}
 
     def files_for(self, frame: CataloguedFrame) -> SourceFiles:
-        """What the frame's extractor reads from."""
+        """The source that the frame's extractor reads from."""
         own = self._opened(self._own)
         if frame.file_source == self._own:
             return own
@@ -215,8 +215,8 @@ class _Run:
         except Exception as error:  # a user's own class: one frame must not end the run
             return Extracted(frame, {}, f"{type(error).__name__}: {' '.join(str(error).split())}")
         checked = _checked(frame, values, self.extractor)
-        wanted = {t: v for t, v in checked.values.items() if t in self.extraction.columns}
-        return replace(checked, values=wanted)
+        chosen = {t: v for t, v in checked.values.items() if t in self.extraction.columns}
+        return replace(checked, values=chosen)
 
     def _add(self, item: Extracted) -> None:
         self.done.append(item)
@@ -279,5 +279,5 @@ def _fits(value: object, kind: str) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
     if kind == "DOUBLE":
         return isinstance(value, int | float) and not isinstance(value, bool)
-    wanted = {"BOOLEAN": bool, "VARCHAR": str, "TIMESTAMP": datetime}[kind]
-    return isinstance(value, wanted)
+    expected = {"BOOLEAN": bool, "VARCHAR": str, "TIMESTAMP": datetime}[kind]
+    return isinstance(value, expected)

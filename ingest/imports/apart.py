@@ -43,7 +43,7 @@ def read_apart(
     beside: pa.Table | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> pa.Table:
-    """What a function makes of a file, called in a process of its own.
+    """Return the table that a function makes of a file, in a process of its own.
 
     Args:
         function: "module:name"; takes the file, ``options`` by name, and ``beside`` where there is
@@ -84,7 +84,7 @@ def read_apart(
 
 
 def _run(folder: Path, stopped: Callable[[], bool]) -> int:
-    kept = {
+    environment = {
         name: value
         for name, value in os.environ.items()  # keys and passwords are not its business
         if name in ("PATH", "HOME", "TMPDIR", "LANG") or name.startswith(("LC_", "PYTHON"))
@@ -96,7 +96,7 @@ def _run(folder: Path, stopped: Callable[[], bool]) -> int:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=kept | one_thread,
+        env=environment | one_thread,
     ) as process:
         while True:
             try:
@@ -128,8 +128,8 @@ def _main(folder: Path) -> None:
     beside = folder / "beside.arrow"
     more = []
     if beside.exists():
-        with pa.OSFile(str(beside)) as given:
-            more.append(pa.ipc.open_file(given).read_all())
+        with pa.OSFile(str(beside)) as file:
+            more.append(pa.ipc.open_file(file).read_all())
     _limit()
     try:
         _write(function(Path(job["file"]), *more, **job["options"]), folder / "table.arrow")

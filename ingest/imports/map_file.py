@@ -30,7 +30,7 @@ def read_features(file: Path) -> "npt.NDArray[Any]":
         raise not_installed("shapely, which joins maps,", "map") from error
     is_parquet = file.suffix.lower() in (".parquet", ".geoparquet", ".pq")
     try:
-        found = _geoparquet(file) if is_parquet else _geojson(file)
+        features = _geoparquet(file) if is_parquet else _geojson(file)
     except OSError as error:
         reason = error.strerror or error
         raise StorageError(f"{file}: cannot be read: {reason}", str(file)) from error
@@ -43,7 +43,7 @@ def read_features(file: Path) -> "npt.NDArray[Any]":
             f"{file}: is no GeoJSON or GeoParquet file, or damaged: "
             f"{type(error).__name__}: {reason}"
         ) from error
-    geometries = np.array([each for each in found if each is not None], dtype=object)
+    geometries = np.array([each for each in features if each is not None], dtype=object)
     geometries = geometries[~shapely.is_empty(geometries)] if len(geometries) else geometries
     if len(geometries):
         west, south, east, north = shapely.total_bounds(geometries)

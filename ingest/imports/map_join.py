@@ -1,4 +1,4 @@
-"""Which frames were taken near features of a map: bridges, tunnels, crossings...
+"""Tags for frames taken near features of a map: bridges, tunnels, crossings...
 
 Distances are taken in a plane around each hundredth of a degree of latitude, scaled by the radii
 of the WGS 84 ellipsoid there. Below 60 degrees of latitude they are within 0.2 % of the true ones
@@ -38,7 +38,7 @@ _SEMI_MAJOR_M, _ECCENTRICITY_2 = 6_378_137.0, 0.006_694_379_990_14
 
 @dataclass(frozen=True)
 class MapJoin:
-    """What a join did.
+    """Counts and columns of a join.
 
     Attributes:
         features: Features of the map.
@@ -96,10 +96,10 @@ def import_map(
     positions = _positions(store, latitude, longitude)
     options = {"within_m": within_m}
     if is_sent:
-        found = read_apart("ingest.imports.map_join:joined", features, options, beside=positions)
+        measured = read_apart("ingest.imports.map_join:joined", features, options, beside=positions)
     else:
-        found = joined(features, positions, within_m)
-    distances = found["distance_m"].to_numpy()
+        measured = joined(features, positions, within_m)
+    distances = measured["distance_m"].to_numpy()
     near = np.isfinite(distances)
     rows = pa.table(
         {
@@ -109,7 +109,7 @@ def import_map(
         }
     )
     write(store, family, columns, rows, author="import-map")
-    count = int((found.schema.metadata or {})[_FEATURES])
+    count = int((measured.schema.metadata or {})[_FEATURES])
     return MapJoin(count, len(distances), int(near.sum()), columns)
 
 
@@ -157,13 +157,13 @@ def nearest_distances(
         if not len(candidates):
             continue
         flat = shapely.STRtree(shapely.transform(candidates, partial(np.multiply, scale)))
-        (found, _), metres = flat.query_nearest(
+        (indices, _), metres = flat.query_nearest(
             shapely.points(points[chosen] * scale),
             max_distance=within_m,
             return_distance=True,
             all_matches=False,
         )
-        distances[chosen[found]] = metres
+        distances[chosen[indices]] = metres
     return distances
 
 
@@ -175,13 +175,13 @@ def _positions(store: CatalogStore, latitude: str, longitude: str) -> pa.Table:
             if name not in tags:
                 hint = "Positions come from: framesift tags extract SOURCE bus."
                 raise UnknownName("position tag", name, tags, hint)
-        found: pa.Table = cursor.execute(
+        positions: pa.Table = cursor.execute(
             f'SELECT a.fkey, CAST(a."{latitude}" AS DOUBLE) AS latitude,'
             f' CAST(b."{longitude}" AS DOUBLE) AS longitude FROM {LAKE}.main.{tags[latitude]} AS a'
             f" JOIN {LAKE}.main.{tags[longitude]} AS b ON b.fkey = a.fkey"
             f' WHERE a."{latitude}" BETWEEN -90 AND 90 AND b."{longitude}" BETWEEN -180 AND 180'
         ).to_arrow_table()
-    return found
+    return positions
 
 
 def _bands(points: npt.NDArray[np.float64]) -> Iterator[tuple[npt.NDArray[np.int64], float]]:

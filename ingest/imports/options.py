@@ -1,4 +1,4 @@
-"""What imports of tags are told."""
+"""Options of the imports of tags."""
 
 from typing import Literal
 

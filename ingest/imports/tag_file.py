@@ -77,22 +77,22 @@ def _read_parquet(file: Path, most_bytes: int | None) -> pa.Table:
 
     if most_bytes is None:
         return pq.read_table(file)
-    found = pq.ParquetFile(file)
-    schema, about = found.schema_arrow, found.metadata
+    parquet = pq.ParquetFile(file)
+    schema, about = parquet.schema_arrow, parquet.metadata
     check_columns(file, len(schema))
     for group in range(about.num_row_groups):
         if about.row_group(group).total_byte_size > most_bytes:
             raise _too_large(file, most_bytes)
     # As dictionaries, columns take what they take in the file until their size is known.
     texts = [field.name for field in schema if _is_variable(file, field)]
-    found = pq.ParquetFile(file, read_dictionary=texts, buffer_size=2**20, pre_buffer=False)
+    parquet = pq.ParquetFile(file, read_dictionary=texts, buffer_size=2**20, pre_buffer=False)
     batches, size = [], 0
-    for batch in found.iter_batches(_BATCH_ROWS, use_threads=False):
+    for batch in parquet.iter_batches(_BATCH_ROWS, use_threads=False):
         size += sum(_decoded_bytes(column) for column in batch.columns)
         if size > most_bytes:
             raise _too_large(file, most_bytes)
         batches.append(batch)
-    table = pa.Table.from_batches(batches, found.schema_arrow)
+    table = pa.Table.from_batches(batches, parquet.schema_arrow)
     plain = [pa.field(field.name, _values(field.type)) for field in table.schema]
     return table.cast(pa.schema(plain))
 
@@ -104,7 +104,7 @@ def _too_large(file: Path, most_bytes: int) -> InvalidInput:
 
 
 def _is_variable(file: Path, field: pa.Field) -> bool:
-    """Whether a column's values are texts or bytes of any length."""
+    """Return whether a column's values are texts or bytes of any length."""
     kind, types = _values(field.type), pa.types
     if types.is_nested(kind) or types.is_fixed_size_binary(kind):
         raise InvalidInput(
@@ -118,7 +118,7 @@ def _values(kind: pa.DataType) -> pa.DataType:
 
 
 def _decoded_bytes(column: pa.Array) -> int:
-    """What a column takes without a dictionary."""
+    """The bytes that a column takes without a dictionary."""
     import pyarrow.compute as pc
 
     if not pa.types.is_dictionary(column.type):

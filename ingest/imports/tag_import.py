@@ -63,7 +63,7 @@ _MATCHES = {
 
 @dataclass(frozen=True)
 class TagImport:
-    """What an import did.
+    """Counts, columns and problems of an import.
 
     Attributes:
         rows: Rows of the file.
@@ -141,20 +141,25 @@ def import_tags(
         CatalogBusy: The write lock was not free in time.
     """
     table_of(family)
-    given = _read(file, key, key_column, prefix, most_bytes, stopped)
-    key = given.key
+    content = _read(file, key, key_column, prefix, most_bytes, stopped)
+    key = content.key
     with store.reading() as cursor:
-        held = family_columns(cursor, family)
-    wanted = {**{tag: kind for tag, kind in held.items() if tag in given.tags}, **(types or {})}
+        stored = family_columns(cursor, family)
+    requested = {
+        **{tag: kind for tag, kind in stored.items() if tag in content.tags},
+        **(types or {}),
+    }
     for tag in types or {}:
-        if tag not in given.tags:
-            raise InvalidInput(f"type of '{tag}': {file} has no such tag: {', '.join(given.tags)}")
+        if tag not in content.tags:
+            raise InvalidInput(
+                f"type of '{tag}': {file} has no such tag: {', '.join(content.tags)}"
+            )
     with closing(duckdb.connect(":memory:")) as work:
-        work.register("given", given.table)
-        columns = _types(work, given, wanted, stopped)
+        work.register("given", content.table)
+        columns = _types(work, content, requested, stopped)
         with store.reading() as cursor:
             missing_columns(cursor, family, columns)  # refused before anything is matched
-        good, bad = _typed(work, columns, given)
+        good, bad = _typed(work, columns, content)
     _go_on(stopped)
     with store.writing(f"tags imported from {file.name}", author="import") as connection:
         connection.register("named", good)
@@ -164,7 +169,7 @@ def import_tags(
         if rows.num_rows:
             define(connection, family, columns)
             put_rows(connection, family, rows)
-    return _result(given, columns, rows.num_rows, [problems, bad])
+    return _result(content, columns, rows.num_rows, [problems, bad])
 
 
 def _go_on(stopped: Callable[[], bool]) -> None:
@@ -176,27 +181,27 @@ _ROWS = "SELECT m.fkey{0} FROM named AS g JOIN matched AS m ON m.line = g.line"
 
 
 def _result(
-    given: _Given, columns: Mapping[str, str], imported: int, problems: Sequence[pa.Table]
+    content: _Given, columns: Mapping[str, str], imported: int, problems: Sequence[pa.Table]
 ) -> TagImport:
     broken = pa.table(
         {
-            "line": pa.array([line for line, _ in given.broken], pa.int64()),
-            "key": pa.array([""] * len(given.broken), pa.string()),
-            "kind": pa.array(["unreadable"] * len(given.broken), pa.string()),
-            "reason": pa.array([reason for _, reason in given.broken], pa.string()),
+            "line": pa.array([line for line, _ in content.broken], pa.int64()),
+            "key": pa.array([""] * len(content.broken), pa.string()),
+            "kind": pa.array(["unreadable"] * len(content.broken), pa.string()),
+            "reason": pa.array([reason for _, reason in content.broken], pa.string()),
         }
     )
     together = pa.concat_tables([broken, *(table.cast(broken.schema) for table in problems)])
     counts = {row["values"]: row["counts"] for row in together["kind"].value_counts().to_pylist()}
     return TagImport(
-        rows=given.table.num_rows + len(given.broken),
+        rows=content.table.num_rows + len(content.broken),
         imported=imported,
         unmatched=counts.get("unmatched", 0),
         ambiguous=counts.get("ambiguous", 0),
         repeated=counts.get("repeated", 0),
         unreadable=counts.get("unreadable", 0),
         columns=columns,
-        ignored=given.ignored,
+        ignored=content.ignored,
         problems=together.sort_by("line"),
     )
 
@@ -243,11 +248,11 @@ def _read(
     )
 
 
-def _key_columns(file: Path, names: list[str], key: Key, given: str | None) -> list[str]:
-    if given is not None:
-        if given.strip().lower() not in names:
-            raise InvalidInput(f"{file}: no column '{given}'; there are {', '.join(names)}")
-        return [given.strip().lower()]
+def _key_columns(file: Path, names: list[str], key: Key, named: str | None) -> list[str]:
+    if named is not None:
+        if named.strip().lower() not in names:
+            raise InvalidInput(f"{file}: no column '{named}'; there are {', '.join(names)}")
+        return [named.strip().lower()]
     if key == "path" and "path" in names and "filename" in names:
         return ["path", "filename"]
     return [key if key in names else names[0]]
@@ -281,24 +286,24 @@ def _line_numbers(rows: int, broken: Sequence[tuple[int, str]]) -> pa.Array:
 
 def _types(
     work: duckdb.DuckDBPyConnection,
-    given: _Given,
-    wanted: Mapping[str, str],
+    content: _Given,
+    requested: Mapping[str, str],
     stopped: Callable[[], bool],
 ) -> dict[str, str]:
     """The type of every tag."""
     columns = {}
-    for tag, arrow in given.tags.items():
+    for tag, arrow in content.tags.items():
         _go_on(stopped)
-        if tag in wanted:
-            if wanted[tag] not in TYPES:
+        if tag in requested:
+            if requested[tag] not in TYPES:
                 raise InvalidInput(
-                    f"tag '{tag}': type '{wanted[tag]}'; expected one of {', '.join(TYPES)}"
+                    f"tag '{tag}': type '{requested[tag]}'; expected one of {', '.join(TYPES)}"
                 )
-            columns[tag] = wanted[tag]
+            columns[tag] = requested[tag]
         elif arrow in _TEXTS:
-            columns[tag] = _narrowest(work, given.table[tag])
+            columns[tag] = _narrowest(work, content.table[tag])
         else:
-            columns[tag] = _of_arrow(tag, given.table.schema.field(tag).type)
+            columns[tag] = _of_arrow(tag, content.table.schema.field(tag).type)
     return columns
 
 
@@ -336,17 +341,17 @@ def _of_arrow(tag: str, kind: pa.DataType) -> str:
 
 
 def _as_text(tag: str) -> str:
-    """What is no text as trimmed text, NULL where it is empty."""
+    """A column of another type as trimmed text, NULL where it is empty."""
     return f"nullif(trim(CAST(\"{tag}\" AS VARCHAR), ' \t\r\n'), '')"
 
 
 def _typed(
-    work: duckdb.DuckDBPyConnection, columns: Mapping[str, str], given: _Given
+    work: duckdb.DuckDBPyConnection, columns: Mapping[str, str], content: _Given
 ) -> tuple[pa.Table, pa.Table]:
     """Line, key and typed tags of the rows whose values fit, and the problems of the others."""
     wrong, values = [], []
     for tag, kind in columns.items():
-        is_text = given.tags[tag] in _TEXTS
+        is_text = content.tags[tag] in _TEXTS
         text = f'"{tag}"' if is_text else _as_text(tag)
         if not is_text and kind != "VARCHAR":
             wrong.append(f"WHEN \"{tag}\" NOTNULL AND TRY_CAST(\"{tag}\" AS {kind}) ISNULL "
@@ -380,7 +385,7 @@ def _match(connection: duckdb.DuckDBPyConnection, key: Key, datasource: str | No
     """Register `matched` (line, fkey); the problems of the other rows."""
     only = " AND f.datasource = ?" if datasource is not None else ""
     values = [datasource] if datasource is not None else []
-    found = connection.execute(
+    matches = connection.execute(
         # Each key once: many rows of a name that many files have are no more work than one.
         "WITH given AS (SELECT DISTINCT key FROM named),"
         " keys AS (SELECT g.key, count(*) AS files, min(f.fkey) AS fkey, max(f.fkey) AS another"
@@ -390,7 +395,7 @@ def _match(connection: duckdb.DuckDBPyConnection, key: Key, datasource: str | No
         " FROM named AS g LEFT JOIN keys USING (key)",
         values,
     ).to_arrow_table()
-    connection.register("found", found)
+    connection.register("found", matches)
     matched = connection.execute(
         "SELECT line, fkey FROM found WHERE files = 1 AND first = line"
     ).to_arrow_table()
@@ -419,8 +424,8 @@ def parse_types(texts: Sequence[str]) -> dict[str, str]:
     """
     types = {}
     for text in texts:
-        found = re.fullmatch(r"([^=]+)=([A-Za-z]+)", text)
-        if found is None or found[2].upper() not in TYPES:
+        match = re.fullmatch(r"([^=]+)=([A-Za-z]+)", text)
+        if match is None or match[2].upper() not in TYPES:
             raise InvalidInput(f"type '{text}': expected TAG=TYPE, TYPE one of {', '.join(TYPES)}")
-        types[found[1].strip()] = found[2].upper()
+        types[match[1].strip()] = match[2].upper()
     return types

@@ -12,19 +12,19 @@ MOST_CHARACTERS = 100
 """Of a class's name."""
 
 
-def read_class_list(files: SourceFiles, given: Path | None) -> dict[str, str]:
+def read_class_list(files: SourceFiles, path: Path | None) -> dict[str, str]:
     """The parsed class list: the given file's, or the source's own.
 
     Raises:
         ClassListMissing: Neither is there.
         InvalidInput: It is not JSON, or a class's name is too long or cannot be printed.
     """
-    if given is not None:
-        name = str(given)
+    if path is not None:
+        name = str(path)
         try:
-            text = given.read_bytes()
+            text = path.read_bytes()
         except OSError as error:
-            raise ClassListMissing(f"{given}: {error.strerror}") from error
+            raise ClassListMissing(f"{path}: {error.strerror}") from error
     else:
         name, text = _find_class_list(files)
     try:

@@ -122,11 +122,11 @@ def _is_code(lengths: Any, first: int, many: int, long: Any) -> bool:
 @compiled()
 def _mirrored(code: int, length: int) -> Any:
     """A code's bits as they come in the stream: the highest first."""
-    found = 0
+    mirrored = 0
     for _ in range(length):
-        found = found << 1 | code & 1
+        mirrored = mirrored << 1 | code & 1
         code >>= 1
-    return found
+    return mirrored
 
 
 @compiled()
@@ -148,7 +148,7 @@ def _set_code(lengths: Any, first: int, many: int, bits: int, table: Any, long: 
         table[index] = 0
     if not _is_code(lengths, first, many, long):
         return False
-    code = place = 0
+    code = slot = 0
     for length in range(1, _LONGEST + 1):
         code <<= 1
         if long[length] == 0:
@@ -156,8 +156,8 @@ def _set_code(lengths: Any, first: int, many: int, bits: int, table: Any, long: 
         for symbol in range(many):
             if lengths[first + symbol] != length:
                 continue
-            long[16 + place] = symbol
-            place += 1
+            long[16 + slot] = symbol
+            slot += 1
             if length <= bits:
                 for index in range(_mirrored(code, length), 1 << bits, 1 << length):
                     table[index] = symbol << 4 | length
@@ -218,7 +218,7 @@ def _match_and(taken: int, wide: int, size: int, rest: Any) -> Any:
 
 @compiled()
 def _entry(bits: int, index: int, joint: Any, symbols: Any, distances: Any) -> Any:
-    """What ``bits`` bits of the stream say, from the entries of fewer bits."""
+    """The symbols that ``bits`` bits of the stream stand for, from the entries of fewer bits."""
     taken = symbols[index] & 15
     symbol = symbols[index] >> 4
     if taken == 0 or taken > bits or symbol == 256 or symbol > 285:
@@ -257,7 +257,7 @@ def _set_joint(joint: Any, symbols: Any, distances: Any) -> None:
 
 @compiled()
 def _repetition(symbol: int, word: Any) -> Any:
-    """How often one of the symbols 16 to 18 repeats a length, and its bits for that."""
+    """The times that one of the symbols 16 to 18 repeats a length, and its bits for that."""
     if symbol == 16:
         return 3 + _low(word, 2), 2
     if symbol == 17:
@@ -273,14 +273,14 @@ def _read_lengths(stream: Any, bit: int, last_bit: int, many: int, lengths: Any,
         if bit > last_bit:
             return -1
         word = _from_bit(stream, bit)
-        found = table[_low(word, 7)]
-        if found == 0:
+        code = table[_low(word, 7)]
+        if code == 0:
             return -1
-        bit += found & 15
-        symbol = found >> 4
+        bit += code & 15
+        symbol = code >> 4
         times, extra, length = 1, 0, symbol
         if symbol >= 16:
-            times, extra = _repetition(symbol, word >> np.uint64(found & 15))
+            times, extra = _repetition(symbol, word >> np.uint64(code & 15))
             if done + times > many or (symbol == 16 and done == 0):
                 return -1
             length = lengths[done - 1] if symbol == 16 else 0
@@ -320,7 +320,7 @@ def _dynamic_lengths(stream: Any, bit: int, last_bit: int, tables: Any) -> Any:
 
 @compiled()
 def _is_of_stretches(lengths: Any, symbols: int, distances: int) -> bool:
-    """Whether a quarter of a block's matches or more have the distance of a byte or a pixel."""
+    """Return whether a quarter of a block's matches or more have a byte's or a pixel's distance."""
     near = lengths[symbols]
     if 0 < near <= _OFTEN:
         return True
@@ -459,13 +459,13 @@ def _match(word: Any, taken: int, symbol: int, distance_table: Any, long_distanc
     size = _LENGTHS[symbol - 257] + _low(word >> np.uint64(taken), extra)
     taken += extra
     rest = word >> np.uint64(taken)
-    found = distance_table[signed(rest & _MASK)]
-    if found == 0:
-        found = _long_code(rest, long_distances)
-    symbol = found >> 4
-    if found == 0 or symbol > 29:
+    code = distance_table[signed(rest & _MASK)]
+    if code == 0:
+        code = _long_code(rest, long_distances)
+    symbol = code >> 4
+    if code == 0 or symbol > 29:
         return 0, 0, _WRONG
-    taken += found & 15
+    taken += code & 15
     extra = _DISTANCE_EXTRA[symbol]
     return taken + extra, size, _DISTANCES[symbol] + _low(word >> np.uint64(taken), extra)
 
@@ -479,14 +479,14 @@ def _one_symbol(word: Any, tables: Any) -> Any:
         distance, 0 for a literal, _END_OF_BLOCK or _WRONG.
     """
     _, _, symbol_table, distance_table, long, long_distances = tables
-    found = symbol_table[signed(word & _MASK)]
-    if found == 0:
-        found = _long_code(word, long)
-    taken = found & 15
-    symbol = found >> 4
+    code = symbol_table[signed(word & _MASK)]
+    if code == 0:
+        code = _long_code(word, long)
+    taken = code & 15
+    symbol = code >> 4
     if symbol < 256:
         entry = np.uint64(taken | 1 << 8 | symbol << 32)
-        return entry, 0, 0 if found else _WRONG
+        return entry, 0, 0 if code else _WRONG
     if symbol == 256:
         return np.uint64(taken), 0, _END_OF_BLOCK
     taken, size, distance = _match(word, taken, symbol, distance_table, long_distances)
@@ -506,7 +506,7 @@ def _decode_codes(
     # The bits that come next, how many of them are counted, and the byte to go on from.
     byte = state[BIT] >> 3
     word = load64(stream, byte) >> np.uint64(state[BIT] & 7)
-    held = np.uint64(56 - (state[BIT] & 7))
+    loaded = np.uint64(56 - (state[BIT] & 7))
     byte += 7
     last_byte = stream_bytes + 8
     stretch = state[STRETCHES] - 1
@@ -514,9 +514,9 @@ def _decode_codes(
     last = np.uint64(load32(window, at - 4))
     entry = joint[signed(word & _MASK) + (1 << _BITS)]
     while at < limit and byte <= last_byte:
-        word |= load64(stream, byte) << held
-        byte += signed((np.uint64(63) - held) >> np.uint64(3))
-        held |= np.uint64(56)
+        word |= load64(stream, byte) << loaded
+        byte += signed((np.uint64(63) - loaded) >> np.uint64(3))
+        loaded |= np.uint64(56)
         # The distance of a match whose length comes later is 1 if its last bit is 0.
         ends_in = word >> ((entry - np.uint64(1)) & np.uint64(63)) & np.uint64(1)
         other = (entry >> np.uint64(60) != 0) & (ends_in != 0)
@@ -524,7 +524,7 @@ def _decode_codes(
         if (entry == 0) | (at < ORIGIN + 4) | other:
             entry, size, distance = _one_symbol(word, tables)
             if distance < 0 or distance > at - ORIGIN:
-                held -= entry
+                loaded -= entry
                 state[MODE] = BETWEEN
                 if distance != _END_OF_BLOCK:
                     return False
@@ -540,10 +540,10 @@ def _decode_codes(
                 last = np.uint64(load32(window, at - 4))
             # The next look-up needs more bits than such a symbol may leave.
             word >>= entry & np.uint64(63)
-            held -= entry & np.uint64(63)
-            word |= load64(stream, byte) << held
-            byte += signed((np.uint64(63) - held) >> np.uint64(3))
-            held |= np.uint64(56)
+            loaded -= entry & np.uint64(63)
+            word |= load64(stream, byte) << loaded
+            byte += signed((np.uint64(63) - loaded) >> np.uint64(3))
+            loaded |= np.uint64(56)
             entry &= ~np.uint64(63)
             if entry == 0:
                 entry = joint[signed(word & _MASK) + (1 << _BITS)]
@@ -554,7 +554,7 @@ def _decode_codes(
             word >> (entry >> np.uint64(56) & np.uint64(15)), signed(entry >> np.uint64(60))
         )
         word >>= taken
-        held -= taken
+        loaded -= taken
         following = joint[signed(word & _MASK) + (1 << _BITS)]
 
         # Literals; then where the matches begin and end.
@@ -580,7 +580,7 @@ def _decode_codes(
         was_wide = wide if some else was_wide
         ends[np.uint64(stretch)] = end  # unsigned: Numba looks for no negative one
         entry = following
-    state[BIT] = 8 * byte - signed(held)
+    state[BIT] = 8 * byte - signed(loaded)
     state[AT] = at
     state[STRETCHES] = stretch + 1
     state[OPEN_END] = end

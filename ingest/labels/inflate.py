@@ -93,8 +93,8 @@ class _Decompressor:
 
 
 def _decompressor() -> int:
-    made: _Decompressor | None = getattr(_local, "decompressor", None)
-    if made is None:
-        made = _local.decompressor = _Decompressor()
-    pointer: int = made.pointer
+    decompressor: _Decompressor | None = getattr(_local, "decompressor", None)
+    if decompressor is None:
+        decompressor = _local.decompressor = _Decompressor()
+    pointer: int = decompressor.pointer
     return pointer

@@ -61,11 +61,11 @@ def _check_rows(image: Image.Image, chunks: PngChunks) -> None:
     missing = chunks.header.inflated_bytes
     rest = chunks.pixels
     while missing > 0:
-        part = inflate.decompress(rest, 1 << 20)
+        piece = inflate.decompress(rest, 1 << 20)
         rest = inflate.unconsumed_tail
-        if not part:
+        if not piece:
             raise BadFile(f"PNG is truncated: {missing:,} bytes of its pixels are missing")
-        missing -= len(part)
+        missing -= len(piece)
 
 
 def _check_indices(image: Image.Image, colours: int) -> None:

@@ -1,4 +1,4 @@
-"""Which colour of a label image means which class."""
+"""Classes of the colours of a label image."""
 
 import re
 from collections.abc import Mapping
@@ -108,5 +108,5 @@ def tag_name(class_name: str) -> str:
 
     Source: the spelling of the proof of concept's own client programs.
     """
-    kept = "".join(c for c in class_name.lower() if c.isascii() and (c.isalnum() or c == " "))
-    return "_".join(kept.split())
+    letters = "".join(c for c in class_name.lower() if c.isascii() and (c.isalnum() or c == " "))
+    return "_".join(letters.split())

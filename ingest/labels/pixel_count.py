@@ -1,4 +1,4 @@
-"""How many pixels of a label image each class covers."""
+"""Counts the pixels of a label image that each class covers."""
 
 import itertools
 from collections.abc import Mapping
@@ -164,5 +164,5 @@ def _colours(png: bytes) -> list[tuple[int, int]]:
     """Colours 0xRRGGBB of an image with their pixels."""
     image = open_png(png)
     # A small table first: Pillow clears all of it for every image.
-    found = image.getcolors(1 << 10) or image.getcolors(image.width * image.height) or []
-    return [(red << 16 | green << 8 | blue, pixels) for pixels, (red, green, blue) in found]  # type: ignore[misc]
+    colours = image.getcolors(1 << 10) or image.getcolors(image.width * image.height) or []
+    return [(red << 16 | green << 8 | blue, pixels) for pixels, (red, green, blue) in colours]  # type: ignore[misc]

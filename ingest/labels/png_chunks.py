@@ -55,7 +55,7 @@ class PngHeader:
 
     @property
     def inflated_bytes(self) -> int:
-        """What the image data inflate to: rows of packed samples, a filter byte before each."""
+        """Size of the inflated image data: rows of packed samples, a filter byte before each."""
         if not self.interlaced:
             return self.height * (1 + self.row_bytes)
         size = 0
@@ -100,7 +100,7 @@ def read_header(png: bytes) -> PngHeader:
 
 @dataclass(frozen=True)
 class PngChunks:
-    """What of a PNG makes the picture.
+    """The chunks of a PNG that make the picture.
 
     Attributes:
         header: Size, bit depth, colour type.
@@ -164,13 +164,13 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 def _checksum_fits(png: bytes, start: int, end: int, crc32: Callable[[memoryview], int]) -> bool:
-    """Whether a chunk's name and data fit the checksum in its last four bytes."""
+    """Return whether a chunk's name and data fit the checksum in its last four bytes."""
     return crc32(memoryview(png)[start : end - 4]) == int.from_bytes(png[end - 4 : end], "big")
 
 
-def _check_size(header: PngHeader, held: int) -> None:
-    if header.inflated_bytes > _BEST_DEFLATE_RATIO * held:
+def _check_size(header: PngHeader, compressed_bytes: int) -> None:
+    if header.inflated_bytes > _BEST_DEFLATE_RATIO * compressed_bytes:
         raise BadFile(
-            f"PNG is truncated or damaged: {held:,} bytes cannot hold the "
+            f"PNG is truncated or damaged: {compressed_bytes:,} bytes cannot hold the "
             f"{header.width}x{header.height} pixels it claims"
         )

@@ -101,41 +101,41 @@ def _row_of_runs(raw: Any, row: int, stride: int, pixels: Any) -> None:
 
 
 @nb.njit(nogil=True, cache=True)
-def _undo(filter_type: int, given: Any, above: Any, pixels: Any) -> bool:
+def _undo(filter_type: int, filtered: Any, above: Any, pixels: Any) -> bool:
     """Write a row's bytes; whether its filter is known."""
     if filter_type == 0:
-        pixels[:] = given
+        pixels[:] = filtered
     elif filter_type == 1:
-        pixels[:3] = given[:3]
-        for at in range(3, len(given)):
-            pixels[at] = given[at] + pixels[at - 3]
+        pixels[:3] = filtered[:3]
+        for at in range(3, len(filtered)):
+            pixels[at] = filtered[at] + pixels[at - 3]
     elif filter_type == 2:
-        for at in range(len(given)):
-            pixels[at] = given[at] + above[at]
+        for at in range(len(filtered)):
+            pixels[at] = filtered[at] + above[at]
     elif filter_type == 3:
         for at in range(3):
-            pixels[at] = given[at] + above[at] // 2
-        for at in range(3, len(given)):
+            pixels[at] = filtered[at] + above[at] // 2
+        for at in range(3, len(filtered)):
             guess = (np.int32(pixels[at - 3]) + np.int32(above[at])) // 2
-            pixels[at] = given[at] + np.uint8(guess)
+            pixels[at] = filtered[at] + np.uint8(guess)
     elif filter_type == 4:
-        _undo_paeth(given, above, pixels)
+        _undo_paeth(filtered, above, pixels)
     else:
         return False
     return True
 
 
 @nb.njit(nogil=True, cache=True)
-def _undo_paeth(given: Any, above: Any, pixels: Any) -> None:
+def _undo_paeth(filtered: Any, above: Any, pixels: Any) -> None:
     left_r = left_g = left_b = np.int32(0)
     corner_r = corner_g = corner_b = np.int32(0)
-    for at in range(0, len(given), 3):
+    for at in range(0, len(filtered), 3):
         above_r = np.int32(above[at])
         above_g = np.int32(above[at + 1])
         above_b = np.int32(above[at + 2])
-        left_r = (np.int32(given[at]) + _guess(left_r, above_r, corner_r)) & np.int32(255)
-        left_g = (np.int32(given[at + 1]) + _guess(left_g, above_g, corner_g)) & np.int32(255)
-        left_b = (np.int32(given[at + 2]) + _guess(left_b, above_b, corner_b)) & np.int32(255)
+        left_r = (np.int32(filtered[at]) + _guess(left_r, above_r, corner_r)) & np.int32(255)
+        left_g = (np.int32(filtered[at + 1]) + _guess(left_g, above_g, corner_g)) & np.int32(255)
+        left_b = (np.int32(filtered[at + 2]) + _guess(left_b, above_b, corner_b)) & np.int32(255)
         pixels[at] = left_r
         pixels[at + 1] = left_g
         pixels[at + 2] = left_b

@@ -34,8 +34,8 @@ def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any
 
 
 def _load(builder: Any, address: Any, offset: int, kind: Any) -> Any:
-    place = builder.gep(address, [ir.Constant(_WORD, offset)])
-    return builder.load(builder.bitcast(place, kind.as_pointer()), align=1)
+    pointer = builder.gep(address, [ir.Constant(_WORD, offset)])
+    return builder.load(builder.bitcast(pointer, kind.as_pointer()), align=1)
 
 
 def _differences(builder: Any, address: Any, offset: int, kind: Any, left: int) -> Any:
@@ -61,14 +61,16 @@ def _block_loader(left: int) -> Any:
     def any_difference(_typing: Any, array: Any, _index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             address = _address(context, builder, signature.args[0], values[0], values[1])
-            found = None
+            differences = None
             for offset in range(0, _BLOCK, _VECTOR_BYTES):
-                part = _differences(builder, address, offset, _VECTOR, left)
-                found = part if found is None else builder.or_(found, part)
+                of_vector = _differences(builder, address, offset, _VECTOR, left)
+                differences = (
+                    of_vector if differences is None else builder.or_(differences, of_vector)
+                )
             reduce = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module, ir.FunctionType(_WORD, [_VECTOR]), "llvm.vector.reduce.or.v4i64"
             )
-            return builder.call(reduce, [found])
+            return builder.call(reduce, [differences])
 
         return types.uint64(array, types.intp), generate
 
@@ -94,16 +96,16 @@ def _run_ends(left: int) -> Callable[[Any, int, int], int]:
     def run_end(raw: Any, at: int, end: int) -> int:
         # Most runs are short: one word first, blocks only then.
         if at + 8 <= end:
-            found = word(raw, at)
-            if found != 0:
-                return at + _first_byte(found)  # type: ignore[call-arg]
+            difference = word(raw, at)
+            if difference != 0:
+                return at + _first_byte(difference)  # type: ignore[call-arg]
             at += 8
         while at + _BLOCK <= end and block(raw, at) == 0:
             at += _BLOCK
         while at + 8 <= end:
-            found = word(raw, at)
-            if found != 0:
-                return at + _first_byte(found)  # type: ignore[call-arg]
+            difference = word(raw, at)
+            if difference != 0:
+                return at + _first_byte(difference)  # type: ignore[call-arg]
             at += 8
         while at < end and (raw[at] == 0 if left == 0 else raw[at] == raw[at - left]):
             at += 1

@@ -127,11 +127,11 @@ def _plain_row(
         pixel = load32(window, at) & _RGB
         until, stretch = _repeat_end(window, at + PIXEL, row_end, stretches, stretch)
         pixels = ((until - at) * _THIRD) >> 32
-        ones, places = _sums(pixel)
+        ones, weighted_ones = _sums(pixel)
         n, weight = np.uint64(pixels), np.uint64(row_end - at)
         total += n * ones
         steps = np.uint64(pixels * (pixels - 1) // 2 * PIXEL)
-        weighted += ones * (n * weight - steps) - n * places
+        weighted += ones * (n * weight - steps) - n * weighted_ones
         at += pixels * PIXEL
         colour = _colour(pixel)
         counts[class_of[colour]] += pixels
@@ -151,9 +151,9 @@ def _sub_row(
     while at < row_end:
         residue = load32(window, at) & _RGB
         pixel = _plus(pixel, residue)
-        ones, places = _sums(residue)
+        ones, weighted_ones = _sums(residue)
         total += ones
-        weighted += ones * np.uint64(row_end - at) - places
+        weighted += ones * np.uint64(row_end - at) - weighted_ones
         begins = at
         at += PIXEL
         while ends[np.uint64(stretch)] <= at:
@@ -177,8 +177,8 @@ def _write_begin(window: Any, row: int, stretches: Any, stretch: int) -> None:
     starts, ends = stretches
     start = starts[stretch]
     if start < row:
-        for place in range(row, min(row + 8, ends[stretch])):
-            window[place] = window[start - PIXEL + (place - start) % PIXEL]
+        for offset in range(row, min(row + 8, ends[stretch])):
+            window[offset] = window[start - PIXEL + (offset - start) % PIXEL]
 
 
 @compiled()
@@ -225,14 +225,14 @@ def _move_back(window: Any, keep: int, stretches: Any, stretch: int, state: Any)
         # Of the stretch that is cut a first pixel is written, and it begins behind that.
         _write_begin(window, keep, stretches, first)
         starts[first] = keep + PIXEL
-    for place in range(keep, at, 8):
-        store64(window, place - by, load64(window, place))
-    kept = state[STRETCHES] - first
-    for number in range(kept):
+    for offset in range(keep, at, 8):
+        store64(window, offset - by, load64(window, offset))
+    remaining = state[STRETCHES] - first
+    for number in range(remaining):
         starts[number] = starts[first + number] - by
         ends[number] = ends[first + number] - by
     state[AT] = at - by
-    state[STRETCHES] = kept
+    state[STRETCHES] = remaining
     state[UNWRITTEN] = max(0, state[UNWRITTEN] - first)
     state[OPEN_END] -= by
     return max(0, stretch - first)
@@ -240,11 +240,11 @@ def _move_back(window: Any, keep: int, stretches: Any, stretch: int, state: Any)
 
 @compiled()
 def _checksum_fits(stream: Any, byte: int, sums: Any) -> Any:
-    """Whether Adler-32 is what stands in the stream."""
-    found = np.uint64(0)
+    """Return whether Adler-32 is what stands in the stream."""
+    checksum = np.uint64(0)
     for offset in range(4):
-        found = found << np.uint64(8) | np.uint64(stream[byte + offset])
-    return found == (sums[SUMS] << np.uint64(16) | sums[ONES])
+        checksum = checksum << np.uint64(8) | np.uint64(stream[byte + offset])
+    return checksum == (sums[SUMS] << np.uint64(16) | sums[ONES])
 
 
 def _compiled(sources: int) -> Any:
@@ -351,19 +351,19 @@ def count(
         return False
     padded = np.frombuffer(stream + bytes(PADDING), np.uint8)
     sums = np.zeros(3, np.uint64)
-    found: bool = count_rgb(padded, len(stream), height, width, class_of, counts, sums, _room())
+    counted: bool = count_rgb(padded, len(stream), height, width, class_of, counts, sums, _room())
     digest[0] = sums[MARK]
-    return found
+    return counted
 
 
 def _room() -> tuple[Any, ...]:
     """This thread's: 2 MB, whatever the label."""
-    found: tuple[Any, ...] | None = getattr(_local, "room", None)
-    if found is None:
+    room: tuple[Any, ...] | None = getattr(_local, "room", None)
+    if room is None:
         size = _LIMIT + OVERHANG
         # A match has three bytes or more.
         stretches = (np.zeros(size // 3 + 2, np.int64), np.zeros(size // 3 + 2, np.int64))
-        found = _local.room = (
+        room = _local.room = (
             np.zeros(size, np.uint8), _LIMIT, new_tables(), stretches, np.zeros(STATE, np.int64),
         )  # fmt: skip
-    return found
+    return room

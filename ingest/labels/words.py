@@ -21,7 +21,7 @@ def compiled(*, cache: bool = False, inline: str = "never") -> Callable[[_Functi
 
     Counting those to arrays took a quarter of the time; so a kernel makes no arrays.
     """
-    made: Callable[[_Function], _Function] = nb.njit(  # type: ignore[call-overload]
+    decorator: Callable[[_Function], _Function] = nb.njit(  # type: ignore[call-overload]
         nogil=True,
         _nrt=False,
         error_model="numpy",
@@ -30,7 +30,7 @@ def compiled(*, cache: bool = False, inline: str = "never") -> Callable[[_Functi
         no_cfunc_wrapper=True,
         no_cpython_wrapper=not cache,
     )
-    return made
+    return decorator
 
 
 _CHECKED = bool(getattr(config, "BOUNDSCHECK"))  # noqa: B009
@@ -47,8 +47,8 @@ def _loader(bits: int, kind: Any) -> Any:
     @intrinsic
     def load(_typing: Any, array: Any, _at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            place = _place(context, builder, signature.args[0], values[0], values[1], bits)
-            return builder.load(place, align=1)
+            pointer = _place(context, builder, signature.args[0], values[0], values[1], bits)
+            return builder.load(pointer, align=1)
 
         return kind(array, types.int64), generate
 
@@ -59,8 +59,8 @@ def _storer(bits: int, kind: Any) -> Any:
     @intrinsic
     def store(_typing: Any, array: Any, _at: Any, _word: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            place = _place(context, builder, signature.args[0], values[0], values[1], bits)
-            builder.store(values[2], place, align=1)
+            pointer = _place(context, builder, signature.args[0], values[0], values[1], bits)
+            builder.store(values[2], pointer, align=1)
 
         return types.void(array, types.int64, kind), generate
 

@@ -14,7 +14,7 @@ from ingest.sources.source_options import SourceOptions
 
 
 def names_of(source: Source) -> SourceNames:
-    """How a source's files are named in the catalog, without opening it."""
+    """The names of a source's files in the catalog, without opening it."""
     return SourceNames(source.platform, source.cluster, source.datasource, source.uri, source.site)
 
 
@@ -44,9 +44,9 @@ def change_options(
     """
     source = recorded_source(records, name)
     with scan_lock(store, source), records.session() as session:
-        kept = session.get_one(Source, source.id)
-        kept.options = changed_options(kept, exclude, part_of).to_json()
-        return kept
+        record = session.get_one(Source, source.id)
+        record.options = changed_options(record, exclude, part_of).to_json()
+        return record
 
 
 def changed_options(

@@ -30,7 +30,7 @@ READS_AT_ONCE = 4
 
 @dataclass(frozen=True)
 class UnitSource:
-    """What a worker needs to know of a source, beside the frames.
+    """A source as a worker needs it, beside the frames.
 
     Attributes:
         uri: Where its files are; the worker must reach them under the same URI.
@@ -95,7 +95,7 @@ def count_unit(unit: bytes, reads_at_once: int = READS_AT_ONCE) -> bytes:
 
 
 def read_counts(counts: bytes) -> list[FrameCount]:
-    """What ``count_unit`` counted, in the order of the unit's frames.
+    """The counts that ``count_unit`` wrote, in the order of the unit's frames.
 
     Raises:
         CatalogDamaged: These are no counts.

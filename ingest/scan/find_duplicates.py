@@ -1,4 +1,4 @@
-"""Which frames are there twice (catalog.frames.duplicates), after a scan; few images are read.
+"""Finds frames that are there twice (catalog.frames.duplicates), after a scan; it reads few images.
 
 An object store's ETag that is an MD5 stands for the bytes: two that are equal need no read. Other
 images are read, and only those of frames whose labels show the same and whose images are as large.

@@ -1,4 +1,4 @@
-"""What an A2D2 file name says: scene, camera, kind and number of the frame it belongs to."""
+"""Parses A2D2 file names: scene, camera, kind and number of the frame that a file belongs to."""
 
 import re
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _FILE = re.compile(
 
 @dataclass(frozen=True, order=True, slots=True)
 class FrameId:
-    """What the files of one frame have in common.
+    """The identity of a frame, which its files have in common.
 
     Attributes:
         prefix: Path before the scene folder, empty or ending in a slash.
@@ -60,7 +60,7 @@ class FrameId:
 
 @dataclass(frozen=True, slots=True)
 class FrameName:
-    """What a file's name says: which frame, which kind ("camera", "label"...), which extension."""
+    """The parts of a file's name: frame, kind ("camera", "label"...), extension."""
 
     frame: FrameId
     kind: str
@@ -68,7 +68,7 @@ class FrameName:
 
 
 def parse(key: str) -> FrameName | None:
-    """What the path says, or None where it is not a frame's file by A2D2's naming rules.
+    """The frame and kind in the path, or None where it is no frame's file by A2D2's naming rules.
 
     >>> parse("20180807_145028/label/cam_front_center/"
     ...       "20180807145028_label_frontcenter_000006882.png").frame.camera
@@ -87,5 +87,5 @@ def parse(key: str) -> FrameName | None:
 
 
 def looks_like_label(key: str) -> bool:
-    """Whether the file lies in a label folder, so that a name that does not parse is an error."""
+    """Return whether the file lies in a label folder: there a name must parse."""
     return "/label/" in f"/{key}" and key.endswith(".png")

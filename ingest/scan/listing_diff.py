@@ -1,4 +1,4 @@
-"""What of a source's listing is new, changed, gone or as it was: two sorted streams merged.
+"""Compares a source's listing with the catalog, new, changed or gone: two sorted streams merged.
 
 Neither the listing nor the catalog's files are ever held whole, so a source of millions of files
 costs no more memory than a small one, and the first new file is known at once.
@@ -45,7 +45,7 @@ class ScannedFile:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it is new or has changed."""
+        """True where it is new or has changed."""
         return self.change in ("added", "changed")
 
 

@@ -91,8 +91,8 @@ def move_source(
             with store.writing(f"source {name} moved") as connection:
                 _show_at(connection, replace(names, root=files.root))
         with records.session() as session:
-            kept = session.get_one(Source, source.id)
-            kept.uri, kept.options = uri, options.to_json()
+            record = session.get_one(Source, source.id)
+            record.uri, record.options = uri, options.to_json()
     same = catalogued - len(changed) - len(missing)
     return Moved(name, uri, same, len(changed), len(missing), len(new))
 

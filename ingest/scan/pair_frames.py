@@ -1,4 +1,4 @@
-"""Which files belong together: camera image, label, lidar and camera JSON of one frame."""
+"""Pairs the files of a frame: camera image, label, lidar and camera JSON."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class FrameFiles:
         return self.label.key if self.label else ""
 
     def to_read(self, *, image: bool) -> "FrameFiles":
-        """What of the frame is read: its label, and with ``image`` its camera image."""
+        """The files of the frame to read: its label, and with ``image`` its camera image."""
         return FrameFiles(self.id, self.image if image else None, self.label)
 
 
@@ -119,10 +119,10 @@ def _pair(files: list[ScannedFile], folder: str = "") -> SceneFiles:
                 )
                 scene.problems.append(Problem("bad_file", file.key, reason))
             continue
-        part = _PARTS.get((name.kind, name.extension))
-        if part is not None:
+        attribute = _PARTS.get((name.kind, name.extension))
+        if attribute is not None:
             frame = frames.setdefault(name.frame, FrameFiles(name.frame))
-            setattr(frame, part, file.file)
+            setattr(frame, attribute, file.file)
     scene.images = [frame.image for frame in frames.values() if frame.image is not None]
     for _, frame in sorted(frames.items()):
         if frame.label is not None and frame.image is None:
@@ -138,7 +138,7 @@ def _pair(files: list[ScannedFile], folder: str = "") -> SceneFiles:
 
 
 def _missing_partner(frame: FrameFiles, *, has_images: bool) -> str:
-    """What the frame lacks to be one; empty where it is."""
+    """The partner that the frame lacks; empty where it is complete."""
     if frame.image is not None:
         return ""
     if frame.label is None:

@@ -1,4 +1,4 @@
-"""What a scan has to do, cut into portions: from a listing to frames to read and rows to write.
+"""Cuts the work of a scan into portions: from a listing to frames to read and rows to write.
 
     listing, catalog -> compare -> pair_frames -> portions -> an engine counts -> commit
 
@@ -70,7 +70,7 @@ class Portion:
 
 @dataclass
 class _Deferred:
-    """What follows from files that are gone, as a portion has it; gone files by their frame."""
+    """Work that follows from gone files, as a portion has it; these files by their frame."""
 
     frames: list[FrameFiles] = field(default_factory=list)
     files: list[ScannedFile] = field(default_factory=list)
@@ -206,7 +206,7 @@ class Portions:
         return file
 
     def _follow_gone(self) -> Iterator[Portion]:
-        """What follows from files that are gone, and last these themselves.
+        """Portions that follow from files that are gone, and last these themselves.
 
         Only as long as they are in the catalog does a scan see that they are gone.
         """

@@ -21,7 +21,7 @@ _TAIL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class FrameCount:
-    """What reading a frame gave.
+    """Counts and problems from reading a frame.
 
     Attributes:
         width: Image width [pixels]; 0 where a file of the frame is bad.

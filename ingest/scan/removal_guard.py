@@ -1,4 +1,4 @@
-"""How many files may leave the catalog at once.
+"""Limits the files that may leave the catalog at once.
 
 A disk that is away for a minute looks like a source whose files were removed. A scan that finds
 more of them gone than is likely removes none, and says how to allow it.

@@ -57,7 +57,7 @@ class ScanResult:
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """How to scan.
+    """Options of a scan.
 
     Attributes:
         class_list: A class list to use instead of the source's own.
@@ -115,8 +115,8 @@ def scan_source(
         if options.part is None:
             scan.run(engine or ThreadEngine(2), progress=progress)
         else:
-            part = options.part
-            scan.run(engine or ThreadEngine(2), part.folders, progress, part.leaves_out)
+            portion = options.part
+            scan.run(engine or ThreadEngine(2), portion.folders, progress, portion.leaves_out)
     return ScanResult(scan.number, scan.counts)
 
 
@@ -252,7 +252,7 @@ class Scan:
         progress: Progress | None,
         skip: Callable[[str], bool] = _skip_none,
     ) -> Iterator[Iterator[Portion]]:
-        """What there is to do, for the block; see run.
+        """The portions to do, for the block; see run.
 
         Raises:
             RemovalRefused: At the end: more files are gone than may be removed.
@@ -338,7 +338,7 @@ class Scan:
             thread.join()
 
     def task(self) -> CountTask:
-        """What an engine needs to know to count this scan's portions."""
+        """The task that an engine needs to count this scan's portions."""
         source = UnitSource(
             self.source.uri, SourceOptions.from_json(self.source.options), self.class_list
         )
@@ -355,7 +355,7 @@ class Scan:
 
 
 def source_names(source: Source, files: SourceFiles) -> SourceNames:
-    """How a source's files are named in the catalog."""
+    """The names of a source's files in the catalog."""
     return SourceNames(source.platform, source.cluster, source.datasource, files.root, source.site)
 
 

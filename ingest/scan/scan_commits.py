@@ -1,4 +1,4 @@
-"""What a scan has read, written to catalog and records in commits of some thousand rows."""
+"""Writes a scan's counts to catalog and records in commits of some thousand rows."""
 
 from catalog.frames import frame_trees
 from catalog.frames import frames as catalog_frames

@@ -1,4 +1,4 @@
-"""What a scan has done so far, how fast, and how long it will take."""
+"""Counts of a scan so far, its speed, and the time that it will take."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 
 @dataclass
 class ScanCounts:
-    """What a scan has done so far.
+    """Counts of a scan so far.
 
     Attributes:
         files: Files listed.

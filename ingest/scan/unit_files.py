@@ -58,18 +58,18 @@ class UnitFolder:
         """
         if self.folder.exists():
             raise AlreadyExists("folder", str(self.folder), "remove it, or name another")
-        with atomic_path(self.folder, is_folder=True, parents=True) as part:
+        with atomic_path(self.folder, is_folder=True, parents=True) as aside:
             number = 0
             # Job arrays of LSF begin with 1, and those of Slurm may.
             for number, portion in enumerate(portions, start=1):
-                (part / _name("portion", number)).write_bytes(_packed(_portion_json(portion)))
-                (part / _name("unit", number)).write_bytes(task.unit(portion))
+                (aside / _name("portion", number)).write_bytes(_packed(_portion_json(portion)))
+                (aside / _name("unit", number)).write_bytes(task.unit(portion))
             header = {"format": FORMAT, "units": number, "counts": counts.to_json(), **header}
-            (part / HEADER).write_text(json.dumps(header, indent=2))
+            (aside / HEADER).write_text(json.dumps(header, indent=2))
         return number
 
     def header(self) -> dict[str, Any]:
-        """What was written about the scan.
+        """The header that was written about the scan.
 
         Raises:
             InvalidInput: The folder holds no units, or those of another version.

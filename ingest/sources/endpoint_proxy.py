@@ -32,7 +32,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass
 class Way:
-    """What may be reached by one endpoint's sources.
+    """The addresses that one endpoint's sources may reach.
 
     Attributes:
         host: The endpoint's.
@@ -188,8 +188,8 @@ def _request(way: Way, head: bytes) -> bytes:
     if b"transfer-encoding" in names or length != b"0":
         raise _Refused("a body is not sent there")
     path = "/" + url.removeprefix("http://").partition("/")[2]
-    kept = [line for line in lines if not line.lower().startswith(b"proxy-")]
-    return b"\r\n".join([b" ".join((method, path.encode("latin-1"), version)), *kept, b"", b""])
+    headers = [line for line in lines if not line.lower().startswith(b"proxy-")]
+    return b"\r\n".join([b" ".join((method, path.encode("latin-1"), version)), *headers, b"", b""])
 
 
 def _connect(way: Way) -> socket.socket:
@@ -199,23 +199,23 @@ def _connect(way: Way) -> socket.socket:
         _Refused: One of its addresses is inside the network.
         OSError: None answers.
     """
-    found = socket.getaddrinfo(way.host, way.port, type=socket.SOCK_STREAM)
-    if way.reach == PUBLIC and not all(is_public(str(address[0])) for *_, address in found):
+    addresses = socket.getaddrinfo(way.host, way.port, type=socket.SOCK_STREAM)
+    if way.reach == PUBLIC and not all(is_public(str(address[0])) for *_, address in addresses):
         raise _Refused("its name stands for an address inside this server's own network")
     trouble = OSError(f"{way.host}: no address")
-    for family, kind, protocol, _, address in found:
-        made = socket.socket(family, kind, protocol)
+    for family, kind, protocol, _, address in addresses:
+        connection = socket.socket(family, kind, protocol)
         try:
-            made.settimeout(_CONNECT_SECONDS)
-            made.connect(address)
+            connection.settimeout(_CONNECT_SECONDS)
+            connection.connect(address)
         except OSError as error:
-            made.close()
+            connection.close()
             trouble = error
             continue
-        made.settimeout(None)  # the client knows how long it waits, and then ends both
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.settimeout(None)  # the client knows how long it waits, and then ends both
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         way.refused = ""
-        return made
+        return connection
     raise trouble
 
 

@@ -1,4 +1,4 @@
-"""What of a source is left out, by patterns."""
+"""Patterns that leave files and folders of a source out."""
 
 import fnmatch
 import re
@@ -40,11 +40,11 @@ class Excluded:
         self._folder = lru_cache(maxsize=4_096)(self._leaves_out)
 
     def __bool__(self) -> bool:
-        """Whether there is any pattern."""
+        """Return whether there is any pattern."""
         return self._names is not None or self._paths is not None
 
     def __call__(self, key: str) -> bool:
-        """Whether a file, or a folder (with or without a slash at its end), is left out."""
+        """Return whether a file, or a folder (with or without a slash at its end), is left out."""
         if not self or not key:
             return False
         plain = key.rstrip("/")

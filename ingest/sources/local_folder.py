@@ -193,8 +193,8 @@ class LocalFolder:
         self, folders: Folders, below: str, unreadable: Unreadable | None
     ) -> Sequence[tuple[str, bool]]:
         try:
-            found = folders.entries(below)
-            if found and not folders.may_search(below):
+            entries = folders.entries(below)
+            if entries and not folders.may_search(below):
                 raise PermissionError(errno.EACCES, "its files may not be asked for")
         except OSError as error:
             if error.errno in _GONE and (below or error.errno == errno.EXDEV):
@@ -202,7 +202,7 @@ class LocalFolder:
             if below and _told(unreadable, below, error):
                 return ()
             raise _cannot_list(self.folder / below, error) from error
-        return found
+        return entries
 
     def read(self, key: str) -> bytes:
         """A whole file; see SourceFiles."""
@@ -279,17 +279,17 @@ class LocalArchive:
         self.size, self._changed = status.st_size, status.st_mtime_ns
         self.identity = str(status.st_mtime_ns)
 
-    def read_range(self, start: int, length: int, shown: str = "") -> bytes:
+    def read_range(self, start: int, length: int, label: str = "") -> bytes:
         """A part of the file; see ArchiveBytes. Opened each time: it may have been replaced."""
         try:
             with open_beneath(self._folder, self._name) as file:
                 status = os.fstat(file.fileno())
                 if (status.st_size, status.st_mtime_ns) != (self.size, self._changed):
-                    raise BadFile(f"{self.uri} changed while it was read; scan again", shown)
+                    raise BadFile(f"{self.uri} changed while it was read; scan again", label)
                 file.seek(start)
                 return file.read(length)
         except OSError as error:
-            raise UnreadableFile(f"{self.uri} cannot be read: {error.strerror}", shown) from error
+            raise UnreadableFile(f"{self.uri} cannot be read: {error.strerror}", label) from error
 
 
 def _told(unreadable: Unreadable | None, key: str, error: OSError) -> bool:
@@ -324,7 +324,7 @@ def _file(key: str, status: os.stat_result) -> File:
 
 
 def _state(status: os.stat_result) -> str:
-    """Whether the file's data are on this file system, or a stub stands for them.
+    """The state of the file: its data are on this file system, or a stub stands for them.
 
     One that is on tape as well cannot be told from one that is not.
     """

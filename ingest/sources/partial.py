@@ -42,7 +42,7 @@ class Part:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """What is to be listed: in order, none below another."""
+        """The folders to list: in order, none below another."""
         top: list[str] = []
         for folder in sorted({*self.whole, *self.flat}):
             if not any(folder.startswith(other) for other in top):
@@ -50,7 +50,7 @@ class Part:
         return tuple(top)
 
     def leaves_out(self, key: str) -> bool:
-        """Whether a listed file is not of the part."""
+        """Return whether a listed file is not of the part."""
         inside = any(key.startswith(folder) for folder in self.whole) or any(
             key.startswith(folder) and "/" not in key[len(folder) :] for folder in self.flat
         )
@@ -58,16 +58,16 @@ class Part:
 
 
 def _scene_around(folder: str) -> str | None:
-    found = _IN_SCENE.fullmatch(folder)
-    return None if found is None else found[1]
+    match = _IN_SCENE.fullmatch(folder)
+    return None if match is None else match[1]
 
 
-def _folder(given: str) -> str:
-    folder = given.strip("/")
+def _folder(text: str) -> str:
+    folder = text.strip("/")
     parts = folder.split("/") if folder else []
-    if any(part in ("", ".", "..") for part in parts):
+    if any(segment in ("", ".", "..") for segment in parts):
         raise InvalidInput(
-            f"folder '{given[:200]}': expected one below the source's root, such as "
+            f"folder '{text[:200]}': expected one below the source's root, such as "
             "20180807_145028/label"
         )
     return f"{folder}/" if folder else ""

@@ -1,4 +1,4 @@
-"""Whether an address is one of the public internet."""
+"""Tells addresses of the public internet from others."""
 
 import ipaddress
 
@@ -15,21 +15,21 @@ _OF_CLOUDS = tuple(
 
 
 def is_public(text: str) -> bool:
-    """Whether an address is public, and so is every other one that it stands for.
+    """Return whether an address is public, and so is every other one that it stands for.
 
     Source: https://www.iana.org/assignments/iana-ipv6-special-registry
     """
     address = ipaddress.ip_address(text.partition("%")[0])
-    found: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = [address]
+    addresses: list[ipaddress.IPv4Address | ipaddress.IPv6Address] = [address]
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped:  # itself never global
-            found = [address.ipv4_mapped]
+            addresses = [address.ipv4_mapped]
         if any(address in network for network in (*_NAT64, _COMPATIBLE)):
-            found = [ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)]
+            addresses = [ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)]
             if address in _NAT64[1]:  # private by itself, and where the IPv4 stands is not fixed
                 return False
-        found += [inner for inner in (address.sixtofour, *(address.teredo or ())) if inner]
+        addresses += [inner for inner in (address.sixtofour, *(address.teredo or ())) if inner]
     return all(
         one.is_global and not one.is_multicast and not any(one in each for each in _OF_CLOUDS)
-        for one in found
+        for one in addresses
     )

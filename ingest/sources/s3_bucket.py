@@ -96,7 +96,7 @@ class S3Address:
 
 
 def obstore_can_name(key: str) -> bool:
-    """Whether obstore's paths can hold this key; S3 allows more, and those go through boto3.
+    """Return whether obstore's paths can hold this key; boto3 reads those that they cannot.
 
     Empty, "." and ".." segments and control characters are refused by it, outer slashes dropped:
     https://docs.rs/object_store/latest/object_store/path/struct.Path.html
@@ -226,7 +226,7 @@ class S3Bucket:
             StorageError: It is not there, or the server refuses.
         """
         try:
-            found = self.client.head_object(Bucket=self.name, Key=key)
+            answer = self.client.head_object(Bucket=self.name, Key=key)
         except ClientError as error:
             if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
                 uri = f"s3://{self.name}/{key}"
@@ -234,7 +234,7 @@ class S3Bucket:
             raise self.trouble(error, key) from error
         except BotoCoreError as error:
             raise self.trouble(error, key) from error
-        return _entry(key, found["ContentLength"], found["LastModified"], found.get("ETag"))
+        return _entry(key, answer["ContentLength"], answer["LastModified"], answer.get("ETag"))
 
     def page(self, prefix: str, after: str = "", *, delimiter: str = "", keys: int = 1000) -> Page:
         """One page of a listing: objects, common prefixes, whether more follow.
@@ -242,30 +242,32 @@ class S3Bucket:
         Raises:
             StorageError: The server refuses or cannot be reached.
         """
-        asked: dict[str, Any] = {"Prefix": prefix, "MaxKeys": keys}
+        parameters: dict[str, Any] = {"Prefix": prefix, "MaxKeys": keys}
         if after:
-            asked["StartAfter"] = after
+            parameters["StartAfter"] = after
         if delimiter:
-            asked["Delimiter"] = delimiter
-        page = self._page(prefix, asked)
-        if any(found.is_archived for found in page.objects):
+            parameters["Delimiter"] = delimiter
+        page = self._page(prefix, parameters)
+        if any(entry.is_archived for entry in page.objects):
             # Only then: some servers refuse headers that they do not know.
             with suppress(StorageError):
-                return self._page(prefix, {**asked, "OptionalObjectAttributes": ["RestoreStatus"]})
+                return self._page(
+                    prefix, {**parameters, "OptionalObjectAttributes": ["RestoreStatus"]}
+                )
         return page
 
-    def _page(self, prefix: str, asked: dict[str, Any]) -> Page:
+    def _page(self, prefix: str, parameters: dict[str, Any]) -> Page:
         try:
-            return page_of(self.client.list_objects_v2(Bucket=self.name, **asked))
+            return page_of(self.client.list_objects_v2(Bucket=self.name, **parameters))
         except (BotoCoreError, ClientError) as error:
             raise self.trouble(error, prefix) from error
 
-    def read(self, key: str, shown: str, most: int) -> bytes:
+    def read(self, key: str, label: str, most: int) -> bytes:
         """A whole object.
 
         Args:
             key: Its key in the bucket.
-            shown: How messages call it.
+            label: How messages call it.
             most: Largest size that is read [bytes].
 
         Raises:
@@ -273,17 +275,17 @@ class S3Bucket:
             StorageError: The server cannot be reached, or refuses everything.
         """
         if not obstore_can_name(key):
-            return self._read_odd(key, shown, most)
+            return self._read_odd(key, label, most)
         try:
-            found = self._get(key, {})
-            size = found.meta["size"]
+            answer = self._get(key, {})
+            size = answer.meta["size"]
             if size <= most:
-                return bytes(found.bytes())
+                return bytes(answer.bytes())
         except (BaseError, OSError, ValueError) as error:
-            raise self.object_trouble(error, shown) from error
-        raise _too_large(size, most, shown)
+            raise self.object_trouble(error, label) from error
+        raise _too_large(size, most, label)
 
-    def read_range(self, key: str, shown: str, start: int, length: int, etag: str = "") -> bytes:
+    def read_range(self, key: str, label: str, start: int, length: int, etag: str = "") -> bytes:
         """At most ``length`` bytes from ``start``; fewer at the object's end.
 
         With ``etag``, only of that very object.
@@ -295,17 +297,17 @@ class S3Bucket:
         if length <= 0:
             return b""
         if not obstore_can_name(key):
-            return self._range_odd(key, shown, start, length, etag)
+            return self._range_odd(key, label, start, length, etag)
         options: dict[str, Any] = {"range": (start, start + length)}
         if etag:
             options["if_match"] = f'"{etag}"'
         try:
-            found = self._get(key, options)
-            return bytes(found.bytes())
+            answer = self._get(key, options)
+            return bytes(answer.bytes())
         except (BaseError, OSError, ValueError) as error:
             if _beyond_end(str(error)):
                 return b""
-            raise self.object_trouble(error, shown) from error
+            raise self.object_trouble(error, label) from error
 
     @contextmanager
     def open_object(
@@ -400,7 +402,7 @@ class S3Bucket:
         return OtherVersion(f"another version is there: {there}", shown)
 
     def _get(self, key: str, options: dict[str, Any]) -> Any:
-        """As obstore.get, which does not try again where a kept connection was just closed."""
+        """Call obstore.get, which does not try again where a kept connection was just closed."""
         for _ in range(_SENDS - 1):
             try:
                 return obstore.get(self.store, key, options=options)  # type: ignore[arg-type]
@@ -409,41 +411,41 @@ class S3Bucket:
                     raise
         return obstore.get(self.store, key, options=options)  # type: ignore[arg-type]
 
-    def _read_odd(self, key: str, shown: str, most: int) -> bytes:
+    def _read_odd(self, key: str, label: str, most: int) -> bytes:
         try:
-            found = self.client.get_object(Bucket=self.name, Key=key)
-            size = found["ContentLength"]
-            with found["Body"] as body:
+            answer = self.client.get_object(Bucket=self.name, Key=key)
+            size = answer["ContentLength"]
+            with answer["Body"] as body:
                 if size <= most:
                     return bytes(body.read())
         except (BotoCoreError, ClientError) as error:
-            raise self.object_trouble(error, shown) from error
-        raise _too_large(size, most, shown)
+            raise self.object_trouble(error, label) from error
+        raise _too_large(size, most, label)
 
-    def _range_odd(self, key: str, shown: str, start: int, length: int, etag: str) -> bytes:
-        asked = {"IfMatch": f'"{etag}"'} if etag else {}
+    def _range_odd(self, key: str, label: str, start: int, length: int, etag: str) -> bytes:
+        condition = {"IfMatch": f'"{etag}"'} if etag else {}
         span = f"bytes={start}-{start + length - 1}"
         try:
-            found = self.client.get_object(Bucket=self.name, Key=key, Range=span, **asked)
-            with found["Body"] as body:
+            answer = self.client.get_object(Bucket=self.name, Key=key, Range=span, **condition)
+            with answer["Body"] as body:
                 return bytes(body.read())
         except (BotoCoreError, ClientError) as error:
             if _beyond_end(str(error)):
                 return b""
-            raise self.object_trouble(error, shown) from error
+            raise self.object_trouble(error, label) from error
 
-    def object_trouble(self, error: Exception, shown: str) -> FramesiftError:
+    def object_trouble(self, error: Exception, label: str) -> FramesiftError:
         """BadFile for what ails one object, StorageError for what ails the server."""
         code = _code(error)
         if self._way and self._way.refused:
-            return self.trouble(error, shown)
+            return self.trouble(error, label)
         if isinstance(error, FileNotFoundError) or code in ("NoSuchKey", "404"):
-            return UnreadableFile("cannot be read: it vanished from the bucket", shown)
+            return UnreadableFile("cannot be read: it vanished from the bucket", label)
         if _is_other_version(error):
-            return BadFile("changed since it was listed; scan again", shown)
+            return BadFile("changed since it was listed; scan again", label)
         if code in _OBJECT_CODES:
-            return UnreadableFile(f"cannot be read: {_REASONS[code]}", shown)
-        return self.trouble(error, shown)
+            return UnreadableFile(f"cannot be read: {_REASONS[code]}", label)
+        return self.trouble(error, label)
 
     def trouble(self, error: Exception, key: str = "") -> StorageError:
         """A foreign error in one line: what, where, what to do; never a credential."""
@@ -474,12 +476,12 @@ class S3Bucket:
             return f"{where} did not answer within {self.options.give_up_after:g} s of retries"
         if code:
             return f"{where} answers {code}"
-        found = _STATUS.search(text)
-        if found and found[1] == "407" and self._way:
+        match = _STATUS.search(text)
+        if match and match[1] == "407" and self._way:
             # obstore takes the token away before it follows a redirect to another host.
             return f"{where} is not used: {REDIRECTED}"
-        if found:
-            return f"{where} answers status {found[1]}"
+        if match:
+            return f"{where} answers status {match[1]}"
         return f"{where}: {_first_line(error)}"
 
 
@@ -526,8 +528,8 @@ def _entry(key: str, size: int, modified: datetime, etag: str | None) -> ObjectE
     return ObjectEntry(key, size, modified.replace(tzinfo=None), (etag or "").strip('"'))
 
 
-def _too_large(size: int, most: int, shown: str) -> BadFile:
-    return BadFile(f"has {size:,} bytes; at most {most:,} are read", shown)
+def _too_large(size: int, most: int, label: str) -> BadFile:
+    return BadFile(f"has {size:,} bytes; at most {most:,} are read", label)
 
 
 def _beyond_end(text: str) -> bool:
@@ -539,9 +541,9 @@ def _code(error: Exception) -> str:
     if isinstance(error, ClientError):
         code = re.sub(r"\W", "", str(error.response["Error"].get("Code", "")))[:64]
         return _STATUS_CODES.get(code, code)
-    found = re.search(r"<Code>(\w{1,64})</Code>", str(error))
-    if found:
-        return found[1]
+    match = re.search(r"<Code>(\w{1,64})</Code>", str(error))
+    if match:
+        return match[1]
     if isinstance(error, PermissionDeniedError | UnauthenticatedError):
         return "AccessDenied"
     return "PermanentRedirect" if "redirect without LOCATION" in str(error) else ""

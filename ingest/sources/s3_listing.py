@@ -118,4 +118,4 @@ def _pages(bucket: S3Bucket, prefix: str) -> Iterator[list[ObjectEntry]]:
     while more:
         objects, _, more = bucket.page(prefix, last, keys=_PAGE_KEYS)
         last = objects[-1].key if objects else last
-        yield [found for found in objects if not found.key.endswith("/")]
+        yield [entry for entry in objects if not entry.key.endswith("/")]

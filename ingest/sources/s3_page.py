@@ -40,7 +40,7 @@ class ObjectEntry(NamedTuple):
 
     @property
     def is_archived(self) -> bool:
-        """Whether it must be restored before it is read, or had to be."""
+        """True where it must be restored before it is read, or had to be."""
         return self.storage_class in _ARCHIVED
 
     @property
@@ -84,9 +84,9 @@ def read_page(body: bytes) -> Page:
     for child in root:
         name = child.tag[skip:]
         if name == "Contents":
-            objects.append({part.tag[skip:]: part for part in child})
+            objects.append({element.tag[skip:]: element for element in child})
         elif name == "CommonPrefixes":
-            prefixes += [part.text or "" for part in child]
+            prefixes += [element.text or "" for element in child]
         else:
             told[name] = child.text or ""
     plain = unquote_plus if told.get("EncodingType") == "url" else str
@@ -98,7 +98,7 @@ def _entry(parts: dict[str, ET.Element], plain: Any, skip: int) -> ObjectEntry:
     def text(name: str) -> str:
         return (parts[name].text or "") if name in parts else ""
 
-    restore = {part.tag[skip:]: part.text for part in parts.get("RestoreStatus", ())}
+    restore = {element.tag[skip:]: element.text for element in parts.get("RestoreStatus", ())}
     return ObjectEntry(
         plain(text("Key")),
         int(text("Size")),

@@ -44,19 +44,19 @@ class S3Folder:
     def list(self, below: str = "", _unreadable: Unreadable | None = None, /) -> Iterator[File]:
         """Every object in byte order of its key; see SourceFiles."""
         skip = len(self.prefix)
-        for found in self._objects(self.prefix + below):
-            if self._excluded(found.key[skip:]):
+        for entry in self._objects(self.prefix + below):
+            if self._excluded(entry.key[skip:]):
                 continue
             yield object_file(
-                found.key[skip:], found.size, found.modified, found.etag, found.state,
-                found.storage_class or None,
+                entry.key[skip:], entry.size, entry.modified, entry.etag, entry.state,
+                entry.storage_class or None,
             )  # fmt: skip
 
     def _objects(self, below: str) -> Iterable[ObjectEntry]:
         if not below or below.endswith("/"):
             return list_objects(self.bucket, below)
         objects, _, _ = self.bucket.page(below, keys=1)  # the key itself sorts first
-        return [found for found in objects if found.key == below]
+        return [entry for entry in objects if entry.key == below]
 
     def spans(self, _keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
         """None: each is an object of its own."""
@@ -109,14 +109,14 @@ class S3Archive:
         """
         address = S3Address.parse(uri)
         self._bucket, self._key, self.uri = S3Bucket(address.bucket, options), address.key, uri
-        found = self._bucket.head(address.key)
-        self.size, self._etag = found.size, found.etag
+        entry = self._bucket.head(address.key)
+        self.size, self._etag = entry.size, entry.etag
         where = options.endpoint_url and f" {options.endpoint_url}"
-        self.identity = (found.etag or found.modified.isoformat()) + where
+        self.identity = (entry.etag or entry.modified.isoformat()) + where
 
-    def read_range(self, start: int, length: int, shown: str = "") -> bytes:
+    def read_range(self, start: int, length: int, label: str = "") -> bytes:
         """A part of the object; see ArchiveBytes."""
-        return self._bucket.read_range(self._key, shown or self.uri, start, length, self._etag)
+        return self._bucket.read_range(self._key, label or self.uri, start, length, self._etag)
 
 
 def open_folder(uri: str, options: SourceOptions = NO_OPTIONS) -> S3Folder:

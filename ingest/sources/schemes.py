@@ -88,7 +88,7 @@ def scheme_of(uri: str) -> Scheme:
 
 
 def events_of(uri: str) -> tuple[str, ...]:
-    """What tells of changes at a place; of an archive nothing does: it changes as a whole.
+    """The kinds of events that tell of changes; none for an archive, which changes as a whole.
 
     Raises:
         InvalidInput: As `is_archive`.
@@ -97,7 +97,7 @@ def events_of(uri: str) -> tuple[str, ...]:
 
 
 def is_archive(uri: str) -> bool:
-    """Whether a path or URI names an archive: its ending decides, unless it is a folder.
+    """Return whether a path or URI names an archive: its ending decides, unless it is a folder.
 
     Raises:
         InvalidInput: It names a compressed one, whose members cannot be read in place; or as

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # 60 ms, and most sources have no keys
 
 @dataclass(frozen=True)
 class AccessKeys:
-    """What signs requests to an object store."""
+    """Access keys, which sign requests to an object store."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -38,15 +38,15 @@ class AccessKeys:
 
 @dataclass(frozen=True)
 class SecretKey:
-    """Where the key is that keys are encrypted by.
+    """The key that access keys are encrypted by, or the file that holds it.
 
     Attributes:
-        path: The file, used where none is given.
-        given: The key itself, of 32 bytes in URL-safe base64.
+        path: The file, used where there is no text.
+        text: The key itself, of 32 bytes in URL-safe base64.
     """
 
     path: Path
-    given: str = field(default="", repr=False)
+    text: str = field(default="", repr=False)
 
     def fernet(self, *, make: bool = False) -> "Fernet":
         """The cipher.
@@ -60,9 +60,9 @@ class SecretKey:
         """
         from cryptography.fernet import Fernet
 
-        where = _VARIABLE if self.given else str(self.path)
+        where = _VARIABLE if self.text else str(self.path)
         try:
-            return Fernet(self.given or self._kept(make=make))
+            return Fernet(self.text or self._kept(make=make))
         except ValueError as error:
             raise InvalidInput(
                 f"{where}: is no key; expected 32 bytes in URL-safe base64, as "
@@ -93,11 +93,11 @@ class SecretKey:
         from cryptography.fernet import Fernet
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with part_of(self.path, mode=0o600) as part:
-            part.write_bytes(Fernet.generate_key() + b"\n")
-            to_disk(part)
+        with part_of(self.path, mode=0o600) as aside:
+            aside.write_bytes(Fernet.generate_key() + b"\n")
+            to_disk(aside)
             with suppress(FileExistsError):  # of two that make one at once, the first one's is kept
-                os.link(part, self.path)
+                os.link(aside, self.path)
         to_disk(self.path.parent)
 
 
@@ -123,13 +123,13 @@ def check_given() -> None:
     Raises:
         InvalidInput: It is none.
     """
-    if _key is not None and _key.given:
+    if _key is not None and _key.text:
         _key.fernet()
 
 
 def place() -> str:
     """Where this process's key file is, for a unit; empty where the key is given otherwise."""
-    return str(_key.path) if _key is not None and not _key.given else ""
+    return str(_key.path) if _key is not None and not _key.text else ""
 
 
 def learn(path: str) -> None:
@@ -148,7 +148,7 @@ def seal(keys: AccessKeys) -> str:
 
 
 def unseal(text: str) -> AccessKeys:
-    """What was sealed.
+    """The access keys that a sealed text holds.
 
     Raises:
         InvalidInput: This process has no key to it, or another one.
@@ -180,9 +180,9 @@ def _candidates() -> Iterator[SecretKey]:
     if _key is not None:
         yield _key
         return
-    given = os.environ.get(_VARIABLE, "")
-    if given:
-        yield SecretKey(Path(), given)
+    text = os.environ.get(_VARIABLE, "")
+    if text:
+        yield SecretKey(Path(), text)
     yield from _learned.values()
 
 

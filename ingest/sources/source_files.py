@@ -1,4 +1,4 @@
-"""What every kind of source does: list its files, read one, read a part of one."""
+"""The interface of every kind of source: list its files, read one, read a part of one."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
@@ -55,7 +55,7 @@ class SourceFiles(FileReader, Protocol):
         ...
 
     def problems(self) -> Iterable[Problem]:
-        """What of the source cannot be listed as files, such as a tar archive's links."""
+        """Entries that cannot be listed as files, such as a tar archive's links."""
         ...
 
     def spans(self, keys: Iterable[str], /) -> dict[str, tuple[int, int]]:
@@ -82,11 +82,11 @@ class ArchiveBytes(Protocol):
     identity: str
     walks: int
 
-    def read_range(self, start: int, length: int, shown: str = "") -> bytes:
+    def read_range(self, start: int, length: int, label: str = "") -> bytes:
         """At most ``length`` bytes from ``start``.
 
         Raises:
-            BadFile: It vanished or changed; ``shown`` is the member concerned.
+            BadFile: It vanished or changed; ``label`` is the member concerned.
             StorageError: It cannot be reached.
         """
         ...

@@ -1,4 +1,4 @@
-"""How a source is reached, and what of it is left out."""
+"""Options of a source: how it is reached, and what of it is left out."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -85,15 +85,15 @@ class SourceOptions:
 
     def shown(self) -> dict[str, Any]:
         """`to_json` without keys: only whether there are any; and without what fences it."""
-        shown = self.to_json()
-        shown.pop("within", None)
-        shown.pop("reach", None)
-        shown.pop("part_of", None)  # a source shows it by itself
-        return shown | {"sealed_keys": True} if shown.pop("sealed_keys", "") else shown
+        options = self.to_json()
+        options.pop("within", None)
+        options.pop("reach", None)
+        options.pop("part_of", None)  # a source shows it by itself
+        return options | {"sealed_keys": True} if options.pop("sealed_keys", "") else options
 
     @classmethod
     def from_json(cls, stored: Mapping[str, object]) -> "SourceOptions":
-        """What to_json gave.
+        """The options that to_json wrote.
 
         Raises:
             InvalidInput: An option is unknown or of the wrong type.
@@ -104,12 +104,12 @@ class SourceOptions:
                 raise InvalidInput(
                     f"source option '{name}' is unknown; expected: {', '.join(known)}"
                 )
-            wanted = type(known[name].default)
-            if wanted is tuple:
-                wanted = list
-            if type(value) is not wanted and not (wanted is float and type(value) is int):
+            kind = type(known[name].default)
+            if kind is tuple:
+                kind = list
+            if type(value) is not kind and not (kind is float and type(value) is int):
                 raise InvalidInput(
-                    f"source option {name}: got {value!r}, expected a {wanted.__name__}"
+                    f"source option {name}: got {value!r}, expected a {kind.__name__}"
                 )
         taken = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
         return cls(**taken)  # type: ignore[arg-type]  # checked above

@@ -42,7 +42,7 @@ _ROWS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class IndexCost:
-    """What making an index moved: requests (or reads) and bytes; 0 when it was there."""
+    """The cost of making an index: requests (or reads) and bytes; 0 when it was there."""
 
     requests: int = 0
     bytes: int = 0
@@ -213,7 +213,7 @@ def _clean_name(name: str) -> tuple[str, str]:
         name.encode()
     except UnicodeEncodeError:
         return _printable(name), "name is not UTF-8"
-    parts = [part for part in name.split("/") if part not in ("", ".")]
+    parts = [segment for segment in name.split("/") if segment not in ("", ".")]
     if ".." in parts:
         return name, "name leads out of the archive"
     if "\0" in name:
@@ -277,10 +277,10 @@ def open_index(archive: ArchiveBytes, path: Path) -> TarIndex:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # A folder, as SQLite puts locks of its own on the file, which NFS takes for the part's.
-        with part_of(path, is_folder=True) as part:
-            cost = _build(archive, part / path.name)
-            to_disk(part / path.name)
-            (part / path.name).replace(path)
+        with part_of(path, is_folder=True) as aside:
+            cost = _build(archive, aside / path.name)
+            to_disk(aside / path.name)
+            (aside / path.name).replace(path)
     except (OSError, sqlite3.Error) as error:
         raise StorageError(f"{path}: the index cannot be written: {error}", str(path)) from error
     return TarIndex(path, cost)
@@ -299,10 +299,10 @@ def _about(archive: ArchiveBytes) -> tuple[int, str, int, str]:
 def _fits(path: Path, archive: ArchiveBytes) -> bool:
     try:
         with contextlib.closing(_connect_read_only(path)) as connection:
-            found = connection.execute("SELECT format, uri, size, identity FROM about").fetchone()
+            row = connection.execute("SELECT format, uri, size, identity FROM about").fetchone()
     except sqlite3.Error:
         return False
-    return bool(found == _about(archive))
+    return bool(row == _about(archive))
 
 
 def _build(archive: ArchiveBytes, path: Path) -> IndexCost:
@@ -409,8 +409,8 @@ class _Builder:
     def _try_walk(self, region: int, start: int, stop: int) -> "_Walk | None":
         """A walk from the first header after ``start``; None if there is none or it goes astray."""
         try:
-            found = _find_header(self._meter, start, min(stop, start + _SEARCH_BYTES))
-            return None if found is None else self._walk(region, found, stop)
+            header = _find_header(self._meter, start, min(stop, start + _SEARCH_BYTES))
+            return None if header is None else self._walk(region, header, stop)
         except FramesiftError:
             return None  # whoever arrives here reads it again, and tells if it is true
 
@@ -444,11 +444,11 @@ def _find_header(meter: _Meter, start: int, stop: int) -> int | None:
     piece = _NEAR_WINDOW
     for at in range(start, stop, piece):
         content = meter.read(at, min(piece, stop - at))
-        for place in range(0, len(content) - _BLOCK + 1, _BLOCK):
-            if content[place + 257 : place + 262] == b"ustar" and _is_header(
-                content[place : place + _BLOCK]
+        for offset in range(0, len(content) - _BLOCK + 1, _BLOCK):
+            if content[offset + 257 : offset + 262] == b"ustar" and _is_header(
+                content[offset : offset + _BLOCK]
             ):
-                return at + place
+                return at + offset
     return None
 
 

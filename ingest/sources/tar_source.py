@@ -53,10 +53,10 @@ class TarReader:
         return self._read(data + start, max(0, min(length, size - start)), key)
 
     def _span(self, key: str) -> tuple[int, int]:
-        found = self._find(key)
-        if found is None:
+        span = self._find(key)
+        if span is None:
             raise BadFile(f"is not in {self.archive.uri}", key)
-        return found
+        return span
 
     def _read(self, start: int, length: int, key: str) -> bytes:
         content = self.archive.read_range(start, length, key) if length else b""

@@ -79,7 +79,7 @@ class _Asked:
     warn: Callable[[str], None]
 
     def messages(self) -> "ObjectMessages":
-        """What a queue tells of the source's objects."""
+        """The reader of a queue's messages about the source's objects."""
         from ingest.sources.s3_bucket import S3Address
         from ingest.watch.object_events import ObjectMessages
 
@@ -106,45 +106,45 @@ def _open(
         raise not_installed(f"events {url}: {error.name}", kind.extra) from error
 
 
-def _none(asked: _Asked) -> Events:
-    return NoEvents(asked.stop)
+def _none(request: _Asked) -> Events:
+    return NoEvents(request.stop)
 
 
-def _inotify(asked: _Asked) -> Events:
+def _inotify(request: _Asked) -> Events:
     from ingest.watch.local_events import LocalEvents
 
-    if not isinstance(asked.files, LocalFolder):
-        raise InvalidInput(f"source {asked.source.name} {_NO_FOLDER}")
-    return LocalEvents(asked.files.folder, asked.warn, asked.files.excluded)
+    if not isinstance(request.files, LocalFolder):
+        raise InvalidInput(f"source {request.source.name} {_NO_FOLDER}")
+    return LocalEvents(request.files.folder, request.warn, request.files.excluded)
 
 
 # Late: boto3 and librdkafka are in extras, and take a third of a second.
-def _sqs(asked: _Asked) -> Events:
+def _sqs(request: _Asked) -> Events:
     from ingest.watch.sqs_events import SqsEvents
 
-    options = SourceOptions.from_json(asked.source.options)
-    return SqsEvents(asked.url, options, asked.messages(), asked.warn)
+    options = SourceOptions.from_json(request.source.options)
+    return SqsEvents(request.url, options, request.messages(), request.warn)
 
 
-def _kafka(asked: _Asked) -> Events:
+def _kafka(request: _Asked) -> Events:
     from ingest.watch.kafka_events import KafkaEvents, read_properties
 
-    parts = urlsplit(asked.url)
+    parts = urlsplit(request.url)
     topic = parts.path.strip("/")
     if not parts.netloc or not topic or "/" in topic or "@" in parts.netloc:
         raise InvalidInput(
             f"events kafka://...: {_EXPECTED}; several hosts with commas, and who asks "
             "in --events-config FILE"
         )
-    properties = {"group.id": asked.choice.group}
-    if asked.choice.config is not None:
-        properties |= read_properties(asked.choice.config)
-    return KafkaEvents(parts.netloc, topic, properties, asked.messages(), asked.warn)
+    properties = {"group.id": request.choice.group}
+    if request.choice.config is not None:
+        properties |= read_properties(request.choice.config)
+    return KafkaEvents(parts.netloc, topic, properties, request.messages(), request.warn)
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How events are opened.
+    """One kind of events, and how it is opened.
 
     Attributes:
         open: Opens them.

@@ -6,12 +6,12 @@ from typing import NamedTuple, Protocol
 
 
 class Changes(NamedTuple):
-    """What has changed: keys or folders below the source's root, and when that was noticed.
+    """Changed keys or folders below the source's root, and when that was noticed.
 
     ``since`` is on time.monotonic's clock.
     """
 
-    places: Collection[str]
+    paths: Collection[str]
     since: float
 
 
@@ -19,7 +19,7 @@ class Events(Protocol):
     """Changes of one source. What happens after it was opened is never missed without an error."""
 
     def poll(self, seconds: float) -> Changes | None:
-        """What has changed since the last call; waits about so long for something, else None.
+        """Changes since the last call; waits about so long for something, else None.
 
         Raises:
             StorageError: Changes may have been missed: list the source again.

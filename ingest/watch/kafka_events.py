@@ -83,18 +83,18 @@ class KafkaEvents:
         """See Events."""
         try:
             self._look_for_partitions()
-            found = self._consumer.consume(_MESSAGES_AT_ONCE, min(seconds, _LONGEST_WAIT_S))
+            messages = self._consumer.consume(_MESSAGES_AT_ONCE, min(seconds, _LONGEST_WAIT_S))
         except KafkaException as error:
             raise self._trouble(error) from error
         bodies = []
-        for message in found:
+        for message in messages:
             if message.error() is not None:
                 raise self._trouble(KafkaException(message.error()))
             partition, offset = message.partition(), message.offset()
             if partition is not None and offset is not None:
                 self._reached[partition] = offset + 1
             bodies.append(message.value() or b"")
-        return Changes(self._messages.places(bodies), time.monotonic()) if bodies else None
+        return Changes(self._messages.paths(bodies), time.monotonic()) if bodies else None
 
     def unfinished(self) -> Collection[str]:
         """None: an object is there when it is whole."""
@@ -116,30 +116,30 @@ class KafkaEvents:
         self._consumer.close()
 
     def _find_partitions(self) -> list[int]:
-        found = self._consumer.list_topics(self._topic, timeout=_ANSWER_S).topics[self._topic]
-        if found.error is not None:
-            raise KafkaException(found.error)
-        return sorted(found.partitions)
+        topic = self._consumer.list_topics(self._topic, timeout=_ANSWER_S).topics[self._topic]
+        if topic.error is not None:
+            raise KafkaException(topic.error)
+        return sorted(topic.partitions)
 
     def _places_to_go_on(self) -> list[TopicPartition]:
-        wanted = [TopicPartition(self._topic, number) for number in self._partitions]
-        committed = self._consumer.committed(wanted, timeout=_ANSWER_S)
-        if any(place.offset >= 0 for place in committed):
+        partitions = [TopicPartition(self._topic, number) for number in self._partitions]
+        committed = self._consumer.committed(partitions, timeout=_ANSWER_S)
+        if any(partition.offset >= 0 for partition in committed):
             # Partitions that were added since: from their beginning.
             return [
-                place
-                if place.offset >= 0
-                else TopicPartition(self._topic, place.partition, OFFSET_BEGINNING)
-                for place in committed
+                partition
+                if partition.offset >= 0
+                else TopicPartition(self._topic, partition.partition, OFFSET_BEGINNING)
+                for partition in committed
             ]
-        ends = [self._consumer.get_watermark_offsets(p, timeout=_ANSWER_S)[1] for p in wanted]
-        places = [
+        ends = [self._consumer.get_watermark_offsets(p, timeout=_ANSWER_S)[1] for p in partitions]
+        positions = [
             TopicPartition(self._topic, number, end)
             for number, end in zip(self._partitions, ends, strict=True)
         ]
         # Kept at once: what comes before the first batch is not passed over by the next start.
-        self._consumer.commit(offsets=places, asynchronous=False)
-        return places
+        self._consumer.commit(offsets=positions, asynchronous=False)
+        return positions
 
     def _look_for_partitions(self) -> None:
         if time.monotonic() - self._looked < _LOOK_FOR_PARTITIONS_S:
@@ -167,17 +167,17 @@ def read_properties(path: Path) -> dict[str, str]:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}: cannot be read: {error}") from error
-    found = {}
+    properties = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         name, separator, value = line.partition("=")
         if not separator:
             raise InvalidInput(f"{path}, line {number}: expected name=value")
-        found[name.strip()] = value.strip()
-    return found
+        properties[name.strip()] = value.strip()
+    return properties
 
 
 def _reason(error: Any) -> str:
-    held = error.args[0] if error.args else error
-    return " ".join(str(held.str() if isinstance(held, KafkaError) else held).split())
+    cause = error.args[0] if error.args else error
+    return " ".join(str(cause.str() if isinstance(cause, KafkaError) else cause).split())

@@ -36,7 +36,7 @@ OPEN_AT_MOST_S = 60.0
 """A file that nobody has written to for so long counts as finished, closed or not."""
 
 _LONGEST_WAIT_S = 0.5  # a signal ends the watcher after this wait
-_MOST_PLACES = 100_000
+_MOST_PATHS = 100_000
 _NEVER_WATCHED = WatchDescriptor(-1)  # watchdog's answer where permission is denied
 _MASK = Mask(
     InotifyConstants.IN_CREATE
@@ -79,7 +79,7 @@ class LocalEvents:
         self._root = f"{os.path.realpath(root)}/"
         self._id = CallbackId(id(self))
         self._changed = threading.Condition()
-        self._places: set[str] = set()
+        self._paths: set[str] = set()
         self._since = 0.0
         self._unfinished: dict[str, float] = {}  # key -> when it counts as finished
         self._lost = ""
@@ -109,15 +109,15 @@ class LocalEvents:
         """See Events."""
         with self._changed:
             self._take_finished()
-            if not self._places and not self._lost:
+            if not self._paths and not self._lost:
                 self._changed.wait(min(seconds, _LONGEST_WAIT_S))
                 self._take_finished()
             if self._lost:
                 raise StorageError(f"{self._folder}: {self._lost}", str(self._folder))
-            places, self._places = self._places, set()
+            paths, self._paths = self._paths, set()
         if self._identify() != self._identity:
             raise StorageError(f"{self._folder}: was replaced", str(self._folder))
-        return Changes(places, self._since) if places else None
+        return Changes(paths, self._since) if paths else None
 
     def unfinished(self) -> Collection[str]:
         """Keys of files that were written to and are still open."""
@@ -193,7 +193,7 @@ class LocalEvents:
     def _note_file(self, key: str, event: InotifyEvent) -> None:
         if event.is_modify or (event.is_create and not self._is_link(key)):
             self._unfinished[key] = time.monotonic() + OPEN_AT_MOST_S
-            if len(self._unfinished) > _MOST_PLACES:
+            if len(self._unfinished) > _MOST_PATHS:
                 self._unfinished.clear()
                 self._changed_at(WHOLE)
         elif not (event.is_attrib and key in self._unfinished):
@@ -201,19 +201,19 @@ class LocalEvents:
             self._changed_at(key)
 
     def _is_link(self, key: str) -> bool:
-        """Whether a new name is a link, which nobody closes."""
+        """Return whether a new name is a link, which nobody closes."""
         try:
             status = os.lstat(self._root + key)
         except OSError:
             return False
         return stat.S_ISLNK(status.st_mode) or status.st_nlink > 1
 
-    def _changed_at(self, place: str) -> None:
-        if not self._places:
+    def _changed_at(self, path: str) -> None:
+        if not self._paths:
             self._since = time.monotonic()
-        if len(self._places) >= _MOST_PLACES:
-            self._places = {WHOLE}
-        self._places.add(place)
+        if len(self._paths) >= _MOST_PATHS:
+            self._paths = {WHOLE}
+        self._paths.add(path)
         self._changed.notify_all()
 
     def _take_finished(self) -> None:

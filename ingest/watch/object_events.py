@@ -1,4 +1,4 @@
-"""From messages about a bucket to places of a source."""
+"""From messages about a bucket to paths of a source."""
 
 from collections.abc import Callable, Iterable
 
@@ -21,9 +21,9 @@ class ObjectMessages:
         """
         self.bucket, self.prefix, self._warn = bucket, prefix, warn
 
-    def places(self, messages: Iterable[str | bytes]) -> set[str]:
+    def paths(self, messages: Iterable[str | bytes]) -> set[str]:
         """The source's keys that the messages name."""
-        found: set[str] = set()
+        paths: set[str] = set()
         for message in messages:
             try:
                 keys = changed_keys(message, self.bucket)
@@ -31,8 +31,8 @@ class ObjectMessages:
                 self._warn(f"a message is passed over: {error}: {_shown(message)}")
                 continue
             below = (key[len(self.prefix) :] for key in keys if key.startswith(self.prefix))
-            found.update(key for key in below if key)
-        return found
+            paths.update(key for key in below if key)
+        return paths
 
 
 def _shown(message: str | bytes) -> str:

@@ -70,7 +70,7 @@ def _at(value: Any, *path: str) -> Any:
 
 
 def _is_key(key: str) -> bool:
-    """Whether it can be an object's, and not a folder's marker."""
+    """Return whether it can be an object's, and not a folder's marker."""
     if not key or key.endswith("/"):
         return False
     try:

@@ -60,13 +60,13 @@ class SqsEvents:
 
     def poll(self, seconds: float) -> Changes | None:
         """See Events."""
-        found, self._first = self._first, []
-        found = found or self._receive(max(1, min(_LONGEST_WAIT_S, math.ceil(seconds))))
-        if not found:
+        messages, self._first = self._first, []
+        messages = messages or self._receive(max(1, min(_LONGEST_WAIT_S, math.ceil(seconds))))
+        if not messages:
             return None
-        self._receipts += [message["ReceiptHandle"] for message in found]
-        places = self._messages.places(message["Body"] for message in found)
-        return Changes(places, time.monotonic())
+        self._receipts += [message["ReceiptHandle"] for message in messages]
+        paths = self._messages.paths(message["Body"] for message in messages)
+        return Changes(paths, time.monotonic())
 
     def unfinished(self) -> Collection[str]:
         """None: an object is there when it is whole."""

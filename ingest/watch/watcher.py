@@ -31,7 +31,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 
 @dataclass(frozen=True)
 class Batched:
-    """What became of one batch.
+    """Counts of one batch.
 
     Attributes:
         folders: Folders and single keys that were looked at; the whole source counts as one.
@@ -48,7 +48,7 @@ class Batched:
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """How to watch.
+    """Options of a watch.
 
     Attributes:
         scan: How to scan.
@@ -168,8 +168,8 @@ class Watcher:
         changes = events.poll(wait)
         if changes is None:
             return
-        batch.add(changes.places, time.monotonic(), changes.since)
-        if not batch.places:
+        batch.add(changes.paths, time.monotonic(), changes.since)
+        if not batch.paths:
             events.acknowledge()  # nothing of it waits for the catalog
 
     def _wait_busy(self, events: Events, batch: Batch) -> None:
@@ -182,7 +182,7 @@ class Watcher:
 
     def _scanned(self, batch: Batch, events: Events) -> bool:
         """Scan what a batch names; False where another process holds the source or the catalog."""
-        folders = folders_to_scan(batch.places)
+        folders = folders_to_scan(batch.paths)
         skip = belongs_to(events.unfinished())
         counts, whole = ScanCounts(), batch.whole
 

@@ -1,4 +1,4 @@
-"""Whether the datasets and models that the records name are there, and whole."""
+"""Checks that the datasets and models that the records name are there, and whole."""
 
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from pipeline.manifest_store import read_manifest
 
 
 def check_belongings(records: RecordStore, *, repair: bool = False) -> list[Finding]:
-    """What is missing, damaged, or not where a team's other hosts look for it.
+    """Findings on what is missing, damaged, or not where a team's other hosts look for it.
 
     Args:
         records: The records.
@@ -47,19 +47,19 @@ def _elsewhere(
     records: RecordStore, dataset: Dataset, name: str, repair: bool
 ) -> Iterator[Finding]:
     """A manifest in the home of a catalog whose datasets lie beside a team's data."""
-    places = records.places
-    kept = manifest_of(places, dataset) if places else None
-    if places is None or places.files is None or kept is None:
+    home_places = records.places
+    belonging = manifest_of(home_places, dataset) if home_places else None
+    if home_places is None or home_places.files is None or belonging is None:
         return
-    own = own_place(places, dataset.name, dataset.version)
-    if kept.place == own:
+    own = own_place(home_places, dataset.name, dataset.version)
+    if belonging.place == own:
         return
     if repair:
         with tempfile.TemporaryDirectory() as scratch:
-            for file in kept.names:
-                with local_file(kept.place, file, Path(scratch)) as path:
+            for file in belonging.names:
+                with local_file(belonging.place, file, Path(scratch)) as path:
                     put_file(path, own, file)
-    what = f"{name}: its manifest lies in {kept.place}, where other hosts do not find it"
+    what = f"{name}: its manifest lies in {belonging.place}, where other hosts do not find it"
     yield Finding("manifest_elsewhere", what, "framesift catalog check --repair", repair)
 
 

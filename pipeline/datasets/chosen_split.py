@@ -1,4 +1,4 @@
-"""Which split a training or a validation reads where none was named."""
+"""Chooses the split of a training or a validation where none was named."""
 
 from pipeline.manifest import Manifest
 
@@ -6,19 +6,19 @@ UNDIVIDED = "all"
 """The one split of a dataset that was not divided."""
 
 
-def chosen_split(manifest: Manifest, asked: str | None, default: str) -> str:
+def chosen_split(manifest: Manifest, named: str | None, default: str) -> str:
     """The name of a split that the dataset has.
 
     Args:
         manifest: Of the dataset.
-        asked: The split that was named; None where none was.
+        named: The split that was named; None where none was.
         default: The usual one, "train" or "validation"; a dataset that is not divided gives all
             its frames in its place.
 
     Raises:
         UnknownName: The dataset has no such split.
     """
-    name = asked
+    name = named
     if name is None:
         name = UNDIVIDED if is_undivided(manifest) else default
     manifest.split(name)
@@ -26,5 +26,5 @@ def chosen_split(manifest: Manifest, asked: str | None, default: str) -> str:
 
 
 def is_undivided(manifest: Manifest) -> bool:
-    """Whether the dataset is one split of all its frames."""
+    """Return whether the dataset is one split of all its frames."""
     return tuple(manifest.header.splits) == (UNDIVIDED,)

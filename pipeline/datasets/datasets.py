@@ -36,7 +36,7 @@ _LONGEST_NAME = 128
 
 @dataclass(frozen=True)
 class Origin:
-    """How a dataset's frames were come by, besides the question.
+    """The origin of a dataset's frames, besides the question.
 
     Attributes:
         built: What chose or added the frames, as data; part of the dataset's id.
@@ -65,7 +65,7 @@ class Content:
         tags: Class tag of each entry of class_pixels.
         classes: Class names in the same order.
         class_list: The sources' class list.
-        places: Of the sources.
+        source_places: Of the sources.
     """
 
     question: Mapping[str, Any]
@@ -75,7 +75,7 @@ class Content:
     tags: Sequence[str]
     classes: tuple[str, ...]
     class_list: Mapping[str, str]
-    places: Places
+    source_places: Places
 
 
 def create_dataset(
@@ -136,17 +136,17 @@ def content_of(
     splits = tuple(division.shares) or (UNDIVIDED,)
     sides, report = _sides(selection, division)
     of_rows = pa.array(splits).take(pa.array(sides))
-    rows, class_list, classes, places = rows_of(records, name, selection, of_rows)
-    asked = selection.question.model_dump(mode="json", exclude_defaults=True)
+    rows, class_list, classes, source_places = rows_of(records, name, selection, of_rows)
+    question = selection.question.model_dump(mode="json", exclude_defaults=True)
     content = Content(
-        question={**asked, **built, **division.to_json()},
+        question={**question, **built, **division.to_json()},
         snapshot=selection.snapshot,
         rows=rows,
         splits=splits,
         tags=selection.classes,
         classes=classes,
         class_list=class_list,
-        places=places,
+        source_places=source_places,
     )
     return content, report
 
@@ -163,8 +163,8 @@ def rows_of(
     _refuse_labels_alone(name, selection)
     sources = _sources_of(selection, records)
     class_list, classes = _classes(sources, selection, records)
-    places = Places.of(sources.values())
-    return _rows(selection, splits, sources), class_list, classes, places
+    source_places = Places.of(sources.values())
+    return _rows(selection, splits, sources), class_list, classes, source_places
 
 
 def name_of_new(records: RecordStore, name: str) -> str:
@@ -176,12 +176,12 @@ def name_of_new(records: RecordStore, name: str) -> str:
     Raises:
         InvalidInput: It could not be a folder's on every system, or is too long.
     """
-    given = name.removeprefix(records.own_names)
-    if not _NAME.fullmatch(given):
+    base = name.removeprefix(records.own_names)
+    if not _NAME.fullmatch(base):
         raise InvalidInput(
             f"dataset name '{name}': expected letters, digits, '.', '_' and '-', such as val-bikes"
         )
-    saved = records.own_names + given
+    saved = records.own_names + base
     if len(saved) > _LONGEST_NAME:
         raise InvalidInput(
             f"dataset name '{saved}': expected at most {_LONGEST_NAME} characters with the user's"
@@ -212,7 +212,7 @@ def save_content(records: RecordStore, name: str, content: Content, origin: Orig
             parents=tuple(parents),
             report=origin.report,
         )
-        place = keep_manifest(records, Manifest(header, rows))
+        folder = keep_manifest(records, Manifest(header, rows))
         dataset = Dataset(
             name=name,
             version=newest + 1,
@@ -223,7 +223,7 @@ def save_content(records: RecordStore, name: str, content: Content, origin: Orig
             splits=dict(header.splits),
             class_pixels=dict(zip(content.tags, matrix.sum(axis=0).tolist(), strict=True)),
             class_frames=dict(zip(content.tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
-            manifest=place,
+            manifest=folder,
             seed=str(origin.seed),
             parents=parents,
             report=dict(origin.report),
@@ -235,7 +235,7 @@ def save_content(records: RecordStore, name: str, content: Content, origin: Orig
 
 def header_of(name: str, version: int, id_: str, content: Content) -> ManifestHeader:
     """The header of a dataset's manifest, without how its frames were come by."""
-    held = Counter(content.rows["split"].to_pylist())
+    counts = Counter(content.rows["split"].to_pylist())
     return ManifestHeader(
         name=name,
         version=version,
@@ -244,19 +244,19 @@ def header_of(name: str, version: int, id_: str, content: Content) -> ManifestHe
         snapshot=content.snapshot,
         class_list=content.class_list,
         classes=content.classes,
-        splits={split: held[split] for split in content.splits},
-        roots=content.places.roots,
-        datasources=content.places.datasources,
-        within=content.places.within,
+        splits={split: counts[split] for split in content.splits},
+        roots=content.source_places.roots,
+        datasources=content.source_places.datasources,
+        within=content.source_places.within,
     )
 
 
 def class_matrix(rows: pa.Table, classes: int) -> npt.NDArray[np.int64]:
     """Pixels of each class (columns) in each of a manifest's rows, 0 where it has no label."""
     pixels = rows["class_pixels"].combine_chunks()
-    found = np.zeros((rows.num_rows, classes), np.int64)
-    found[np.asarray(pixels.is_valid())] = np.asarray(pixels.flatten()).reshape(-1, classes)
-    return found
+    matrix = np.zeros((rows.num_rows, classes), np.int64)
+    matrix[np.asarray(pixels.is_valid())] = np.asarray(pixels.flatten()).reshape(-1, classes)
+    return matrix
 
 
 def _sides(selection: Selection, division: Division) -> tuple[Codes, dict[str, Any]]:
@@ -281,12 +281,12 @@ def _refuse_labels_alone(name: str, selection: Selection) -> None:
 
 def _sources_of(selection: Selection, records: RecordStore) -> dict[tuple[str, str], Source]:
     pairs = selection.frames.select(["cluster", "datasource"]).group_by(["cluster", "datasource"])
-    wanted = sorted(tuple(row.values()) for row in pairs.aggregate([]).to_pylist())
-    found = {(source.cluster, source.datasource): source for source in recorded_sources(records)}
-    for pair in wanted:
-        if pair not in found:
+    named = sorted(tuple(row.values()) for row in pairs.aggregate([]).to_pylist())
+    known = {(source.cluster, source.datasource): source for source in recorded_sources(records)}
+    for pair in named:
+        if pair not in known:
             raise NotFound("source", pair[1], f"of cluster {pair[0]}; it has been removed")
-    return {pair: found[pair] for pair in wanted}
+    return {pair: known[pair] for pair in named}
 
 
 def _rows(

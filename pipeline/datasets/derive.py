@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput, UnknownName
-from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
 from catalog.memory.wide_names import FKEY_HASH
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
+from catalog.store import CatalogStore
 from pipeline.datasets.datasets import (
     Content,
     Origin,
@@ -49,7 +49,7 @@ class Stores:
         class_names: Class name of each class tag.
     """
 
-    catalog: Catalog
+    catalog: CatalogStore
     records: RecordStore
     class_names: Mapping[str, str]
 
@@ -78,7 +78,7 @@ def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: s
 def split_content(
     stores: Stores, dataset: Dataset, division: Division
 ) -> tuple[Content, dict[str, Any]]:
-    """What `split_dataset` saves, and what is to be said of the division; it raises the same."""
+    """The content that `split_dataset` saves, and the division's report; it raises the same."""
     manifest = read_manifest(stores.records, dataset)
     tags = _tags(manifest, stores.class_names)
     hashes = hashes_of(manifest.frames["fkey"].to_pylist())
@@ -93,7 +93,7 @@ def split_content(
         tags=tags,
         classes=manifest.header.classes,
         class_list=manifest.header.class_list,
-        places=Places.in_header(manifest.header),
+        source_places=Places.in_header(manifest.header),
     )
     return content, report
 
@@ -105,8 +105,8 @@ def _tags(manifest: Manifest, class_names: Mapping[str, str]) -> tuple[str, ...]
 
 
 def _with_splits(rows: pa.Table, splits: pa.Array) -> pa.Table:
-    place = rows.column_names.index("split")
-    return rows.set_column(place, "split", splits).cast(FRAMES_SCHEMA)
+    index = rows.column_names.index("split")
+    return rows.set_column(index, "split", splits).cast(FRAMES_SCHEMA)
 
 
 def _described(
@@ -123,9 +123,9 @@ def _described(
         "scene": rows["scene"],
         "camera": rows["camera"],
         "frame_number": frame_numbers(rows),
-        **{tag: pa.array(matrix[:, place]) for place, tag in enumerate(tags)},
+        **{tag: pa.array(matrix[:, index]) for index, tag in enumerate(tags)},
     }
-    found = pa.table(known)
+    described = pa.table(known)
     with stores.catalog.reading(at) as snapshot:
         relation = snapshot.every_frame
         guarded = guard_columns(snapshot, relation)
@@ -134,24 +134,24 @@ def _described(
             fetched = columns_of(snapshot, relation, hashes, more)
             aligned = _aligned(fetched, hashes)
             for name in more:
-                found = found.append_column(name, aligned[name])
-    return found
+                described = described.append_column(name, aligned[name])
+    return described
 
 
-def _aligned(found: Candidates, hashes: Hashes) -> pa.Table:
+def _aligned(candidates: Candidates, hashes: Hashes) -> pa.Table:
     """The rows in the order of the hashes; nulls where the catalog has a frame no more."""
-    there = found.hashes
+    there = candidates.hashes
     order = np.argsort(there)
-    place = np.searchsorted(there[order], hashes).clip(0, max(len(there) - 1, 0))
+    index = np.searchsorted(there[order], hashes).clip(0, max(len(there) - 1, 0))
     if not len(there):
-        return found.rows.take(pa.nulls(len(hashes), pa.int64()))
-    rows = order[place]
-    return found.rows.take(pa.array(rows, mask=there[rows] != hashes))
+        return candidates.rows.take(pa.nulls(len(hashes), pa.int64()))
+    rows = order[index]
+    return candidates.rows.take(pa.array(rows, mask=there[rows] != hashes))
 
 
 @dataclass(frozen=True)
 class Gap:
-    """What a dataset lacks.
+    """The gap of a dataset that an extension closes.
 
     Attributes:
         demands: What is wanted, and in how many of its frames.
@@ -195,7 +195,7 @@ def extend_dataset(
 def grown_content(
     stores: Stores, dataset: Dataset, gap: Gap, at: int | None
 ) -> tuple[Content, dict[str, Any]]:
-    """What `extend_dataset` saves, and its report; it raises the same."""
+    """The content that `extend_dataset` saves, and its report; it raises the same."""
     manifest = read_manifest(stores.records, dataset)
     split = _grown(dataset, manifest, gap.split)
     old = hashes_of(manifest.frames["fkey"].to_pylist())
@@ -214,16 +214,16 @@ def grown_content(
             left_out = int((near & free).sum())
             free &= ~near
         free = _once(candidates, free, np.isin(hashes, old))
-        found = cover(
+        covered = cover(
             packed((holds[free] for holds in covers.members()), int(free.sum())),
             hashes[free],
             np.maximum(covers.targets - had, 0),
             gap.seed,
         )
-        report = _report(covers.names, covers.targets, had, found, left_out)
+        report = _report(covers.names, covers.targets, had, covered, left_out)
         _refuse_nothing(dataset, report)
-        number, wanted = snapshot.number, hashes[free][found.positions]
-        rows, classes = frames_of(snapshot, wanted, stores.class_names)
+        number, grown = snapshot.number, hashes[free][covered.positions]
+        rows, classes = frames_of(snapshot, grown, stores.class_names)
         chosen = Selection(Question(snapshot=number), number, rows, classes)
         added = with_versions(snapshot, chosen)
     content = _grown_content(stores, dataset, manifest, added, split, gap)
@@ -254,8 +254,8 @@ def _once(
     marks = candidates[DUPLICATE].cast(pa.string())
     known = pc.unique(marks.filter(pa.array(had)).drop_null())
     free = free & ~np.asarray(pc.fill_null(pc.is_in(marks, value_set=known), False))
-    kept = np.asarray(once(candidates.filter(pa.array(free)))[FKEY_HASH])
-    return free & np.isin(np.asarray(candidates[FKEY_HASH]), kept)
+    first = np.asarray(once(candidates.filter(pa.array(free)))[FKEY_HASH])
+    return free & np.isin(np.asarray(candidates[FKEY_HASH]), first)
 
 
 def _grown(dataset: Dataset, manifest: Manifest, split: str | None) -> str:
@@ -275,16 +275,16 @@ def _grown(dataset: Dataset, manifest: Manifest, split: str | None) -> str:
 
 def _report(
     names: Sequence[str],
-    wanted: npt.NDArray[np.int64],
+    targets: npt.NDArray[np.int64],
     had: npt.NDArray[np.int64],
-    found: Covered,
+    covered: Covered,
     left_out: int,
 ) -> dict[str, Any]:
     demands = [
         {"demand": name, "wanted": want, "had": have, "added": add, "available": there}
         for name, want, have, add, there in zip(
-            names, wanted.tolist(), had.tolist(), found.achieved.tolist(),
-            found.available.tolist(), strict=True,
+            names, targets.tolist(), had.tolist(), covered.achieved.tolist(),
+            covered.available.tolist(), strict=True,
         )
     ]  # fmt: skip
     unmet = [
@@ -294,9 +294,9 @@ def _report(
     ]
     return {
         "method": "extend",
-        "added": len(found.positions),
-        "lower_bound": found.lower_bound,
-        "bound_factor": round(found.factor, 4),
+        "added": len(covered.positions),
+        "lower_bound": covered.lower_bound,
+        "bound_factor": round(covered.factor, 4),
         "left_out_as_too_near": left_out,
         "demands": demands,
         "unmet": unmet,
@@ -325,7 +325,7 @@ def _grown_content(
     gap: Gap,
 ) -> Content:
     header = manifest.header
-    new, class_list, classes, places = rows_of(
+    new, class_list, classes, source_places = rows_of(
         stores.records, dataset.name, added, pa.array([split] * len(added))
     )
     if dict(class_list) != dict(header.class_list):
@@ -359,7 +359,7 @@ def _grown_content(
         tags=added.classes,
         classes=classes,
         class_list=class_list,
-        places=Places.in_header(header).and_of(places),
+        source_places=Places.in_header(header).and_of(source_places),
     )
 
 
@@ -368,13 +368,13 @@ def _with_classes(rows: pa.Table, old: Sequence[str], new: Sequence[str]) -> pa.
     if list(old) == list(new):
         return rows
     matrix = class_matrix(rows, len(old))
-    made = np.zeros((rows.num_rows, len(new)), np.int32)
-    for place, tag in enumerate(old):
+    grown = np.zeros((rows.num_rows, len(new)), np.int32)
+    for index, tag in enumerate(old):
         if tag in new:
-            made[:, list(new).index(tag)] = matrix[:, place]
+            grown[:, list(new).index(tag)] = matrix[:, index]
     ends = np.arange(rows.num_rows + 1, dtype=np.int32) * len(new)
-    pixels = pa.ListArray.from_arrays(pa.array(ends), pa.array(made.ravel()))
+    pixels = pa.ListArray.from_arrays(pa.array(ends), pa.array(grown.ravel()))
     labelled = rows["class_pixels"].is_valid().combine_chunks()
-    place = rows.column_names.index("class_pixels")
+    index = rows.column_names.index("class_pixels")
     made_of = pc.if_else(labelled, pixels, None)
-    return rows.set_column(place, "class_pixels", made_of).cast(FRAMES_SCHEMA)
+    return rows.set_column(index, "class_pixels", made_of).cast(FRAMES_SCHEMA)

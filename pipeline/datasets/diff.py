@@ -54,7 +54,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class DatasetDiff:
-    """What changed from one dataset to another.
+    """Changes from one dataset to another.
 
     Attributes:
         before: "name@version" of the first.
@@ -82,19 +82,19 @@ class DatasetDiff:
 
 
 def diff_datasets(records: RecordStore, before: Dataset, after: Dataset) -> DatasetDiff:
-    """What changed from ``before`` to ``after``.
+    """Changes from ``before`` to ``after``.
 
     Raises:
         BadFile: A manifest is damaged.
     """
-    one, other = (read_manifest(records, found) for found in (before, after))
+    one, other = (read_manifest(records, dataset) for dataset in (before, after))
     left, right = one.frames, other.frames
     left_names, right_names = (hashes_of(rows["fkey"].to_pylist()) for rows in (left, right))
     both, in_left, in_right = np.intersect1d(left_names, right_names, return_indices=True)
     del both
     sides = [
-        rows.select(["fkey", "split"]).take(pa.array(places)).to_pydict()
-        for rows, places in ((left, in_left), (right, in_right))
+        rows.select(["fkey", "split"]).take(pa.array(positions)).to_pydict()
+        for rows, positions in ((left, in_left), (right, in_right))
     ]
     moved = [
         Moved(fkey, old, new)
@@ -134,12 +134,14 @@ def _presence(names: Sequence[str], one: Manifest, other: Manifest) -> Compared:
     before, after = (
         dict(
             zip(
-                found.header.classes,
-                (class_matrix(found.frames, len(found.header.classes)) > 0).mean(axis=0).tolist(),
+                manifest.header.classes,
+                (class_matrix(manifest.frames, len(manifest.header.classes)) > 0)
+                .mean(axis=0)
+                .tolist(),
                 strict=True,
             )
         )
-        for found in (one, other)
+        for manifest in (one, other)
     )
     changes = _changes(names, before, after)
     of_each = [distance([c.before, 1 - c.before], [c.after, 1 - c.after]) for c in changes]
@@ -154,11 +156,11 @@ def _presence(names: Sequence[str], one: Manifest, other: Manifest) -> Compared:
 
 
 def _by_column(column: str, left: pa.Table, right: pa.Table) -> Compared:
-    found = []
+    shares = []
     for rows in (left, right):
         counts = rows[column].value_counts().to_pylist()
-        found.append({item["values"]: item["counts"] / rows.num_rows for item in counts})
-    return _compared(sorted(set(found[0]) | set(found[1])), found[0], found[1])
+        shares.append({item["values"]: item["counts"] / rows.num_rows for item in counts})
+    return _compared(sorted(set(shares[0]) | set(shares[1])), shares[0], shares[1])
 
 
 def _compared(
@@ -175,35 +177,35 @@ def _changes(
     return tuple(ShareChange(n, before.get(n, 0.0), after.get(n, 0.0)) for n in names)
 
 
-def diff_to_json(found: DatasetDiff, most: int | None = None) -> dict[str, Any]:
-    """As JSON; of each list of frames the first ``most``, all when None."""
+def diff_to_json(diff: DatasetDiff, most: int | None = None) -> dict[str, Any]:
+    """The difference as JSON; of each list of frames the first ``most``, all when None."""
     return {
-        "before": found.before,
-        "after": found.after,
-        "frames_before": found.frames[0],
-        "frames_after": found.frames[1],
-        "frames_added": len(found.added),
-        "frames_removed": len(found.removed),
-        "frames_moved": len(found.moved),
-        "added": list(islice(found.added, most)),
-        "removed": list(islice(found.removed, most)),
-        "moved": [vars(frame) for frame in found.moved[:most]],
+        "before": diff.before,
+        "after": diff.after,
+        "frames_before": diff.frames[0],
+        "frames_after": diff.frames[1],
+        "frames_added": len(diff.added),
+        "frames_removed": len(diff.removed),
+        "frames_moved": len(diff.moved),
+        "added": list(islice(diff.added, most)),
+        "removed": list(islice(diff.removed, most)),
+        "moved": [vars(frame) for frame in diff.moved[:most]],
         **{
             name: {
                 "distance": compared.distance.to_json(),
                 "values": [vars(change) for change in compared.values],
             }
             for name, compared in (
-                ("class_pixels", found.pixels),
-                ("class_frames", found.presence),
-                ("cameras", found.cameras),
-                ("scenes", found.scenes),
+                ("class_pixels", diff.pixels),
+                ("class_frames", diff.presence),
+                ("cameras", diff.cameras),
+                ("scenes", diff.scenes),
             )
         },
     }
 
 
-def diff_to_rows(found: DatasetDiff, most: int | None = None) -> pa.Table:
+def diff_to_rows(diff: DatasetDiff, most: int | None = None) -> pa.Table:
     """A row for each frame that differs, of each kind of change the first ``most``.
 
     Returns:
@@ -211,9 +213,9 @@ def diff_to_rows(found: DatasetDiff, most: int | None = None) -> pa.Table:
         dataset and in the second, null where it is not in it.
     """
     rows = [
-        *((fkey, "added", None, split) for fkey, split in islice(found.added.items(), most)),
-        *((fkey, "removed", split, None) for fkey, split in islice(found.removed.items(), most)),
-        *((frame.fkey, "moved", frame.before, frame.after) for frame in found.moved[:most]),
+        *((fkey, "added", None, split) for fkey, split in islice(diff.added.items(), most)),
+        *((fkey, "removed", split, None) for fkey, split in islice(diff.removed.items(), most)),
+        *((frame.fkey, "moved", frame.before, frame.after) for frame in diff.moved[:most]),
     ]
     columns = zip(*rows, strict=True) if rows else [()] * len(_ROWS)
     return pa.table([pa.array(column, pa.string()) for column in columns], _ROWS)

@@ -24,7 +24,7 @@ FRAME = "frame"
 
 @dataclass(frozen=True)
 class Division:
-    """How a selection is divided.
+    """The division of a selection into splits.
 
     Attributes:
         shares: Share of each split (sums to 1); empty for one split "all".
@@ -49,7 +49,7 @@ class Division:
         return list(dict.fromkeys([*by, *tags, "scene", "frame_number"]))
 
     def to_json(self) -> dict[str, Any]:
-        """As part of what a dataset's id is made of."""
+        """The division as JSON, of which a dataset's id is made."""
         if not self.shares:
             return {"split": {}, "split_by": None, "split_seed": None}
         return {
@@ -111,10 +111,10 @@ def _codes(frames: pa.Table, column: str) -> Codes:
 
 
 def leakage(frames: pa.Table, sides: Codes, division: Division) -> dict[str, Any]:
-    """What the splits share, measured on the frames as they are divided."""
+    """Scenes, drives and duplicates that the splits share, measured on the divided frames."""
     times = frame_times(frames["scene"], frames["frame_number"])
     gap = smallest_gap_s(times, sides)
-    found: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "guard": not division.allow_leakage,
         "min_gap_s": division.min_gap_s,
         "shared_scenes": _shared(frames, "scene", sides),
@@ -122,14 +122,14 @@ def leakage(frames: pa.Table, sides: Codes, division: Division) -> dict[str, Any
         "frames_without_time": int(np.isnan(times).sum()),
     }
     if DRIVE in frames.column_names:
-        found["shared_drives"] = _shared(frames, DRIVE, sides)
+        shared["shared_drives"] = _shared(frames, DRIVE, sides)
     if DUPLICATE in frames.column_names:
-        found["shared_duplicates"] = _shared(frames, DUPLICATE, sides)
-    return found
+        shared["shared_duplicates"] = _shared(frames, DUPLICATE, sides)
+    return shared
 
 
 def _shared(frames: pa.Table, column: str, sides: Codes) -> int:
-    """How many values of a column are on more than one side."""
+    """Number of values of a column that are on more than one side."""
     table = pa.table({"value": frames[column].cast(pa.string()), "side": sides})
     table = table.filter(pc.is_valid(table["value"]))
     counts = table.group_by("value").aggregate([("side", "count_distinct")])

@@ -36,8 +36,8 @@ def export_table(manifest: Manifest, tags: Sequence[str]) -> pa.Table:
         }
     )  # fmt: skip
     pixels = manifest.frames["class_pixels"].combine_chunks()
-    for place, tag in enumerate(tags):
-        of_class = pc.list_element(pixels, place) if len(pixels) > pixels.null_count else None
+    for index, tag in enumerate(tags):
+        of_class = pc.list_element(pixels, index) if len(pixels) > pixels.null_count else None
         table = table.append_column(tag, of_class or pa.nulls(len(pixels), pa.int32()))
     return table
 
@@ -67,8 +67,8 @@ def export_text(
 def _check_lines(manifest: Manifest, parting: str) -> None:
     """Refuse names that would end a line or a field: what follows would be a path of their own."""
     for start in range(0, len(manifest), _ROWS):
-        part = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
-        for path in (*part.image_paths(), *part.label_paths()):
+        portion = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
+        for path in (*portion.image_paths(), *portion.label_paths()):
             if path and any(character in path for character in parting):
                 raise InvalidInput(
                     f"format files: {path!a} is no line; csv and jsonl take every name"
@@ -81,13 +81,13 @@ def _text(
     if format_ == "csv":
         yield _csv_line([*_COLUMNS, *tags])
     for start in range(0, len(manifest), _ROWS):
-        part = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
+        portion = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
         if format_ == "files":
-            paths = zip(part.image_paths(), part.label_paths(), strict=True)
+            paths = zip(portion.image_paths(), portion.label_paths(), strict=True)
             lines = (f"{image}\t{label or ''}" if with_labels else image for image, label in paths)
             yield "".join(f"{line}\n" for line in lines)
             continue
-        rows = export_table(part, tags).to_pylist()
+        rows = export_table(portion, tags).to_pylist()
         if format_ == "csv":
             yield "".join(_csv_line(list(row.values())) for row in rows)
         else:
@@ -115,15 +115,15 @@ def write_export(
         InvalidInput: The folder exists and holds something else.
     """
     if format_ == "fiftyone":
-        _aside(out, lambda part: _write_fiftyone(manifest, tags, part), is_folder=True)
+        _aside(out, lambda aside: _write_fiftyone(manifest, tags, aside), is_folder=True)
     elif format_ == "parquet":
         table = export_table(manifest, tags)
-        _aside(out, lambda part: pq.write_table(table, part, compression="zstd"))
+        _aside(out, lambda aside: pq.write_table(table, aside, compression="zstd"))
     else:
         _aside(
             out,
-            lambda part: _write_lines(
-                part, export_text(manifest, tags, format_, with_labels=with_labels)
+            lambda aside: _write_lines(
+                aside, export_text(manifest, tags, format_, with_labels=with_labels)
             ),
         )
 
@@ -160,8 +160,8 @@ def fiftyone_metadata(manifest: Manifest, tags: Sequence[str]) -> dict[str, Any]
 def fiftyone_samples(manifest: Manifest, tags: Sequence[str]) -> Iterator[dict[str, Any]]:
     """One sample per frame: the image, its split as a tag, the label image as its segmentation."""
     for start in range(0, len(manifest), _ROWS):
-        part = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
-        for row in export_table(part, tags).to_pylist():
+        portion = Manifest(manifest.header, manifest.frames.slice(start, _ROWS))
+        for row in export_table(portion, tags).to_pylist():
             yield {
                 "filepath": row["image"],
                 "tags": [row["split"]],
@@ -192,7 +192,7 @@ def _aside(out: Path, write: Callable[[Path], Any], *, is_folder: bool = False) 
     """Write beside ``out``, then rename; a folder of an earlier export is replaced."""
     if out.is_dir() and {path.name for path in out.iterdir()} - _FIFTYONE_FILES:
         raise InvalidInput(f"{out}: the folder holds something else; name one that does not exist")
-    with atomic_path(out, is_folder=is_folder, parents=is_folder) as part:
-        write(part)
+    with atomic_path(out, is_folder=is_folder, parents=is_folder) as aside:
+        write(aside)
         if out.is_dir() and is_folder:
             shutil.rmtree(out)

@@ -1,4 +1,4 @@
-"""What a new set must stay away from: the frames of a dataset."""
+"""Frames of a dataset that a new set must stay away from."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.lake.catalog import Catalog
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
+from catalog.store import CatalogStore
 from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE, columns_of, mark_column
 from query.frames.sampling import Hashes, hashes_of
@@ -18,7 +18,7 @@ _NUMBER = r"_(?P<number>[0-9]{1,9})\.[^./]*$"
 
 
 def keep_away_from(
-    store: Catalog, records: RecordStore, dataset: Dataset, min_gap_s: float
+    store: CatalogStore, records: RecordStore, dataset: Dataset, min_gap_s: float
 ) -> KeepAway:
     """Frames, scenes, drives and times of a dataset.
 
@@ -29,15 +29,15 @@ def keep_away_from(
     return keep_away_from_rows(store, rows, dataset.snapshot, min_gap_s)
 
 
-def keep_away_from_rows(store: Catalog, rows: pa.Table, at: int, min_gap_s: float) -> KeepAway:
+def keep_away_from_rows(store: CatalogStore, rows: pa.Table, at: int, min_gap_s: float) -> KeepAway:
     """Frames, scenes, drives and times of a manifest's rows."""
     hashes = hashes_of(rows["fkey"].to_pylist())
     drives: frozenset[str] = frozenset()
     with store.reading(at) as snapshot:
         relation = snapshot.every_frame
         if DRIVE in relation.tags and len(hashes):
-            found = columns_of(snapshot, relation, hashes, [DRIVE]).rows[DRIVE]
-            values = pc.unique(found.cast(pa.string())).to_pylist()
+            column = columns_of(snapshot, relation, hashes, [DRIVE]).rows[DRIVE]
+            values = pc.unique(column.cast(pa.string())).to_pylist()
             drives = frozenset(value for value in values if value is not None)
     return KeepAway(
         hashes,
@@ -49,30 +49,30 @@ def keep_away_from_rows(store: Catalog, rows: pa.Table, at: int, min_gap_s: floa
     )
 
 
-def marks_of(store: Catalog, hashes: Hashes) -> frozenset[str]:
+def marks_of(store: CatalogStore, hashes: Hashes) -> frozenset[str]:
     """The marks of frames that are there more than once, by now: a copy may have come later."""
     with store.reading() as snapshot:
         if not len(hashes) or not mark_column(snapshot):
             return frozenset()
-        found = columns_of(snapshot, snapshot.every_frame, hashes, [DUPLICATE]).rows[DUPLICATE]
-    return frozenset(pc.unique(found.cast(pa.string()).drop_null()).to_pylist())
+        marks = columns_of(snapshot, snapshot.every_frame, hashes, [DUPLICATE]).rows[DUPLICATE]
+    return frozenset(pc.unique(marks.cast(pa.string()).drop_null()).to_pylist())
 
 
 def union(parts: Sequence[KeepAway], min_gap_s: float) -> KeepAway | None:
-    """What must be kept away from for the sake of any of them; None for none."""
+    """The frames to be kept away from for the sake of any of them; None for none."""
     if not parts:
         return None
     return KeepAway(
-        np.concatenate([part.hashes for part in parts]),
-        frozenset().union(*(part.scenes for part in parts)),
-        frozenset().union(*(part.drives for part in parts)),
-        np.concatenate([part.times for part in parts]),
+        np.concatenate([guard.hashes for guard in parts]),
+        frozenset().union(*(guard.scenes for guard in parts)),
+        frozenset().union(*(guard.drives for guard in parts)),
+        np.concatenate([guard.times for guard in parts]),
         min_gap_s,
-        frozenset().union(*(part.marks for part in parts)),
+        frozenset().union(*(guard.marks for guard in parts)),
     )
 
 
 def frame_numbers(rows: pa.Table) -> pa.ChunkedArray:
     """The number at the end of each image's name; null where there is none."""
-    found = pc.extract_regex(rows["image"], _NUMBER)
-    return pc.struct_field(found, "number").cast(pa.int64())
+    matches = pc.extract_regex(rows["image"], _NUMBER)
+    return pc.struct_field(matches, "number").cast(pa.int64())

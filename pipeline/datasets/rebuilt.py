@@ -27,11 +27,11 @@ def keep_rebuilt(records: RecordStore, dataset: Dataset, content: Content) -> No
         StorageError: It cannot be written.
     """
     name, rows = f"{dataset.name}@{dataset.version}", content.rows
-    found = content_id(dataset.question, dataset.snapshot, rows)
-    if dataset.content_id not in (found, _earlier_id(dataset, rows)):
+    digest = content_id(dataset.question, dataset.snapshot, rows)
+    if dataset.content_id not in (digest, _earlier_id(dataset, rows)):
         raise InvalidInput(
             f"dataset {name}: made again from its question at snapshot {dataset.snapshot} it has "
-            f"{rows.num_rows:,} frames and the id {found[:12]}; it had {dataset.frames:,} and the "
+            f"{rows.num_rows:,} frames and the id {digest[:12]}; it had {dataset.frames:,} and the "
             f"id {dataset.content_id[:12]}. Nothing was written: restore it from a backup"
         )
     pixels = class_matrix(rows, len(content.tags)).sum(axis=0).tolist()

@@ -1,4 +1,4 @@
-"""What of a dataset is seen by who sees some rows of the catalog only: another, smaller dataset.
+"""Datasets as users limited to collections see them: other, smaller datasets.
 
 A dataset's frame is seen where the limited catalog has both of its files, image and label, at the
 dataset's own snapshot; at the newest one where that has expired. The frames that are seen
@@ -22,12 +22,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import BadFile, NotFound, StorageError
-from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.limited_store import LimitedStore
 from catalog.memory.lru import Lru
 from catalog.records.tables import Dataset
 from catalog.storage.eviction import Bounds, entries_in, given_up
+from catalog.store import LAKE
 from pipeline.datasets.datasets import class_matrix
 from pipeline.manifest import HEADER_FILE, Manifest
 from query.run.run_sql import execute
@@ -48,7 +48,7 @@ class _Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Seen:
-    """What of a dataset is seen, which is at least one frame.
+    """The visible part of a dataset, which is at least one frame.
 
     Attributes:
         id: Digest of it; it tells nothing of the other frames.
@@ -68,7 +68,7 @@ class Seen:
 
 
 class SeenDatasets:
-    """What of each dataset is seen through one limited catalog. Safe to use from threads."""
+    """Visible parts of datasets through one limited catalog. Safe to use from threads."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class SeenDatasets:
         self._looking = threading.Lock()
 
     def of(self, dataset: Dataset) -> Seen | None:
-        """What is seen of a dataset; None where no frame is, or its manifest cannot be read.
+        """The visible part of a dataset; None without a frame, or where its manifest is unreadable.
 
         Raises:
             StorageError: What is seen cannot be written.
@@ -103,16 +103,16 @@ class SeenDatasets:
     def _at(self, dataset: Dataset, snapshot: int) -> Seen | None:
         key = self._key(dataset, snapshot)
         known = key in self._known
-        found = self._known.get(key)
-        if not known or (found is not None and not (found.manifest / HEADER_FILE).is_file()):
+        seen = self._known.get(key)
+        if not known or (seen is not None and not (seen.manifest / HEADER_FILE).is_file()):
             try:
-                found = self._look(dataset, snapshot, self._folder / key)
+                seen = self._look(dataset, snapshot, self._folder / key)
             except _Unreadable as error:
                 # Not remembered: it may be mended. And not told: it may be one that is not seen.
                 _LOG.warning("dataset %s@%s: %s", dataset.name, dataset.version, error)
                 return None
-        self._known.put(key, found)
-        return found
+        self._known.put(key, seen)
+        return seen
 
     def _key(self, dataset: Dataset, snapshot: int) -> str:
         parts = (
@@ -124,10 +124,10 @@ class SeenDatasets:
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
-    def _look(self, dataset: Dataset, snapshot: int, place: Path) -> Seen | None:
+    def _look(self, dataset: Dataset, snapshot: int, folder: Path) -> Seen | None:
         tags = list(dataset.class_pixels)
         with suppress(BadFile):
-            return _described(Manifest.read(place), tags)
+            return _described(Manifest.read(folder), tags)
         try:
             whole = self._read(dataset)
         except (BadFile, StorageError) as error:
@@ -137,7 +137,7 @@ class SeenDatasets:
             return None
         self._forget_old()
         # Another process may write the same at the same time.
-        return _described(_part(whole, rows).write(place), tags)
+        return _described(_part(whole, rows).write(folder), tags)
 
     def _seen_rows(self, rows: pa.Table, datasources: Mapping[str, str], snapshot: int) -> pa.Table:
         images, labels = rows["fkey"], _label_fkeys(rows, datasources)
@@ -146,14 +146,14 @@ class SeenDatasets:
         both = pc.and_(pc.is_in(images, value_set=seen), label_is_seen)
         return rows.filter(both)
 
-    def _seen_files(self, wanted: pa.ChunkedArray, at: int) -> pa.ChunkedArray:
+    def _seen_files(self, fkeys: pa.ChunkedArray, at: int) -> pa.ChunkedArray:
         """Those of some fkeys whose rows are seen: one scan, where a selection takes five."""
         statement = (
             f"SELECT fkey FROM {LAKE}.main.{FILES} WHERE fkey IN (SELECT fkey FROM {_WANTED})"
         )
         with (
             self._catalog.reading(at) as snapshot,
-            snapshot.with_table(_WANTED, pa.table({"fkey": wanted})),
+            snapshot.with_table(_WANTED, pa.table({"fkey": fkeys})),
         ):
             return execute(snapshot, statement)["fkey"]
 
@@ -164,17 +164,17 @@ class SeenDatasets:
 
 
 def seen_by(user: str, seen: SeenDatasets) -> Callable[[Dataset], Dataset | None]:
-    """How a user sees a dataset: as another record, with another manifest (docs/decisions/0020)."""
+    """A function that turns a dataset into the record that a user sees (docs/decisions/0020)."""
 
     def as_seen(dataset: Dataset) -> Dataset | None:
-        part = seen.of(dataset)
-        return None if part is None else _record_of(dataset, part, user)
+        portion = seen.of(dataset)
+        return None if portion is None else _record_of(dataset, portion, user)
 
     return as_seen
 
 
 def _record_of(dataset: Dataset, seen: Seen, user: str) -> Dataset:
-    """What is seen, as a record; how it was chosen is told who chose it, and sees all of it."""
+    """The visible part, as a record without the question, which tells of other rows."""
     if dataset.owner == user and seen.frames == dataset.frames:
         return dataset
     return Dataset(
@@ -209,7 +209,7 @@ def _label_fkeys(rows: pa.Table, datasources: Mapping[str, str]) -> pa.Array:
 def _part(whole: Manifest, rows: pa.Table) -> Manifest:
     """A manifest of some of the frames, which tells of no other, nor of how they were chosen."""
     header = whole.header
-    held = Counter(rows["split"].to_pylist())
+    counts = Counter(rows["split"].to_pylist())
     sources = {
         name
         for kind in ("image", "label")
@@ -222,10 +222,10 @@ def _part(whole: Manifest, rows: pa.Table) -> Manifest:
         header,
         id=digest.hexdigest(),
         question={},
-        splits={split: held[split] for split in header.splits if held[split]},
+        splits={split: counts[split] for split in header.splits if counts[split]},
         roots={name: root for name, root in header.roots.items() if name in sources},
         datasources={n: names for n, names in header.datasources.items() if n in sources},
-        within={name: place for name, place in header.within.items() if name in sources},
+        within={name: folder for name, folder in header.within.items() if name in sources},
         seed=0,
         parents=(),
         report={},

@@ -25,11 +25,11 @@ class Places:
     @classmethod
     def of(cls, sources: Iterable[Source]) -> "Places":
         """Those of recorded sources, as they lie now."""
-        found = list(sources)
+        listed = list(sources)
         return cls(
-            {source.name: _root(source) for source in found},
-            {source.name: f"{source.cluster}:{source.datasource}" for source in found},
-            {source.name: str(source.options.get("within", "")) for source in found},
+            {source.name: _root(source) for source in listed},
+            {source.name: f"{source.cluster}:{source.datasource}" for source in listed},
+            {source.name: str(source.options.get("within", "")) for source in listed},
         )
 
     @classmethod

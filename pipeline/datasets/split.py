@@ -1,4 +1,4 @@
-"""Which frame goes to which split: whole groups on one side, strata as even as these allow."""
+"""Divides frames among splits: whole groups on one side, strata as even as these allow."""
 
 import re
 from collections.abc import Mapping
@@ -33,8 +33,8 @@ def parse_split(text: str) -> dict[str, Fraction]:
         InvalidInput: Not written so, a name twice or too long, or the shares do not sum to 1.
     """
     shares: dict[str, Fraction] = {}
-    for part in text.split(","):
-        name, sign, share = (piece.strip() for piece in part.partition("="))
+    for entry in text.split(","):
+        name, sign, share = (piece.strip() for piece in entry.partition("="))
         value = _share(share)
         if len(name) > MOST_NAME_CHARACTERS:
             raise InvalidInput(
@@ -130,14 +130,14 @@ def _placed(sizes: Reals, parts: Reals) -> Codes:
     weights = _weights(sizes)
     over = -parts[:, None] * sizes.sum(axis=0)
     sides = np.empty(len(sizes), np.int64)
-    held = np.zeros(len(parts), np.int64)
-    for place, group in enumerate(sizes):
+    filled = np.zeros(len(parts), np.int64)
+    for index, group in enumerate(sizes):
         # Keep a group for every split that has none yet.
-        must = (held == 0).sum() == len(sizes) - place
+        must = (filled == 0).sum() == len(sizes) - index
         cost = ((2 * over + group) * group * weights).sum(axis=1)
-        side = int(np.argmin(np.where(held > 0, np.inf, cost) if must else cost))
-        sides[place] = side
-        held[side] += 1
+        side = int(np.argmin(np.where(filled > 0, np.inf, cost) if must else cost))
+        sides[index] = side
+        filled[side] += 1
         over[side] += group
     return sides
 
@@ -190,9 +190,9 @@ def _divided(order: Hashes, strata: Codes, parts: Reals) -> Codes:
     owed = np.zeros(len(parts))  # what the strata before rounded away
     for stratum, size in enumerate(sizes.tolist()):
         quota = parts * size + owed
-        given = largest_remainder(np.maximum(quota, 0), size, np.full(len(parts), size))
-        owed = quota - given
-        ends[stratum] = np.cumsum(given)
+        allotted = largest_remainder(np.maximum(quota, 0), size, np.full(len(parts), size))
+        owed = quota - allotted
+        ends[stratum] = np.cumsum(allotted)
     ranked = np.lexsort((order, strata))
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     rank = np.arange(len(order)) - starts[strata[ranked]]

@@ -1,4 +1,4 @@
-"""What a backend must be able to do."""
+"""The interface of backends."""
 
 from dataclasses import dataclass
 from datetime import datetime

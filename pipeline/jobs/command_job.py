@@ -59,10 +59,10 @@ def submit_command(
         needs = _NEEDS.get(kind, _ALL)
         return Plan(stages, environment=environment, needs=needs, settings=settings)
 
-    wanted = Wanted(kind, _fit_for_a_folder(base), name, dataset)
-    return submit(records, queue, wanted, plan)
+    request = Wanted(kind, _fit_for_a_folder(base), name, dataset)
+    return submit(records, queue, request, plan)
 
 
 def _fit_for_a_folder(base: str) -> str:
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in base)
-    return kept[:100].lstrip("._-") or "job"
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in base)
+    return safe[:100].lstrip("._-") or "job"

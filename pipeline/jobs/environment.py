@@ -1,4 +1,4 @@
-"""Which variables of a process its jobs inherit: those on a list, and what they need to know."""
+"""Chooses the variables that jobs inherit: those on a list, and those that they need."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ _NEVER = ("FRAMESIFT_SERVER", "FRAMESIFT_SERVER_*", "FRAMESIFT_TOKEN", "FRAMESIF
 def inherited(
     environment: Mapping[str, str], needs: Iterable[Need], further: Iterable[str]
 ) -> dict[str, str]:
-    """What of an environment a job gets.
+    """The variables of an environment that a job gets.
 
     Args:
         environment: Of the process that starts it.
@@ -42,7 +42,7 @@ def inherited(
         further: Names, or patterns such as "WANDB_*", that every job gets.
     """
     needed = list(needs)
-    wanted = [pattern for need in needed for pattern in _OF_A_NEED[need]]
+    patterns = [pattern for need in needed for pattern in _OF_A_NEED[need]]
     others = {pattern for need in _OF_A_NEED.keys() - needed for pattern in _OF_A_NEED[need]}
     home = _OF_THE_HOME if needed else ()
 
@@ -51,7 +51,7 @@ def inherited(
             return True
         if _is_one(name, _NEVER):
             return False
-        if _is_one(name, wanted):
+        if _is_one(name, patterns):
             return True
         if _is_one(name, home):
             return not _is_one(name, others)

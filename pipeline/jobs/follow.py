@@ -33,15 +33,15 @@ def refresh(records: RecordStore, job: Job) -> Job:
     if seen == (job.state, job.error, job.waits, job.started, job.finished, job.metrics):
         return job  # whoever follows a job asks often, and a transaction that writes waits
     with records.session() as session:
-        kept = session.get_one(Job, job.id)
-        if kept.state in FINISHED or kept.submitted != submitted:
-            return kept  # somebody looked later than we did, or began the next attempt
-        kept.state, kept.error, kept.waits = status.state, status.error, status.waits
-        kept.started, kept.finished = status.started, status.finished
-        if status.state in FINISHED and kept.finished is None:
-            kept.finished = now()
-        kept.metrics = metrics
-        return kept
+        record = session.get_one(Job, job.id)
+        if record.state in FINISHED or record.submitted != submitted:
+            return record  # somebody looked later than we did, or began the next attempt
+        record.state, record.error, record.waits = status.state, status.error, status.waits
+        record.started, record.finished = status.started, status.finished
+        if status.state in FINISHED and record.finished is None:
+            record.finished = now()
+        record.metrics = metrics
+        return record
 
 
 def refresh_all(records: RecordStore) -> None:
@@ -89,9 +89,9 @@ def _metrics(kind: str, paths: JobPaths) -> dict[str, Any]:
 
 
 def command_metrics(paths: JobPaths) -> dict[str, Any]:
-    """What a job's command ended with, lists left out; until then how far it is; empty before."""
-    found = read_json(paths.result) or read_json(paths.progress)
-    return {key: value for key, value in found.items() if not isinstance(value, list)}
+    """The result of a job's command, lists left out; its progress until then; empty before."""
+    document = read_json(paths.result) or read_json(paths.progress)
+    return {key: value for key, value in document.items() if not isinstance(value, list)}
 
 
 def _is_being_submitted(job: Job) -> bool:

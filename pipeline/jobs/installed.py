@@ -1,4 +1,4 @@
-"""Whether the packages that train are on this machine, without importing them."""
+"""Checks that the packages that train are installed, without importing them."""
 
 from importlib.util import find_spec
 

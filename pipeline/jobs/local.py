@@ -24,7 +24,7 @@ class LocalBackend:
     name = "local"
 
     def check_workers(self, workers: int, queue: JobQueue) -> None:
-        """As many as the machine has cores, or its settings say."""
+        """Allow as many as the machine has cores, or its settings say."""
         if workers > queue.most_workers:
             raise InvalidInput(
                 f"workers {workers:,}: a job on this machine may have at most "
@@ -59,20 +59,20 @@ class LocalBackend:
         return str(ProcessId.of(runner.pid))
 
     def status(self, handle: str, paths: JobPaths) -> JobStatus:
-        """What the runner last wrote; failed when it exited without writing its final status."""
+        """The runner's last status; failed when it exited without writing its final status."""
         alive = _runner(handle, paths).is_alive()
-        found = read_json(paths.status)  # read after the look: a last word is not missed
-        state, error = found.get("state", "unknown"), found.get("error", "")
+        document = read_json(paths.status)  # read after the look: a last word is not missed
+        state, error = document.get("state", "unknown"), document.get("error", "")
         if state not in FINISHED and not alive:
-            state, error, found = "cancelled", "cancelled", {**found, "waits": ""}
+            state, error, document = "cancelled", "cancelled", {**document, "waits": ""}
             if not paths.cancel.exists():
                 log = paths.logs / "runner.log"
                 state, error = (
                     "failed",
                     f"the job's runner process exited without writing its final status; see {log}",
                 )
-        times = _time(found, "started"), _time(found, "finished")
-        return JobStatus(state, error, *times, waits=found.get("waits", ""))
+        times = _time(document, "started"), _time(document, "finished")
+        return JobStatus(state, error, *times, waits=document.get("waits", ""))
 
     def cancel(self, handle: str, paths: JobPaths) -> None:
         """Ask the runner to end; it ends its commands first."""

@@ -54,7 +54,7 @@ class _Runner:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the job is to end: by a signal, or by a cancel that came before we could hear."""
+        """True where the job is to end: by a signal, or by a cancel before the handler was set."""
         return self.asked_to_end or self.paths.cancel.exists()
 
     def run(self) -> int:
@@ -101,13 +101,13 @@ class _Runner:
             self.say_waits(status, _EARLIER)
             if self.cancelled:
                 return
-        with turn(self.slots) as place:
+        with turn(self.slots) as position:
             while not self.cancelled:
-                slot = place.slot()
+                slot = position.slot()
                 if slot is not None:
                     self.held = (alone, slot)
                     return
-                self.say_waits(status, _waits(place))
+                self.say_waits(status, _waits(position))
 
     def say_waits(self, status: Mapping[str, str], waits: str) -> None:
         """Have status.json say what the job waits for, and wait a moment."""
@@ -211,17 +211,17 @@ def _end(started: list[subprocess.Popen[bytes]]) -> None:
     """End what still runs, with all it started: first asked, then killed."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + _GRACE_S
-        asked: set[int] = set()
+        signalled: set[int] = set()
         while (left := _left(started)) and time.monotonic() < deadline:
-            for target in left - asked:
+            for target in left - signalled:
                 with suppress(ProcessLookupError):
                     os.kill(target, number)
-            asked |= left
+            signalled |= left
             time.sleep(_POLL_S)
 
 
 def _left(started: list[subprocess.Popen[bytes]]) -> set[int]:
-    """What still runs, as os.kill takes it: groups of commands, and orphans of other groups."""
+    """Targets of os.kill that still run: groups of commands, and orphans of other groups."""
     groups = {-process.pid for process in started if _group_runs(process)}
     orphans = _children() - {process.pid for process in started}
     return groups | {pid for pid in orphans if not _reap(pid)}
@@ -264,9 +264,9 @@ def _last_lines(log: Path) -> list[str]:
 _EARLIER = "for the end of what its last attempt started"
 
 
-def _waits(place: Turn) -> str:
-    """What a job waits for, as users read it."""
-    earlier, slots = place.before, place.slots.number
+def _waits(position: Turn) -> str:
+    """The reason why a job waits, as users read it."""
+    earlier, slots = position.before, position.slots.number
     before = f"; {earlier} came before it" if earlier else ""
     return f"for one of {slots} slot{'s' if slots > 1 else ''}{before}"
 

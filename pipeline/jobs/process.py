@@ -21,7 +21,7 @@ class ProcessId:
 
     @classmethod
     def parse(cls, text: str) -> "ProcessId":
-        """What ``str`` gave."""
+        """The process whose id ``str`` wrote."""
         pid, _, start = text.partition(":")
         return cls(int(pid or 0), int(start or 0))
 
@@ -29,7 +29,7 @@ class ProcessId:
         return f"{self.pid}:{self.start_ticks}"
 
     def is_alive(self) -> bool:
-        """Whether that very process still runs."""
+        """Return whether that very process still runs."""
         return self.start_ticks != 0 and _start_ticks(self.pid) == self.start_ticks
 
     def signal(self, number: int) -> None:
@@ -60,9 +60,9 @@ def workers_of(pid: int, command: Sequence[str]) -> set[int]:
     while more := {child for child, parent in parents.items() if parent in below} - below:
         below |= more
     ends = {"\0".join(command[start:]) + "\0": start for start in range(len(command))}
-    found = {number: ends[lines[number]] for number in below if lines.get(number) in ends}
-    innermost = max(found.values(), default=0)
-    return {number for number, start in found.items() if start == innermost} or {pid}
+    starts = {number: ends[lines[number]] for number in below if lines.get(number) in ends}
+    innermost = max(starts.values(), default=0)
+    return {number for number, start in starts.items() if start == innermost} or {pid}
 
 
 def _start_ticks(pid: int) -> int:

@@ -10,7 +10,7 @@ _TRAINING = ("train", "validate")
 
 @dataclass(frozen=True)
 class Slots:
-    """What jobs of some kinds share (pipeline.jobs.turn).
+    """Slots that jobs of some kinds share (pipeline.jobs.turn).
 
     Attributes:
         folder: Of the locks.

@@ -18,5 +18,5 @@ def backend(name: str) -> Backend:
     if name not in BACKENDS:
         raise UnknownName("backend", name, BACKENDS)
     module, _, attribute = BACKENDS[name].partition(":")
-    made: Backend = getattr(import_module(module), attribute)()
-    return made
+    loaded: Backend = getattr(import_module(module), attribute)()
+    return loaded

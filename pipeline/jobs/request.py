@@ -1,4 +1,4 @@
-"""What a job is to run, whatever backend runs it, and where its files lie."""
+"""The request of a job, for whatever backend runs it, and the paths of its files."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -92,7 +92,7 @@ class JobPaths:
 
     @property
     def status(self) -> Path:
-        """What the backend's runner last said of it."""
+        """Status that the backend's runner last wrote."""
         return self.folder / "status.json"
 
     @property
@@ -102,7 +102,7 @@ class JobPaths:
 
     @property
     def progress(self) -> Path:
-        """How far a command was when it last said so."""
+        """Progress that a command last wrote."""
         return self.folder / "progress.json"
 
     @property
@@ -122,7 +122,7 @@ class JobPaths:
 
     @property
     def results(self) -> Path:
-        """What shards leave for the merge."""
+        """Results that shards leave for the merge."""
         return self.folder / "results"
 
     @property

@@ -53,11 +53,11 @@ def submit_training(
         parent = _model_dir(records, settings.continue_from, (*_FINISHED_MODEL, *_CHECKPOINT))
 
     def plan(paths: JobPaths) -> Plan:
-        shown = {"model_dir": str(paths.model), "manifest": str(manifest)}
+        paths_shown = {"model_dir": str(paths.model), "manifest": str(manifest)}
         if parent is not None:
-            shown["continued_from"] = str(parent)
+            paths_shown["continued_from"] = str(parent)
         stage = _training_stage(manifest, split, parent, paths, settings)
-        return Plan((stage,), shown, settings={**asdict(settings), "split": split})
+        return Plan((stage,), paths_shown, settings={**asdict(settings), "split": split})
 
     return submit(
         records,
@@ -135,7 +135,7 @@ def submit_validation(
         settings["trust_model"] = True
 
     def plan(paths: JobPaths) -> Plan:
-        shown = {
+        paths_shown = {
             "model_dir": str(model_dir),
             "manifest": str(manifest),
             "report": str(paths.report / "report.json"),
@@ -143,7 +143,7 @@ def submit_validation(
             "confusion_matrix": str(paths.report / "confusion_matrix.png"),
         }
         stages = validation_stages([*evaluate, str(paths.results)], paths, workers)
-        return Plan(stages, shown, workers, settings=settings)
+        return Plan(stages, paths_shown, workers, settings=settings)
 
     return submit(
         records,
@@ -191,8 +191,8 @@ def _check_settings(settings: TrainSettings) -> None:
         raise InvalidInput(
             f"max steps {settings.max_steps} and epochs {settings.epochs}: give one of them"
         )
-    given = [count for count in (settings.max_steps, settings.epochs) if count is not None]
-    if min(settings.workers, settings.batch_size, *given) < 1:
+    lengths = [count for count in (settings.max_steps, settings.epochs) if count is not None]
+    if min(settings.workers, settings.batch_size, *lengths) < 1:
         raise InvalidInput("workers, batch size, steps and epochs must each be at least 1")
     if settings.seed < 0:
         raise InvalidInput(f"seed {settings.seed}: expected 0 or more")

@@ -28,7 +28,7 @@ _LONGEST_NAME = 128
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is known of a job before its folder is.
+    """The order for a job, before its folder is known.
 
     Attributes:
         kind: "train", "validate", "scan"...
@@ -49,7 +49,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a job is, once its folder is known.
+    """The plan of a job, once its folder is known.
 
     Attributes:
         stages: What runs, in order.
@@ -69,7 +69,7 @@ class Plan:
 
 
 def submit(
-    records: RecordStore, queue: JobQueue, wanted: Wanted, plan: Callable[[JobPaths], Plan]
+    records: RecordStore, queue: JobQueue, order: Wanted, plan: Callable[[JobPaths], Plan]
 ) -> Job:
     """Record a job and start it; its record.
 
@@ -81,33 +81,33 @@ def submit(
         StorageError: The job's folder cannot be written.
         JobFailed: The backend refuses it.
     """
-    chosen = backend(wanted.backend)
-    if wanted.workers is not None:
-        chosen.check_workers(wanted.workers, queue)
+    chosen = backend(order.backend)
+    if order.workers is not None:
+        chosen.check_workers(order.workers, queue)
     _settle(records, queue)
     # Name and record in one transaction: two submissions at once get two names.
     with records.session() as session:
         _check_room(records, queue)
-        name = _free_name(session, queue.folder, wanted, records.own_names)
+        name = _free_name(session, queue.folder, order, records.own_names)
         paths = JobPaths(queue.folder / name)
-        made = plan(paths)
+        planned = plan(paths)
         request = JobRequest(
             name,
-            wanted.kind,
-            made.stages,
-            {**_QUIET, **made.environment},
-            made.parallel,
-            made.needs,
-            dict(made.settings),
+            order.kind,
+            planned.stages,
+            {**_QUIET, **planned.environment},
+            planned.parallel,
+            planned.needs,
+            dict(planned.settings),
         )
         job = Job(
             name=name,
-            kind=wanted.kind,
-            backend=wanted.backend,
+            kind=order.kind,
+            backend=order.backend,
             state="pending",
-            dataset_id=wanted.dataset.id if wanted.dataset is not None else None,
+            dataset_id=order.dataset.id if order.dataset is not None else None,
             request=request.to_json(),
-            paths={"folder": str(paths.folder), "logs": str(paths.logs), **made.shown},
+            paths={"folder": str(paths.folder), "logs": str(paths.logs), **planned.shown},
             owner=records.user,
         )
         session.add(job)
@@ -132,15 +132,15 @@ def resume(records: RecordStore, queue: JobQueue, job: Job) -> Job:
     _settle(records, queue)
     with records.session() as session:
         _check_room(records, queue)
-        kept = session.get_one(Job, job.id)
-        _check_resumable(kept)
-        JobPaths(Path(kept.paths["folder"])).cancel.unlink(missing_ok=True)  # of its last attempt
-        earlier = JobRequest.from_json(kept.request)
+        record = session.get_one(Job, job.id)
+        _check_resumable(record)
+        JobPaths(Path(record.paths["folder"])).cancel.unlink(missing_ok=True)  # of its last attempt
+        earlier = JobRequest.from_json(record.request)
         request = replace(earlier, attempt=earlier.attempt + 1)
-        kept.request, kept.handle = request.to_json(), ""
-        kept.state, kept.error, kept.waits = "pending", "", ""
-        kept.submitted, kept.started, kept.finished = now(), None, None
-    return _start(records, queue, kept, request, chosen)
+        record.request, record.handle = request.to_json(), ""
+        record.state, record.error, record.waits = "pending", "", ""
+        record.submitted, record.started, record.finished = now(), None, None
+    return _start(records, queue, record, request, chosen)
 
 
 def _settle(records: RecordStore, queue: JobQueue) -> None:
@@ -156,7 +156,7 @@ def _check_room(records: RecordStore, queue: JobQueue) -> None:
 
 
 def _is_full(records: RecordStore, queue: JobQueue) -> bool:
-    """Whether a user has as many jobs as may be; who sees every row is not counted."""
+    """Return whether a user limited to collections has as many jobs as may be."""
     if not records.user:
         return False
     return len(recorded_jobs(records, states=UNFINISHED, limit=queue.jobs_each)) >= queue.jobs_each
@@ -186,24 +186,24 @@ def _start(
         handle = chosen.submit(request, paths, queue)
     except (OSError, StorageError, JobFailed) as error:
         with records.session() as session:
-            kept = session.get_one(Job, job.id)
-            kept.state, kept.error, kept.finished = "failed", str(error), now()
+            record = session.get_one(Job, job.id)
+            record.state, record.error, record.finished = "failed", str(error), now()
         if isinstance(error, OSError):
             raise StorageError(f"{paths.folder}: {error.strerror}", str(paths.folder)) from error
         raise
     with records.session() as session:
-        kept = session.get_one(Job, job.id)
-        kept.handle = handle
-        return kept
+        record = session.get_one(Job, job.id)
+        record.handle = handle
+        return record
 
 
-def _free_name(session: Session, jobs_folder: Path, wanted: Wanted, own_names: str) -> str:
+def _free_name(session: Session, jobs_folder: Path, order: Wanted, own_names: str) -> str:
     """The wanted name, or one made up.
 
     Args:
         session: Of the records.
         jobs_folder: Where jobs' folders lie.
-        wanted: The job.
+        order: The job.
         own_names: What the wanted name begins with: one that is taken would tell of others' jobs.
 
     Raises:
@@ -215,15 +215,15 @@ def _free_name(session: Session, jobs_folder: Path, wanted: Wanted, own_names: s
         known = session.scalar(select(Job.id).where(Job.name == name)) is not None
         return known or (jobs_folder / name).exists()
 
-    if wanted.name is None:
+    if order.name is None:
         number = (session.scalar(select(func.max(Job.id))) or 0) + 1
-        return next(name for n in count(number) if not taken(name := f"{wanted.base}-{n}"))
-    given = wanted.name.removeprefix(own_names)
-    if not _NAME.fullmatch(given) or len(own_names + given) > _LONGEST_NAME:
+        return next(name for n in count(number) if not taken(name := f"{order.base}-{n}"))
+    base = order.name.removeprefix(own_names)
+    if not _NAME.fullmatch(base) or len(own_names + base) > _LONGEST_NAME:
         raise InvalidInput(
-            f"job name '{wanted.name}': expected letters, digits, '.', '_' and '-', such as train-1"
+            f"job name '{order.name}': expected letters, digits, '.', '_' and '-', such as train-1"
         )
-    name = own_names + given
+    name = own_names + base
     if taken(name):
         raise AlreadyExists("job", name, "give another --name")
     return name

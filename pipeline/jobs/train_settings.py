@@ -1,11 +1,11 @@
-"""How to train, as it is asked for."""
+"""Settings of a training, as users give them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """How to train.
+    """Settings of a training.
 
     Attributes:
         workers: Horovod processes.

@@ -1,4 +1,4 @@
-"""Whose turn it is: jobs wait for a slot in the order in which they came.
+"""Queues jobs: each waits for a slot in the order in which they came.
 
 A slot is a lock on a file. The job's runner and its commands hold it together, so it is free when
 the last of them has ended, however they end.

@@ -1,4 +1,4 @@
-"""What a policy does, read from the parameters that clients of Spectrum Discover send.
+"""Actions of policies, read from the parameters that clients of Spectrum Discover send.
 
 AUTOTAG        {"tags": {TAG: VALUE}}, or {"rule": ...}: a part of another field
 IMPORT_TAGS    values from a CSV file that lies in a source
@@ -35,7 +35,7 @@ class SetTags(BaseModel):
 
 
 class Rule(BaseModel):
-    """How a value is taken from another field of the same file."""
+    """Takes a value from another field of the same file."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -86,7 +86,7 @@ ACTION_IDS = ("AUTOTAG", "DEEPINSPECT", "IMPORT_TAGS")
 
 
 def action_of(action_id: str, parameters: Mapping[str, Any]) -> Action:
-    """What a policy does.
+    """The action of a policy.
 
     Args:
         action_id: One of ACTION_IDS.
@@ -112,8 +112,8 @@ def action_of(action_id: str, parameters: Mapping[str, Any]) -> Action:
         return kind.model_validate(parameters)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in ("action_params", *first["loc"]))
+        path = ".".join(str(key) for key in ("action_params", *first["loc"]))
         message = first["msg"].removeprefix("Value error, ")
         raise InvalidInput(
-            f"{place} of {action_id}: {message}; given: {str(first['input'])[:80]}"
+            f"{path} of {action_id}: {message}; given: {str(first['input'])[:80]}"
         ) from error

@@ -6,12 +6,12 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import UnknownName
-from catalog.lake.catalog import Catalog, WritableCatalog
 from catalog.lake.snapshot import Snapshot
 from catalog.policies import regexes as policy_regexes
 from catalog.policies.regexes import check_pattern
 from catalog.policies.tables import Policy
 from catalog.records.store import RecordStore
+from catalog.store import CatalogStore
 from pipeline.policies.actions import BATCH_ROWS, Rule, SetTags, TakeFromField
 from pipeline.policies.matching import matching
 from pipeline.policies.report import Report
@@ -45,8 +45,8 @@ def check(snapshot: Snapshot, records: RecordStore, action: SetTags | TakeFromFi
 
 
 def run(
-    store: WritableCatalog,
-    seen: Catalog,
+    store: CatalogStore,
+    seen: CatalogStore,
     records: RecordStore,
     policy: Policy,
     action: SetTags | TakeFromField,
@@ -69,28 +69,28 @@ def run(
         check(snapshot, records, action)
     if isinstance(action, SetTags):
         make_missing(store, action.values)
-        found = matching(seen, policy, ["fkey"])
-        report.counts.total = found.num_rows
-        set_tags(store, report, reason, found, action.values, batch_rows=batch_rows)
+        files = matching(seen, policy, ["fkey"])
+        report.counts.total = files.num_rows
+        set_tags(store, report, reason, files, action.values, batch_rows=batch_rows)
     else:
         tag = action.rule.tag.lower()
         make_missing(store, [tag])
-        found = matching(seen, policy, ["fkey", action.rule.field.lower()])
-        report.counts.total = found.num_rows
-        taken = _taken(found, _expression(records, action.rule), tag)
+        files = matching(seen, policy, ["fkey", action.rule.field.lower()])
+        report.counts.total = files.num_rows
+        taken = _taken(files, _expression(records, action.rule), tag)
         rows = usable(store, taken, [tag])
-        failed, skipped = taken.num_rows - rows.num_rows, found.num_rows - taken.num_rows
+        failed, skipped = taken.num_rows - rows.num_rows, files.num_rows - taken.num_rows
         report.counts.failed, report.counts.skipped = failed, skipped
         report.counts.submitted = failed + skipped
         set_tags(store, report, reason, rows, batch_rows=batch_rows)
 
 
-def _taken(found: pa.Table, expression: tuple[str, list[object]], tag: str) -> pa.Table:
+def _taken(files: pa.Table, expression: tuple[str, list[object]], tag: str) -> pa.Table:
     """The tag's value by fkey, where there is one."""
-    given = found.rename_columns(["fkey", "given"])
+    renamed = files.rename_columns(["fkey", "given"])
     sql, values = expression
     with closing(duckdb.connect(":memory:")) as work:
-        work.register("found", given)
+        work.register("found", renamed)
         return work.execute(
             f'SELECT fkey, left(taken, {LONGEST}) AS "{tag}" FROM '
             f"(SELECT fkey, {sql} AS taken FROM (SELECT fkey, CAST(given AS VARCHAR) AS text "
@@ -100,7 +100,7 @@ def _taken(found: pa.Table, expression: tuple[str, list[object]], tag: str) -> p
 
 
 def _expression(records: RecordStore, rule: Rule) -> tuple[str, list[object]]:
-    """What is taken from ``text``, in DuckDB's SQL."""
+    """DuckDB's SQL for the value that is taken from ``text``."""
     if rule.action == "regex":
         pattern = _pattern(records, rule)
         return "regexp_extract_all(text, ?)[?]", [pattern, rule.match_number]

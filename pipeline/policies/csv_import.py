@@ -14,8 +14,8 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
-from catalog.lake.catalog import Catalog, WritableCatalog
 from catalog.policies.tables import Policy
+from catalog.store import CatalogStore
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.matching import matching
 from pipeline.policies.report import Report
@@ -26,7 +26,7 @@ _BLANK = " \t\r\n"
 
 @dataclass(frozen=True)
 class _Given:
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
         rows: line and key, and a text column for each tag that is to be set.
@@ -40,8 +40,8 @@ class _Given:
 
 
 def run(
-    store: WritableCatalog,
-    seen: Catalog,
+    store: CatalogStore,
+    seen: CatalogStore,
     policy: Policy,
     content: bytes,
     report: Report,
@@ -59,11 +59,11 @@ def run(
     """
     report.heed()
     with store.reading() as cursor:
-        given = _read(content, settable(cursor))
-    names = [name for name in given.rows.column_names if name not in ("line", "key")]
-    report.counts.total = given.rows.num_rows + given.broken + len(given.unknown)
-    found = matching(seen, policy, ["fkey", "path", "filename"])
-    named = _named(given.rows, found)
+        table = _read(content, settable(cursor))
+    names = [name for name in table.rows.column_names if name not in ("line", "key")]
+    report.counts.total = table.rows.num_rows + table.broken + len(table.unknown)
+    files = matching(seen, policy, ["fkey", "path", "filename"])
+    named = _named(table.rows, files)
     rows = usable(store, named, names)
     failed = report.counts.total - rows.num_rows
     report.counts.submitted, report.counts.failed = failed, failed
@@ -85,12 +85,12 @@ def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _Given:
         raise InvalidInput("the tag file is empty; expected a line of tag names, and rows")
     header = [name.lower() for name in lines[0]]
     names = header[1:]
-    for place, name in enumerate(names):
-        if name in names[:place]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
             raise InvalidInput(
-                f"the tag file's columns {names.index(name) + 2} and {place + 2} have one name"
+                f"the tag file's columns {names.index(name) + 2} and {index + 2} have one name"
             )
-    tags = {name: place for place, name in enumerate(header) if place and name in known}
+    tags = {name: index for index, name in enumerate(header) if index and name in known}
     if not tags:
         raise InvalidInput(
             f"none of the tag file's {len(names)} columns after the first is named as a tag that a "
@@ -101,8 +101,8 @@ def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _Given:
         "line": pa.array([n for n, _ in whole], pa.int64()),
         "key": pa.array([line[0] for _, line in whole], pa.string()),
         **{
-            name: pa.array([line[place] or None for _, line in whole], pa.string())
-            for name, place in tags.items()
+            name: pa.array([line[index] or None for _, line in whole], pa.string())
+            for name, index in tags.items()
         },
     }
     empty = sum(not line for line in lines[1:])
@@ -110,11 +110,11 @@ def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _Given:
     return _Given(pa.table(columns), len(lines) - 1 - empty - len(whole), unknown)
 
 
-def _named(given: pa.Table, found: pa.Table) -> pa.Table:
+def _named(rows: pa.Table, files: pa.Table) -> pa.Table:
     """Tags by fkey, of the rows that name one file and are the first to name it."""
     with closing(duckdb.connect(":memory:")) as work:
-        work.register("given", given)
-        work.register("found", found)
+        work.register("given", rows)
+        work.register("found", files)
         return work.execute(
             "WITH hits AS (SELECT g.line, f.fkey FROM given AS g JOIN found AS f ON "
             "f.path || f.filename = g.key "

@@ -1,4 +1,4 @@
-"""What a run tells of itself between two batches, and what it is told there."""
+"""Reports on a run between two batches, and takes orders there."""
 
 import time
 from dataclasses import dataclass, field
@@ -39,16 +39,16 @@ class Report:
         Raises:
             Killed: The run is to end.
         """
-        wanted = policy_runs.update(self.records, self.number, "running", self.counts)
-        if wanted == "pause":
-            wanted = policy_runs.update(self.records, self.number, "paused", self.counts)
-            while wanted == "pause":
+        order = policy_runs.update(self.records, self.number, "running", self.counts)
+        if order == "pause":
+            order = policy_runs.update(self.records, self.number, "paused", self.counts)
+            while order == "pause":
                 time.sleep(_LOOK_S)
-                wanted = policy_runs.wanted_of(self.records, self.number)
-            if wanted == "run":
+                order = policy_runs.wanted_of(self.records, self.number)
+            if order == "run":
                 policy_runs.update(self.records, self.number, "running", self.counts)
         self._recorded = time.monotonic()
-        if wanted == "kill":
+        if order == "kill":
             raise Killed
 
     def heed_now_and_then(self) -> None:

@@ -1,4 +1,4 @@
-"""When a policy runs: at once, or whenever a time fits what its schedule names.
+"""Schedules of policies: at once, or whenever a time fits what the schedule names.
 
     {"minute": 15, "hour": 5, "dayOfMonth": "*", "month": "*", "dayOfWeek": 4, "timezone": "UTC"}
 
@@ -41,7 +41,7 @@ def check_schedule(schedule: object) -> None:
 
 
 def is_due(schedule: object, since: datetime, until: datetime) -> bool:
-    """Whether a schedule names a time after ``since`` and not after ``until``, both naive UTC."""
+    """Return whether a schedule names a time after ``since`` and not after ``until``, naive UTC."""
     if schedule == NOW:
         return False
     following = next_time(schedule, since)
@@ -83,7 +83,7 @@ class _Times:
     zone: ZoneInfo
 
     def has_day(self, moment: datetime) -> bool:
-        """Whether it may be on that day; one of two days that are named is enough, as in cron."""
+        """Return whether it may be on that day; of two named days one is enough, as in cron."""
         if moment.month not in self.months:
             return False
         in_month, in_week = moment.day in self.days, moment.isoweekday() % 7 in self.weekdays
@@ -101,11 +101,11 @@ def _parsed(schedule: object) -> _Times:
             raise InvalidInput(
                 f"schedule: '{str(name)[:40]}' is none of {', '.join(_PARTS)}, timezone"
             )
-    given = {name: _text(value) for name, value in schedule.items() if name in _PARTS}
-    given.setdefault("hour", "*" if set(given) <= {"minute"} and given else "0")
-    given.setdefault("minute", "0")
-    values = {name: _values(name, given.get(name, "*")) for name in _PARTS}
-    both = all(not given.get(name, "*").startswith("*") for name in ("dayOfMonth", "dayOfWeek"))
+    texts = {name: _text(value) for name, value in schedule.items() if name in _PARTS}
+    texts.setdefault("hour", "*" if set(texts) <= {"minute"} and texts else "0")
+    texts.setdefault("minute", "0")
+    values = {name: _values(name, texts.get(name, "*")) for name in _PARTS}
+    both = all(not texts.get(name, "*").startswith("*") for name in ("dayOfMonth", "dayOfWeek"))
     return _Times(
         values["minute"],
         values["hour"],
@@ -123,9 +123,9 @@ def _text(value: Any) -> str:
 
 def _values(name: str, text: str) -> frozenset[int]:
     low, high = _PARTS[name]
-    found: set[int] = set()
-    for part in text.split(","):
-        span, _, step = part.partition("/")
+    values: set[int] = set()
+    for entry in text.split(","):
+        span, _, step = entry.partition("/")
         first, _, last = span.partition("-")
         first, last, step = (_DAYS.get(end, end) for end in (first, last, step))
         if span == "*":
@@ -136,8 +136,8 @@ def _values(name: str, text: str) -> frozenset[int]:
         start, end, by = map(int, numbers)
         if not (low <= start <= end <= high and by):
             raise _wrong(name, text)
-        found.update(range(start, end + 1, by))
-    return frozenset(found)
+        values.update(range(start, end + 1, by))
+    return frozenset(values)
 
 
 def _wrong(name: str, text: str) -> InvalidInput:

@@ -58,7 +58,7 @@ class Filter(BaseModel):
 
 
 class Search(BaseModel):
-    """What a search asks for."""
+    """The request of a search."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.errors import InvalidInput, UnknownName
-from catalog.lake.catalog import Catalog
 from catalog.memory.wide_names import FKEY_HASH, LABEL_SIZE
+from catalog.store import CatalogStore
 from query.run.result_format import to_records
 from query.statistics.population import POPULATION, Frames, population
 
@@ -55,7 +55,7 @@ class Place:
     after: str
 
     def cursor(self, question: str) -> str:
-        """As a text without meaning for clients, good for what was ``question`` only."""
+        """The place as a text without meaning for clients, good for the same ``question`` only."""
         content = json.dumps([self.snapshot, self.after, _digest(question)])
         return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
 
@@ -87,7 +87,7 @@ def _digest(question: str) -> str:
 
 
 def page_of(
-    store: Catalog,
+    store: CatalogStore,
     frames: Frames,
     class_names: Mapping[str, str],
     columns: Sequence[str],

@@ -34,7 +34,7 @@ _TEXTS = re.compile(r"'[^']*'")
 
 
 class Question(BaseModel):
-    """What frames are wanted; every condition must hold.
+    """The frames that are wanted; every condition must hold.
 
     Only labelled frames are chosen, camera images whose label has been counted, unless a condition
     or ``where`` names the tag `labelled`: labelled = 0 chooses those without a label.

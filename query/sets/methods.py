@@ -138,7 +138,7 @@ _DEMAND = re.compile(
 
 
 class Cover(_Data):
-    """As few frames as possible in which every demand is met."""
+    """The smallest set of frames in which every demand is met, as far as one is found."""
 
     method: Literal["cover"] = "cover"
     demands: Few[Demand] = Field(min_length=1)

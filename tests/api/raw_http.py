@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True)
 class Answers:
-    """What came back until the server closed the connection, or said no more.
+    """Bytes that came back until the server closed the connection, or said no more.
 
     Attributes:
         raw: Every byte.
@@ -32,14 +32,14 @@ def exchange(url: str, *parts: bytes, wait_s: float = 120.0) -> Answers:
         parts: What is sent.
         wait_s: How long the server may say nothing before it is taken to have said all.
     """
-    place = urlsplit(url)
-    assert place.hostname is not None
-    with socket.create_connection((place.hostname, place.port or 80), timeout=60) as connection:
+    address = urlsplit(url)
+    assert address.hostname is not None
+    with socket.create_connection((address.hostname, address.port or 80), timeout=60) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         received = b""
-        for part in parts:
+        for piece in parts:
             try:
-                connection.sendall(part)
+                connection.sendall(piece)
             except OSError:
                 break  # closed already: what it said is read below
         connection.settimeout(wait_s)

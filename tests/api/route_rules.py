@@ -18,9 +18,9 @@ DISCOVER = (
 """Spectrum Discover's services."""
 
 
-def below(path: str, places: tuple[str, ...]) -> bool:
-    """Whether a path is one of these or lies below it."""
-    return any(path == place or path.startswith(f"{place}/") for place in places)
+def below(path: str, prefixes: tuple[str, ...]) -> bool:
+    """Return whether a path is one of these or lies below it."""
+    return any(path == prefix or path.startswith(f"{prefix}/") for prefix in prefixes)
 
 
 @cache
@@ -31,12 +31,12 @@ def application() -> FastAPI:
 
 def rules() -> dict[tuple[str, str], Rule]:
     """By method and path, of every route."""
-    found: dict[tuple[str, str], Rule] = {}
+    declared: dict[tuple[str, str], Rule] = {}
     for route in application().router.routes:
         assert isinstance(route, Route)
         rule: Rule = route.rule  # type: ignore[attr-defined]
-        found |= {(method, route.path): rule for method in sorted(route.methods or ())}
-    return found
+        declared |= {(method, route.path): rule for method in sorted(route.methods or ())}
+    return declared
 
 
 OPEN = {path for (_, path), rule in rules().items() if rule.permission is None}
@@ -45,7 +45,7 @@ OPEN = {path for (_, path), rule in rules().items() if rule.permission is None}
 
 @dataclass(frozen=True)
 class Need:
-    """What a request needs."""
+    """The permission that a request needs."""
 
     level: str
     all_rows: bool
@@ -53,7 +53,7 @@ class Need:
 
 
 def need_of(method: str, path: str) -> Need:
-    """What a request needs, whether a route answers it or not."""
+    """The need of a request, whether a route answers it or not."""
     rule = find({"type": "http", "app": application(), "method": method, "path": path}).rule
     assert rule.permission is not None
     return Need(rule.permission.level, rule.permission.all_rows, rule.changes)

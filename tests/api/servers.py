@@ -20,8 +20,8 @@ FRAMESIFT = Path(sys.executable).with_name("framesift")
 
 def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment with no FRAMESIFT_ variable but these."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("FRAMESIFT_")}
-    return kept | {"FRAMESIFT_HOME": str(home)} | dict(more or {})
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("FRAMESIFT_")}
+    return inherited | {"FRAMESIFT_HOME": str(home)} | dict(more or {})
 
 
 def framesift(
@@ -110,9 +110,9 @@ def _url(process: "subprocess.Popen[str]") -> str:
         line = process.stdout.readline()
     finally:
         timer.cancel()
-    found = re.search(r"on (https?://\S+)$", line.strip())
-    assert found, f"{line!r} {process.communicate()}"
-    return found[1]
+    match = re.search(r"on (https?://\S+)$", line.strip())
+    assert match, f"{line!r} {process.communicate()}"
+    return match[1]
 
 
 _SEVERAL = """

@@ -119,17 +119,17 @@ def _accounts(home: Path) -> dict[str, dict[str, str]]:
 
 def _family(pid: int) -> list[int]:
     """The process and all that it started and theirs, as far as they are there."""
-    found = [pid]
-    for parent in found:
+    pids = [pid]
+    for parent in pids:
         for children in Path(f"/proc/{parent}/task").glob("*/children"):
             with contextlib.suppress(OSError):
-                found += [int(child) for child in children.read_text().split()]
-    return found
+                pids += [int(child) for child in children.read_text().split()]
+    return pids
 
 
 @dataclass
 class Watch:
-    """What a server took during an attack, and how long others waited for it.
+    """Memory of a server during an attack, and the waits of others.
 
     Attributes:
         name: The attack's.
@@ -185,11 +185,11 @@ def watching(
 
 
 def _ask(server: Server, watch: Watch) -> None:
-    place = urlsplit(server.url)
+    address = urlsplit(server.url)
     while True:
         over = watch._ended.is_set()  # one more after the end
         began = time.monotonic()
-        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=120)
+        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=120)
         while Path(f"/proc/{server.process.pid}").exists():  # poll is for one thread
             try:
                 connection.request("GET", "/healthz")
@@ -220,6 +220,6 @@ def _resident_mb(server: Server, figure: str = "VmRSS") -> float:
     kilobytes = 0
     for pid in _family(server.process.pid):
         with contextlib.suppress(OSError):
-            found = re.search(rf"{figure}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-            kilobytes += int(found[1]) if found else 0  # a zombie has none
+            match = re.search(rf"{figure}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+            kilobytes += int(match[1]) if match else 0  # a zombie has none
     return kilobytes / 1024

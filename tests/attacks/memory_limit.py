@@ -30,9 +30,9 @@ def memory_limited(pids: Sequence[int], limit_mb: int) -> Iterator[str]:
             finally:
                 _remove(group, parent)
     for pid in pids:
-        found = re.search(r"VmSize:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-        assert found
-        most = (int(found[1]) << 10) + (limit_mb << 20)
+        match = re.search(r"VmSize:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        assert match
+        most = (int(match[1]) << 10) + (limit_mb << 20)
         resource.prlimit(pid, resource.RLIMIT_AS, (most, most))
     yield f"{limit_mb} MB by RLIMIT_AS"
 

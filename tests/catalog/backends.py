@@ -29,7 +29,7 @@ _numbers = itertools.count()
 def new_prefix(server: S3Server) -> S3Prefix:
     """A prefix that nobody else uses."""
     client = server.client()
-    if _BUCKET not in {found["Name"] for found in client.list_buckets()["Buckets"]}:
+    if _BUCKET not in {bucket["Name"] for bucket in client.list_buckets()["Buckets"]}:
         client.create_bucket(Bucket=_BUCKET)
     return S3Prefix(_BUCKET, f"team/c{next(_numbers)}/", S3Access(server.endpoint))
 
@@ -43,27 +43,27 @@ def new_location(backend: str, folder: Path) -> CatalogLocation:
     )
 
 
-def clone(made: CatalogLocation, folder: Path) -> CatalogLocation:
+def clone(original: CatalogLocation, folder: Path) -> CatalogLocation:
     """A copy of a catalog that nobody has open, in a place of its own."""
     metadata: Path | Postgres
     data: Path | S3Prefix
-    if isinstance(made.metadata, Postgres):
-        metadata = postgres().new(str(made.metadata.keywords["dbname"]))
+    if isinstance(original.metadata, Postgres):
+        metadata = postgres().new(str(original.metadata.keywords["dbname"]))
     else:
         metadata = folder / "catalog" / "catalog.sqlite"
         metadata.parent.mkdir(parents=True)
-        shutil.copy(made.metadata, metadata)
-    if isinstance(made.data, S3Prefix):
+        shutil.copy(original.metadata, metadata)
+    if isinstance(original.data, S3Prefix):
         data = new_prefix(moto())
         client = moto().client()
-        for key, _ in made.data.objects():
-            target = data.prefix + key.removeprefix(made.data.prefix)
+        for key, _ in original.data.objects():
+            target = data.prefix + key.removeprefix(original.data.prefix)
             client.copy_object(
                 Bucket=_BUCKET, Key=target, CopySource={"Bucket": _BUCKET, "Key": key}
             )
     else:
         data = folder / "catalog" / "data"
-        shutil.copytree(made.data, data)
+        shutil.copytree(original.data, data)
     return CatalogLocation(metadata, data)
 
 
@@ -74,17 +74,17 @@ def open_at(location: CatalogLocation, **options: float) -> CatalogStore:
 
 def variables(location: CatalogLocation, records: Path | Postgres) -> dict[str, str]:
     """The settings by which another process finds these stores."""
-    found = {
+    variables_ = {
         "FRAMESIFT_CATALOG_METADATA": _text(location.metadata),
         "FRAMESIFT_CATALOG_DATA": str(location.data),
         "FRAMESIFT_RECORDS": _text(records),
     }
     if isinstance(location.data, S3Prefix):
-        found["FRAMESIFT_CATALOG_S3_ENDPOINT"] = location.data.access.endpoint_url
-    return found
+        variables_["FRAMESIFT_CATALOG_S3_ENDPOINT"] = location.data.access.endpoint_url
+    return variables_
 
 
-def _text(place: Path | Postgres) -> str:
-    if isinstance(place, Postgres):
-        return postgres().url(str(place.keywords["dbname"]))
-    return str(place)
+def _text(database: Path | Postgres) -> str:
+    if isinstance(database, Postgres):
+        return postgres().url(str(database.keywords["dbname"]))
+    return str(database)

@@ -73,13 +73,13 @@ class History:
         families.write(self.store, family, {family: "VARCHAR"}, rows)
 
     def _drop(self) -> None:
-        found = families.families(self.store)
-        if found:
-            families.drop(self.store, self.rng.choice(found).name)
+        present = families.families(self.store)
+        if present:
+            families.drop(self.store, self.rng.choice(present).name)
 
 
 def held(store: CatalogStore, at: int | None = None) -> State:
-    """What a snapshot holds, as its metaocean_view shows it."""
+    """The content of a snapshot, as its metaocean_view shows it."""
     with store.reading(at) as cursor:
         columns = [
             row[0]

@@ -76,12 +76,12 @@ def _look(folder: Path, written: Path) -> None:
     states = json.loads(written.read_text())
     assert held(store) == states["newest"]
     assert held(store, 2) == states["kept"]
-    found = check(store, {"a dataset": 2})
-    assert {finding.kind for finding in found} <= {"orphan_file", "frame_incomplete"}, found
+    findings = check(store, {"a dataset": 2})
+    assert {finding.kind for finding in findings} <= {"orphan_file", "frame_incomplete"}, findings
 
 
 def _forked(run: Callable[[], None]) -> int:
-    """How many children failed: 0 or 1."""
+    """Number of children that failed: 0 or 1."""
     child = os.fork()
     if child:
         return int(os.waitpid(child, 0)[1] != 0)

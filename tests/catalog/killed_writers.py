@@ -78,7 +78,7 @@ class _Life:
         os.kill(self._child, signal.SIGKILL)
 
     def end(self) -> list[int]:
-        """What it acknowledged."""
+        """The commits that it acknowledged."""
         _, status = os.waitpid(self._child, 0)
         lines = "".join([*self._lines, self._told.read()]).split()
         self._told.close()
@@ -91,7 +91,7 @@ _READY = "ready"
 
 
 def _write(home: Path, acknowledged: list[int], told: int, *, once: bool) -> None:
-    store = Workspace(Settings(home=home)).whole_catalog
+    store = Workspace(Settings(home=home)).catalog
     check(store, acknowledged)
     number = _next(store)
     os.write(told, f"{_READY}\n".encode())
@@ -132,7 +132,7 @@ def check(store: CatalogStore, acknowledged: list[int]) -> None:
     files = tables.pop("lake.main.files")
     frames = {fkey for fkey in files if not fkey.endswith(f":{SHARED_KEY}")}
     missing = {
-        make_fkey("c1", "d1", f"{number}/{part}") for number in acknowledged for part in (0, 1)
+        make_fkey("c1", "d1", f"{number}/{half}") for number in acknowledged for half in (0, 1)
     } - frames
     if missing or len(files) != len(set(files)) or len(frames) % 2:
         raise AssertionError(f"lost {sorted(missing)}, or doubled: {sorted(files)}")

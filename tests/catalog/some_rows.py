@@ -15,7 +15,7 @@ WHEN = datetime(2020, 1, 2, 3, 4, 5)  # noqa: DTZ001 (naive UTC)
 
 
 def source_names(datasource: str = "d1", platform: str = "NFS") -> SourceNames:
-    """How the rows' source is named."""
+    """The names of the rows' source."""
     return SourceNames(platform, "c1", datasource, "/root")
 
 

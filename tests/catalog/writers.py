@@ -20,7 +20,7 @@ from tests.catalog.some_rows import SHARED_KEY, source_names, two_frames
 
 
 def main(folder: str, writers: str, commits: str) -> int:
-    """How many of the writers failed."""
+    """Number of writers that failed."""
     children = [_forked(Path(folder), f"w{number}", int(commits)) for number in range(int(writers))]
     return sum(os.waitpid(child, 0)[1] != 0 for child in children)
 
@@ -41,7 +41,7 @@ def _forked(folder: Path, name: str, commits: int) -> int:
 def _write(folder: Path, name: str, commits: int) -> None:
     """Each commit adds files of the writer's own and rewrites one that all writers share."""
     workspace = Workspace(Settings(home=folder))
-    store, records = workspace.whole_catalog, workspace.records
+    store, records = workspace.catalog, workspace.records
     for number in range(commits):
         files, frames = two_frames(f"{name}/{number}", SHARED_KEY)
         with store.writing(f"commit {number}", author=name) as connection:

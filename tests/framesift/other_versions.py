@@ -39,14 +39,14 @@ class OtherVersion:
             return
         if scope["path"].startswith(self._gone):
             scope = {**scope, "path": "/not/there"}
-        kept = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+        plain = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
         messages: list[Message] = []
 
         async def hold(message: Message) -> None:
             messages.append(message)
 
-        await self._app({**scope, "headers": kept}, receive, hold)
-        head, body = messages[0], b"".join(part.get("body", b"") for part in messages[1:])
+        await self._app({**scope, "headers": plain}, receive, hold)
+        head, body = messages[0], b"".join(each.get("body", b"") for each in messages[1:])
         headers = {name.lower(): value for name, value in head["headers"]}
         if headers.get(b"content-type", b"").startswith(b"application/json"):
             body = json.dumps(self._edit(scope["path"], json.loads(body))).encode()

@@ -87,7 +87,7 @@ def _symbols(
     raw: bytes, at: int, end: int, rng: Random, distances: Sequence[int], eager: float
 ) -> list[tuple[Symbol, Symbol | None]]:
     """Literals and matches: a symbol of the first alphabet, and one of the second for a match."""
-    found: list[tuple[Symbol, Symbol | None]] = []
+    symbols: list[tuple[Symbol, Symbol | None]] = []
     while at < end:
         distance = rng.choice([*distances, *distances, rng.randint(1, max(1, min(at, 32768)))])
         size = 0
@@ -96,12 +96,12 @@ def _symbols(
             while size < most and raw[at + size] == raw[at + size - distance]:
                 size += 1
         if size < 3:
-            found.append(((raw[at], 0, 0), None))
+            symbols.append(((raw[at], 0, 0), None))
             at += 1
             continue
         at += size
-        found.append((_length(size), _distance(distance)))
-    return [*found, ((256, 0, 0), None)]
+        symbols.append((_length(size), _distance(distance)))
+    return [*symbols, ((256, 0, 0), None)]
 
 
 def _length(size: int) -> Symbol:
@@ -162,8 +162,8 @@ def canonical(lengths: Sequence[int]) -> dict[int, tuple[int, int]]:
     """The code (value, bits) of each symbol that has one."""
     codes, code = {}, 0
     for length in range(1, 16):
-        for symbol, found in enumerate(lengths):
-            if found == length:
+        for symbol, own in enumerate(lengths):
+            if own == length:
                 codes[symbol] = (code, length)
                 code += 1
         code <<= 1

@@ -72,7 +72,7 @@ def around(picture: Picture, stream: bytes, extra: bytes = b"") -> bytes:
             header(*picture.size, picture.depth, picture.colour_type, picture.interlaced),
             chunk(b"PLTE", palette) if palette else b"",
             extra,
-            *(chunk(b"IDAT", part) for part in parts),
+            *(chunk(b"IDAT", piece) for piece in parts),
             chunk(b"IEND", b""),
         ]
     )

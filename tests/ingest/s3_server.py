@@ -62,8 +62,8 @@ class S3Server:
         with contextlib.suppress(client.exceptions.BucketAlreadyOwnedByYou):
             client.create_bucket(Bucket=name)
         pages = client.get_paginator("list_objects_v2").paginate(Bucket=name)
-        for found in [found for page in pages for found in page.get("Contents", [])]:
-            client.delete_object(Bucket=name, Key=found["Key"])
+        for entry in [entry for page in pages for entry in page.get("Contents", [])]:
+            client.delete_object(Bucket=name, Key=entry["Key"])
         return name
 
     def put_folder(self, bucket: str, folder: Path, prefix: str = "") -> None:

@@ -42,7 +42,7 @@ class Bucket:
     @property
     def secrets(self) -> list[bytes]:
         """What is to be written nowhere."""
-        key = self.key.given.encode() or self.key.path.read_bytes().strip()
+        key = self.key.text.encode() or self.key.path.read_bytes().strip()
         return [KEYS.access_key.encode(), KEYS.secret_key.encode(), key]
 
 
@@ -134,14 +134,14 @@ def test_a_worker_without_the_key(
         bucket.home.store, bucket.home.records, bucket.source, ScanOptions(), folder, unit_frames=3
     )
     monkeypatch.delenv(VARIABLE, raising=False)
-    if not bucket.key.given:
+    if not bucket.key.text:
         moved = bucket.key.path.rename(tmp_path / "elsewhere")
     refused = element(folder, 1)
-    words = "has no key to them: set FRAMESIFT_SECRET_KEY" if bucket.key.given else "is missing"
+    words = "has no key to them: set FRAMESIFT_SECRET_KEY" if bucket.key.text else "is missing"
     assert (refused.returncode, words in refused.stderr) == (1, True), refused.stderr
     wrong = element(folder, 1, **{VARIABLE: Fernet.generate_key().decode()})
     assert "encrypted by another key" in wrong.stderr
-    if not bucket.key.given:
+    if not bucket.key.text:
         moved.rename(bucket.key.path)
         # Beside a key that is another home's, the file that the unit names is tried.
         assert element(folder, 1, **{VARIABLE: Fernet.generate_key().decode()}).returncode == 0

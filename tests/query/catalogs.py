@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from catalog.lake.catalog import Catalog
 from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
@@ -41,7 +40,7 @@ def ingested(folder: Path, root: Path) -> CatalogStore:
 
 @dataclass(frozen=True)
 class DrawnFrame:
-    """What is known of a drawn frame without the catalog: its files and counts.json."""
+    """Facts about a drawn frame without the catalog: its files and counts.json."""
 
     key: str
     label: str
@@ -89,7 +88,7 @@ def listed_files() -> list[str]:
     )
 
 
-def rows(store: Catalog, text: str) -> list[tuple[object, ...]]:
+def rows(store: CatalogStore, text: str) -> list[tuple[object, ...]]:
     """The rows of a statement as tuples."""
     return as_tuples(run_sql(store, text, timeout_s=120).rows)
 

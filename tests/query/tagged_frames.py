@@ -64,7 +64,7 @@ class TaggedFrame:
 def tagged_frames() -> list[TaggedFrame]:
     """The frames, in order of fkey."""
     frames = []
-    for number, drawn in enumerate(sorted(drawn_frames(), key=lambda found: found.fkey)):
+    for number, drawn in enumerate(sorted(drawn_frames(), key=lambda one: one.fkey)):
         probe: dict[str, Held] = {
             "visibility": None if number % 7 == 3 else [0.1, 0.30000000000000004, -2.5, 1e-7,
                                                         3.0][number % 5] * (1 + number % 2),
@@ -95,13 +95,13 @@ def tagged_store(folder: Path) -> CatalogStore:
 
 
 def holds(condition: Leaf | Group, frame: TaggedFrame) -> bool | None:
-    """Whether a condition holds for a frame; None where a tag is unknown, as in SQL."""
+    """Return whether a condition holds for a frame; None where a tag is unknown, as in SQL."""
     if isinstance(condition, Group):
         members = [holds(member, frame) for member in condition.of]
         if condition.kind == "all":
             return _opposite(_any([_opposite(member) for member in members]))
-        found = _any(members)
-        return _opposite(found) if condition.kind == "none" else found
+        truth = _any(members)
+        return _opposite(truth) if condition.kind == "none" else truth
     if isinstance(condition, TagIs):
         return _compared(condition, frame.tags[condition.tag])
     if isinstance(condition, CameraIn | SceneIn):
@@ -127,8 +127,8 @@ def holds(condition: Leaf | Group, frame: TaggedFrame) -> bool | None:
     )
 
 
-def _opposite(found: bool | None) -> bool | None:
-    return None if found is None else not found
+def _opposite(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
 
 
 def _any(members: list[bool | None]) -> bool | None:
@@ -137,41 +137,41 @@ def _any(members: list[bool | None]) -> bool | None:
     return None if None in members else False
 
 
-def _compared(condition: TagIs, held: Held) -> bool | None:
+def _compared(condition: TagIs, actual: Held) -> bool | None:
     if condition.op == "is_null":
-        return held is None
+        return actual is None
     if condition.op == "is_not_null":
-        return held is not None
-    if held is None:
+        return actual is not None
+    if actual is None:
         return None
-    given = [
-        datetime.fromisoformat(str(v)) if isinstance(held, datetime) else v
+    values = [
+        datetime.fromisoformat(str(v)) if isinstance(actual, datetime) else v
         for v in condition.values
     ]
-    first = given[0]
-    if isinstance(held, str):
-        return _text_compared(condition.op, held, [str(value) for value in given])
+    first = values[0]
+    if isinstance(actual, str):
+        return _text_compared(condition.op, actual, [str(value) for value in values])
     ways: dict[str, Callable[[], bool]] = {
-        "=": lambda: held == first,
-        "!=": lambda: held != first,
-        "<": lambda: held < first,
-        "<=": lambda: held <= first,
-        ">": lambda: held > first,
-        ">=": lambda: held >= first,
-        "between": lambda: first <= held <= given[1],
-        "in": lambda: held in given,
+        "=": lambda: actual == first,
+        "!=": lambda: actual != first,
+        "<": lambda: actual < first,
+        "<=": lambda: actual <= first,
+        ">": lambda: actual > first,
+        ">=": lambda: actual >= first,
+        "between": lambda: first <= actual <= values[1],
+        "in": lambda: actual in values,
     }
     return ways[condition.op]()
 
 
-def _text_compared(op: str, held: str, given: list[str]) -> bool:
+def _text_compared(op: str, text: str, values: list[str]) -> bool:
     if op == "starts_with":
-        return held.startswith(given[0])
+        return text.startswith(values[0])
     if op == "contains":
-        return given[0] in held
+        return values[0] in text
     if op == "like":
         signs = {"%": ".*", "_": "."}
-        pattern = "".join(signs.get(sign, re.escape(sign)) for sign in given[0])
-        return re.fullmatch(pattern, held, re.DOTALL) is not None
-    equal = held.rstrip(" ") in [value.rstrip(" ") for value in given]
+        pattern = "".join(signs.get(sign, re.escape(sign)) for sign in values[0])
+        return re.fullmatch(pattern, text, re.DOTALL) is not None
+    equal = text.rstrip(" ") in [value.rstrip(" ") for value in values]
     return not equal if op == "!=" else equal

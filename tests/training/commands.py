@@ -31,7 +31,7 @@ print(json.dumps([ended, [name for name in ("horovod", "tensorflow") if name in 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The end of a command."""
 
     status: int
     out: str

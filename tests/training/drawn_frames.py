@@ -62,12 +62,12 @@ def draw_frames(root: Path, frames: int, seed: int = 0, unknown: bool = False) -
 
 def found_frames(root: Path) -> list[FrameFiles]:
     """The frames of a folder in A2D2's layout, by name."""
-    found = []
+    frames = []
     for image in sorted(root.glob("*/camera/*/*.png")):
         key = image.relative_to(root).as_posix()
         label = key.replace("/camera/", "/label/").replace("_camera_", "_label_")
-        found.append(FrameFiles(key.split("/")[0], key, label))
-    return found
+        frames.append(FrameFiles(key.split("/")[0], key, label))
+    return frames
 
 
 def write_manifest(

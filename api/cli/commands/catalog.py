@@ -54,11 +54,11 @@ def copy(
     if metadata is None or data is None:
         raise InvalidInput("TO_METADATA and TO_DATA: expected postgresql://... and s3://...")
     target = CatalogLocation(metadata, data)
-    place = database_at(SecretStr(to_records)) if to_records else None
-    records = (workspace.records, RecordStore(place)) if place is not None else None
+    location = database_at(SecretStr(to_records)) if to_records else None
+    records = (workspace.records, RecordStore(location)) if location is not None else None
     with progress_bar("copying", quiet=as_json) as bar:
         copied = copy_catalog(
-            workspace.whole_catalog,
+            workspace.catalog,
             target,
             records,
             lambda done, files: bar.show(done, files, f"{done:,} of {files:,} files"),
@@ -73,7 +73,7 @@ def copy(
     )
     if records is not None:
         stdout.print(
-            f"copied {sum(copied.records.values()):,} records to {place}, and "
+            f"copied {sum(copied.records.values()):,} records to {location}, and "
             f"{copied.datasets:,} manifests of datasets and {copied.models:,} models"
         )
     if copied.missing:

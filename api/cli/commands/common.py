@@ -1,4 +1,4 @@
-"""What several commands need: an option, and a home for those that ask no server."""
+"""Options of several commands, and a home for those that ask no server."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -64,9 +64,9 @@ def create(
     as_json: JsonFlag = False,
 ) -> None:
     """Choose frames and save them as a dataset's new version, divided into splits."""
-    method, asked = method_of(how, options)
-    question = question_of(asked)
-    wanted = _checked(
+    method, conditions = method_of(how, options)
+    question = question_of(conditions)
+    body = _checked(
         NewDataset,
         name=name,
         question=question,
@@ -76,12 +76,12 @@ def create(
         seed=question.seed,
         **_divided(division),
     )
-    data = _data(wanted)
+    data = _data(body)
     if method is not None:  # which one it is, is a default of its class
         data["method"]["method"] = method.method
-    made = target().datasets.create(data.pop("name"), at=at, **data)
-    _show(made, as_json)
-    end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(made["report"]))
+    dataset = target().datasets.create(data.pop("name"), at=at, **data)
+    _show(dataset, as_json)
+    end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(dataset["report"]))
 
 
 @dataset_app.command("split")
@@ -96,8 +96,8 @@ def split_(
     as_json: JsonFlag = False,
 ) -> None:
     """Divide a dataset's frames again, as a new version of it."""
-    wanted = _checked(NewSplit, split=split, seed=seed, **_divided(division))
-    data = _data(wanted)
+    body = _checked(NewSplit, split=split, seed=seed, **_divided(division))
+    data = _data(body)
     _show(target().datasets.divide(name, data.pop("split"), **data), as_json)
 
 
@@ -131,15 +131,15 @@ def extend(
     demands = demands_of(gap, gap_where)
     if not demands:
         raise InvalidInput("dataset extend: say with --gap or --gap-where what is missing")
-    wanted = _checked(NewExtension, demands=demands, split=grow, seed=seed, **asdict(apart))
-    data = _data(wanted)
-    made = target().datasets.extend(name, *data.pop("demands"), at=at, **data)
-    _show(made, as_json)
-    end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(made["report"]))
+    body = _checked(NewExtension, demands=demands, split=grow, seed=seed, **asdict(apart))
+    data = _data(body)
+    dataset = target().datasets.extend(name, *data.pop("demands"), at=at, **data)
+    _show(dataset, as_json)
+    end(ExitCode.TARGETS_NOT_MET, when=strict and _is_short(dataset["report"]))
 
 
 def _is_short(report: Mapping[str, Any]) -> bool:
-    """Whether a dataset lacks what was asked for."""
+    """Return whether a dataset lacks what was asked for."""
     return bool(report.get("unmet")) or report.get("tolerance_met") is False
 
 
@@ -149,13 +149,13 @@ def rebuild(
     as_json: JsonFlag = False,
 ) -> None:
     """Rebuild a lost or damaged manifest from question, snapshot and seed; its id is checked."""
-    found = target().datasets.rebuild(name)
+    rebuilt = target().datasets.rebuild(name)
     if as_json:
-        emit_json(found)
+        emit_json(rebuilt)
     else:
         stdout.print(
-            f"rebuilt {found['name']}@{found['version']}: {found['frames']:,} frames, equal to "
-            f"those of then by its id {found['id'][:12]}"
+            f"rebuilt {rebuilt['name']}@{rebuilt['version']}: {rebuilt['frames']:,} frames, equal "
+            f"to those of then by its id {rebuilt['id'][:12]}"
         )
 
 
@@ -166,11 +166,11 @@ def diff(
     as_json: JsonFlag = False,
 ) -> None:
     """Compare two datasets: frames, splits, and distributions with their distances."""
-    found = target().datasets.diff(before, after, limit=_MOST_FRAMES)
+    changes = target().datasets.diff(before, after, limit=_MOST_FRAMES)
     if as_json:
-        emit_json(found)
+        emit_json(changes)
     else:
-        show_diff(found)
+        show_diff(changes)
 
 
 @dataset_app.command("export")
@@ -231,22 +231,22 @@ def show(
 _Wanted = TypeVar("_Wanted", bound=BaseModel)
 
 
-def _checked(kind: type[_Wanted], **given: Any) -> _Wanted:
-    """What is wanted; an option's value that cannot be used is the user's mistake."""
+def _checked(kind: type[_Wanted], **options: Any) -> _Wanted:
+    """The body for options; a value that cannot be used is the user's mistake."""
     try:
-        return kind(**given)
+        return kind(**options)
     except ValueError as error:
         raise InvalidInput(validation_message(error)) from error
 
 
-def _data(wanted: BaseModel) -> dict[str, Any]:
-    """What differs from the defaults: a server may be older than a field that has one."""
-    return wanted.model_dump(mode="json", exclude_defaults=True)
+def _data(body: BaseModel) -> dict[str, Any]:
+    """The fields that differ from the defaults: a server may be older than a field that has one."""
+    return body.model_dump(mode="json", exclude_defaults=True)
 
 
-def _divided(given: DivisionOptions) -> dict[str, Any]:
-    stratifiers = parse_stratifiers(given.stratify_splits) if given.stratify_splits else ()
-    return {**asdict(given), "stratify_splits": tuple(one.to_text() for one in stratifiers)}
+def _divided(options: DivisionOptions) -> dict[str, Any]:
+    stratifiers = parse_stratifiers(options.stratify_splits) if options.stratify_splits else ()
+    return {**asdict(options), "stratify_splits": tuple(one.to_text() for one in stratifiers)}
 
 
 def _show(dataset: Record, as_json: bool) -> None:

@@ -34,8 +34,8 @@ def duplicates(at: AtOption = None, as_json: JsonFlag = False) -> None:
 def _groups(rows: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Frames by mark; left out where the user may see only one frame of a group."""
     lower = [{name.lower(): value for name, value in row.items()} for row in rows]
-    groups = [(mark, [*found]) for mark, found in groupby(lower, lambda row: row["duplicate"])]
-    return [(mark, found) for mark, found in groups if len(found) > 1]
+    groups = [(mark, [*frames]) for mark, frames in groupby(lower, lambda row: row["duplicate"])]
+    return [(mark, frames) for mark, frames in groups if len(frames) > 1]
 
 
 def _show(groups: list[tuple[str, list[dict[str, Any]]]]) -> None:
@@ -46,9 +46,9 @@ def _show(groups: list[tuple[str, list[dict[str, Any]]]]) -> None:
         ("duplicate", "scene", "camera", "number", "fkey"),
         [
             (mark[-8:], row["scene"], row["camera"], row["frame_number"], row["fkey"])
-            for mark, found in groups
-            for row in found
+            for mark, members in groups
+            for row in members
         ],
     )
-    frames = sum(len(found) for _, found in groups)
+    frames = sum(len(members) for _, members in groups)
     stdout.print(f"{frames:,} frames are {len(groups):,} different ones")

@@ -135,12 +135,12 @@ def ingest(
 
     workspace = open_workspace()
     records = workspace.records
-    found = recorded_source(records, source)
+    record = recorded_source(records, source)
     if errors:
-        _end(strict, None, _list_problems(found, as_json))
+        _end(strict, None, _list_problems(record, as_json))
         return
     workspace.on_making = chosen.tell  # a source that was never scanned may have no catalog yet
-    store = workspace.whole_catalog
+    store = workspace.catalog
     options = ScanOptions(
         class_list=class_list,
         full=full,
@@ -156,7 +156,7 @@ def ingest(
             raise InvalidInput("--write-units and --collect-units exclude each other")
         with scan_progress(f"list {source}", as_json=as_json) as show:
             units = array_scan.write_units(
-                store, records, found, options, write_units,
+                store, records, record, options, write_units,
                 unit_frames=unit_frames, progress=show,
             )  # fmt: skip
         _show_units(source, write_units, units, as_json)
@@ -164,12 +164,12 @@ def ingest(
     with scan_progress(f"ingest {source}", as_json=as_json) as show:
         if collect_units is not None:
             result = array_scan.collect_units(
-                store, records, found, options, collect_units, progress=show
+                store, records, record, options, collect_units, progress=show
             )
         else:
             choice = EngineChoice(engine, workers, scheduler, cluster, unit_frames, insecure)
             with open_engine(choice) as opened:
-                result = scan_source(store, records, found, options, engine=opened, progress=show)
+                result = scan_source(store, records, record, options, engine=opened, progress=show)
     problems = recorded_problems(records, scan_id=result.scan)
     if as_json:
         emit_json(
@@ -200,8 +200,8 @@ _AT_SERVER = frozenset({"source", "full", "max_removed", "errors", "strict", "as
 
 def _need_of_server(context: typer.Context) -> None:
     for name in context.params.keys() - _AT_SERVER:
-        given = context.get_parameter_source(name)
-        if given is not None and given.name != "DEFAULT":
+        origin = context.get_parameter_source(name)
+        if origin is not None and origin.name != "DEFAULT":
             raise InvalidInput(
                 f"--{name.replace('_', '-')}: a server scans by its own settings: with --server "
                 "only --full, --max-removed and --errors are taken"
@@ -213,9 +213,9 @@ def _of_server(
 ) -> tuple[ScanCounts | None, list[Problem]]:
     """The same at the chosen server: a job there, which goes on where this is interrupted."""
     if errors:
-        found = server_problems(source)
-        listed = [Problem(**one) for one in found["problems"]]
-        _emit_problems(found["scan"], listed, as_json)
+        answer = server_problems(source)
+        listed = [Problem(**one) for one in answer["problems"]]
+        _emit_problems(answer["scan"], listed, as_json)
         return None, listed
     with progress_bar(f"ingest {source}", quiet=as_json) as bar:
         done = server_scan(
@@ -302,9 +302,9 @@ def _list_problems(source: "Source", as_json: bool) -> list[Problem]:
     scan = last_scan(records, source.id)
     if scan is None:
         raise NotFound("scan", source.name, f"ingest it first: framesift ingest {source.name}")
-    found = recorded_problems(records, source_id=source.id)
-    _emit_problems(scan.id, found, as_json)
-    return found
+    problems = recorded_problems(records, source_id=source.id)
+    _emit_problems(scan.id, problems, as_json)
+    return problems
 
 
 def _emit_problems(scan: int, problems: list[Problem], as_json: bool) -> None:
@@ -325,7 +325,7 @@ def sample_data(
     from sample_data.generate import write_sample_data
 
     with progress_bar("drawing", quiet=as_json) as bar:
-        made = write_sample_data(
+        written = write_sample_data(
             out,
             frames=frames,
             seed=seed,
@@ -335,17 +335,17 @@ def sample_data(
     if as_json:
         emit_json(
             {
-                "root": str(made.root),
-                "frames": made.frames,
-                "scenes": list(made.scenes),
-                "made": made.made,
-                "seconds": round(made.seconds, 3),
+                "root": str(written.root),
+                "frames": written.frames,
+                "scenes": list(written.scenes),
+                "made": written.made,
+                "seconds": round(written.seconds, 3),
             }
         )
-    elif made.made:
+    elif written.made:
         stdout.print(
-            f"{made.frames:,} frames in {len(made.scenes)} scenes: {made.root} "
-            f"({made.seconds:.1f} s)"
+            f"{written.frames:,} frames in {len(written.scenes)} scenes: {written.root} "
+            f"({written.seconds:.1f} s)"
         )
     else:
-        stdout.print(f"{made.root} already holds these {made.frames:,} frames")
+        stdout.print(f"{written.root} already holds these {written.frames:,} frames")

@@ -124,7 +124,7 @@ def refuse_foreign_model() -> None:
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    """What was given, and nothing that was left open: an older server may not know its name."""
+    """The options that were given, and no others: an older server may not know their names."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -227,18 +227,20 @@ def _show(job: Record, as_json: bool) -> None:
         stdout.print(f"warning: {warning}")
     if job["state"] in ("failed", "cancelled") and job["kind"] != "policy":
         stdout.print(f"framesift jobs resume {job['name']} goes on where it ended")
-    asked = {name: job.get(name) for name in ("dataset", "attempt")} | (job.get("settings") or {})
-    told = [(key, _plain(value)) for key, value in asked.items() if value is not None]
+    settings = {name: job.get(name) for name in ("dataset", "attempt")} | (
+        job.get("settings") or {}
+    )
+    told = [(key, _plain(value)) for key, value in settings.items() if value is not None]
     emit_table(("asked for", ""), told)
-    shown = job["metrics"].items()
-    metrics = {key: value for key, value in shown if not isinstance(value, dict | list)}
+    measured = job["metrics"].items()
+    metrics = {key: value for key, value in measured if not isinstance(value, dict | list)}
     if metrics:
         emit_table(("metric", "value"), list(metrics.items()))
     emit_table(("", ""), list(job["paths"].items()))
 
 
 def _plain(value: object) -> object:
-    """As it is given on a command line."""
+    """The value as a command line gives it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ", ".join(map(str, value)) if isinstance(value, list) else value

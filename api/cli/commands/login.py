@@ -74,18 +74,18 @@ def context(
                 f"'{place}': expected https://HOST[:PORT] of a server, or the word home"
             )
         keep_default_server(settings.config, place.rstrip("/"))
-    asked, default = chosen.server(), default_server(settings.config)
-    home = str(settings.home.expanduser().absolute()) if asked is None else None
+    server, default = chosen.server(), default_server(settings.config)
+    home = str(settings.home.expanduser().absolute()) if server is None else None
     if as_json:
-        emit_json({"server": asked, "home": home, "default_server": default})
+        emit_json({"server": server, "home": home, "default_server": default})
         return
-    stdout.print(f"commands ask {f'the home {home}' if asked is None else asked}")
-    if default is not None and asked != default:
+    stdout.print(f"commands ask {f'the home {home}' if server is None else server}")
+    if default is not None and server != default:
         stdout.print(_default_words(default))
 
 
 def _default_words(server: str) -> str:
-    """What the default of a login does here."""
+    """A sentence on the default server that a login sets."""
     if chosen.server() == server:
         return f"commands ask {server} from now on; 'framesift context home' ends that"
     return f"{server} is the default, but FRAMESIFT_SERVER or FRAMESIFT_HOME is set and comes first"
@@ -102,7 +102,7 @@ def _server(url: str | None) -> str:
 
 
 def _secret(what: str) -> str:
-    """What is typed, or the first line of standard input."""
+    """The text that the user types, or the first line of standard input."""
     if sys.stdin.isatty():
         text = str(typer.prompt(what, hide_input=True, err=True))
     else:

@@ -56,7 +56,7 @@ def select(
         _emit_meaning(selections.describe(question, at=at), as_json)
         return
     answer = selections.ask(question, at=at)
-    wanted = _known(columns or (), columns_of(answer))
+    names = _known(columns or (), columns_of(answer))
     if save is not None:
         # Before anything is printed: a reader that goes away must not cost the dataset.
         dataset = answer.save(save)
@@ -67,23 +67,23 @@ def select(
     if not len(answer):
         stderr.print(f"no frames: {answer.why_empty}")
     if as_json:
-        emit_json(_with_columns(answer.document, wanted))
+        emit_json(_with_columns(answer.document, names))
     elif format_ == "table":
-        _emit_answer(answer, wanted or _usual(question, answer.classes))
+        _emit_answer(answer, names or _usual(question, answer.classes))
     else:
         table = table_of(answer)
-        table = table.select(wanted) if wanted else table
+        table = table.select(names) if names else table
         emit_rows(table.schema, table.to_batches(), format_, out)
     end(ExitCode.NOTHING_FOUND, when=strict and not len(answer))
 
 
-def _known(given: Sequence[str], columns: Sequence[str]) -> list[str]:
+def _known(texts: Sequence[str], columns: Sequence[str]) -> list[str]:
     """The columns that are asked for, each one of an answer's."""
-    wanted = [name.strip() for text in given for name in text.split(",") if name.strip()]
-    for name in wanted:
+    names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
+    for name in names:
         if name not in columns:
             raise UnknownName("column", name, columns, "It is given with --columns.")
-    return list(dict.fromkeys(wanted))
+    return list(dict.fromkeys(names))
 
 
 def _with_columns(body: Mapping[str, Any], columns: Sequence[str]) -> Mapping[str, Any]:

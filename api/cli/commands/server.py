@@ -89,9 +89,9 @@ def serve(
     listener = _listen(host, port)
     token = None if no_auth else first_token(workspace.records)
     address, bound = listener.getsockname()[:2]
-    shown = f"[{address}]" if ":" in address else address
+    host_ = f"[{address}]" if ":" in address else address
     scheme = "https" if certificate is not None else "http"
-    stdout.print(f"Framesift serves {settings.home} on {scheme}://{shown}:{bound}")
+    stdout.print(f"Framesift serves {settings.home} on {scheme}://{host_}:{bound}")
     if certificate is None and not loopback:
         stderr.print(
             "warning: plain HTTP beyond this machine: passwords and tokens can be read on the "
@@ -145,7 +145,7 @@ def _check(serving: "Serving") -> None:
 
 
 def _raise_open_files() -> None:
-    """As many open files as this process may have: each connection is one."""
+    """Allow as many open files as this process may have: each connection is one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

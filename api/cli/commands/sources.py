@@ -65,7 +65,7 @@ def add(
     as_json: JsonFlag = False,
 ) -> None:
     """Add a source. Its rows have the shape of objects for IBM COS and S3, of files otherwise."""
-    wanted = _checked(
+    body = _checked(
         name=name,
         uri=uri,
         platform=platform,
@@ -82,7 +82,7 @@ def add(
         exclude=exclude or [],
         part_of=part_of,
     )
-    source = target(makes=True).sources.add(**_given(wanted))
+    source = target(makes=True).sources.add(**_given(body))
     if as_json:
         emit_json(source)
     else:
@@ -137,9 +137,9 @@ def set_(
 
     Moved files are compared first, and datasets follow. Options that are not given change nothing.
     """
-    given = {"uri": root, "exclude": [] if exclude == [""] else exclude, "part_of": part_of}
-    wanted = _valid(SourceChange, differing=differing, **given)
-    changed = target().sources.change(name, **dict(wanted))
+    fields = {"uri": root, "exclude": [] if exclude == [""] else exclude, "part_of": part_of}
+    change = _valid(SourceChange, differing=differing, **fields)
+    changed = target().sources.change(name, **dict(change))
     if as_json:
         emit_json(changed)
         return
@@ -187,8 +187,8 @@ def _ask_whether_to_remove(contents: Record) -> None:
         return
     parts = [f"{contents['files']:,} files ({contents['frames']:,} labelled frames)"]
     if contents["tags"]:
-        given = ", ".join(f"{family} of {n:,} files" for family, n in contents["tags"].items())
-        parts.append(f"tags that people gave ({given}), which are kept until these files return")
+        tags = ", ".join(f"{family} of {n:,} files" for family, n in contents["tags"].items())
+        parts.append(f"tags that people gave ({tags}), which are kept until these files return")
     if contents["datasets"]:
         needing = ", ".join(contents["datasets"])
         parts.append(f"datasets with frames of it: {needing}")
@@ -208,25 +208,28 @@ def info(as_json: JsonFlag = False) -> None:
         emit_table(("", ""), list(info.items()))
 
 
-def _checked(**given: Any) -> NewSource:
-    if not re.fullmatch(SOURCE_NAME, given["name"]):
+def _checked(**fields: Any) -> NewSource:
+    if not re.fullmatch(SOURCE_NAME, fields["name"]):
         raise InvalidInput(
-            f"source name '{given['name']}': expected letters, digits, '.', '_' and '-', and "
+            f"source name '{fields['name']}': expected letters, digits, '.', '_' and '-', and "
             "a letter, a digit or '_' first"
         )
-    return _valid(NewSource, **given)
+    return _valid(NewSource, **fields)
 
 
-def _given(wanted: NewSource) -> dict[str, Any]:
-    """What was given: an older server may not know the rest. The secret as it is, not masked."""
-    fields = wanted.model_dump(exclude_defaults=True)
+def _given(source: NewSource) -> dict[str, Any]:
+    """The fields that were given: an older server may not know the rest.
+
+    The secret is not masked.
+    """
+    fields = source.model_dump(exclude_defaults=True)
     if "secret_key" in fields:
-        fields["secret_key"] = wanted.secret_key.get_secret_value()
+        fields["secret_key"] = source.secret_key.get_secret_value()
     return fields
 
 
-def _valid(model: type[_Model], **given: Any) -> _Model:
+def _valid(model: type[_Model], **fields: Any) -> _Model:
     try:
-        return model(**given)
+        return model(**fields)
     except ValueError as error:
         raise InvalidInput(validation_message(error)) from error

@@ -39,8 +39,8 @@ def sql(
     as_json: JsonFlag = False,
 ) -> None:
     """Ask the catalog in Db2's SQL, over metaocean, metaocean_view and t_<tag>."""
-    shown = format_ is None and out is None and not as_json and stdout.is_terminal
-    format_ = "json" if as_json else format_ or ("table" if shown else "csv")
+    as_table = format_ is None and out is None and not as_json and stdout.is_terminal
+    format_ = "json" if as_json else format_ or ("table" if as_table else "csv")
     need_file_format(out, explained, format_)
     statements = target().statements
     text = sys.stdin.read() if statement == "-" else statement
@@ -50,7 +50,7 @@ def sql(
     rows = statements.run(text, at=at)
     with rows.reader() as reader:
         counted = Counted(reader)
-        if shown:
+        if as_table:
             emit_first_rows(reader.schema, counted)
         else:
             emit_rows(reader.schema, counted, format_, out)
@@ -76,6 +76,6 @@ def _emit(explanation: Record, as_json: bool) -> None:
 
 
 def _said(expected: Record) -> str:
-    """How many rows are expected; a user who sees some rows only is not told."""
+    """The number of rows that are expected; a user limited to collections gets none."""
     rows = expected["estimated_rows"]
     return "unknown" if rows is None else f"{rows:,}"

@@ -142,7 +142,7 @@ def tags_extract(
     Bad files are recorded and skipped. With --json, progress goes to the
     error output as a JSON line every few seconds.
     """
-    wanted = Extraction(source, names or (), own or (), full, workers, errors)
+    extraction = Extraction(source, names or (), own or (), full, workers, errors)
     told = time.monotonic()
 
     def show(family: str, counts: "ExtractCounts | None") -> None:
@@ -156,36 +156,36 @@ def tags_extract(
             told = time.monotonic()
             emit_progress({"family": family, **asdict(counts)})
 
-    read, done = extract(wanted, show), []
+    read, done = extract(extraction, show), []
     while True:
         with progress_bar(f"tags of {source}", quiet=as_json) as bar:
-            found = next(read, None)
-        if found is None:
+            extracted = next(read, None)
+        if extracted is None:
             break
         if as_json:
-            done.append({**found, "problems": found["problems"][:_JSON_PROBLEMS]})
+            done.append({**extracted, "problems": extracted["problems"][:_JSON_PROBLEMS]})
         elif errors:
-            rows = [(found["family"], p["key"], p["reason"]) for p in found["problems"]]
+            rows = [(extracted["family"], p["key"], p["reason"]) for p in extracted["problems"]]
             emit_table(("family", "file", "reason"), rows)
         else:
-            _emit_extracted(found)
+            _emit_extracted(extracted)
     if as_json:
         emit_json(done)
 
 
-def _emit_extracted(found: Mapping[str, Any]) -> None:
-    rate = found["read"] / found["seconds"] if found["seconds"] else 0.0
+def _emit_extracted(counts: Mapping[str, Any]) -> None:
+    rate = counts["read"] / counts["seconds"] if counts["seconds"] else 0.0
     stdout.print(
-        f"tag family {found['family']} of {found['source']}: {found['read']:,} frames read in "
-        f"{found['seconds']:.1f} s ({rate:.0f} frames/s), {found['tagged']:,} tagged, "
-        f"{found['bad_files']:,} with a bad file; {found['without_file']:,} of "
-        f"{found['frames']:,} frames lack the file"
+        f"tag family {counts['family']} of {counts['source']}: {counts['read']:,} frames read in "
+        f"{counts['seconds']:.1f} s ({rate:.0f} frames/s), {counts['tagged']:,} tagged, "
+        f"{counts['bad_files']:,} with a bad file; {counts['without_file']:,} of "
+        f"{counts['frames']:,} frames lack the file"
     )
-    bad = found["problems"]
+    bad = counts["problems"]
     _show_problems(
         [f"bad_file: {p['key']}: {p['reason']}" for p in bad[:_SHOWN_PROBLEMS]],
         len(bad),
-        f"framesift tags extract {found['source']} --errors",
+        f"framesift tags extract {counts['source']} --errors",
     )
 
 
@@ -263,9 +263,9 @@ def _emit_import(family: str, result: Record) -> None:
         f"{result['ambiguous']:,} several, {result['repeated']:,} one named before, "
         f"{result['unreadable']:,} cannot be read"
     )
-    shown = result["problems"][:_SHOWN_PROBLEMS]
+    problems = result["problems"][:_SHOWN_PROBLEMS]
     _show_problems(
-        [f"line {row['line']}: {row['key']}: {row['reason']}" for row in shown],
+        [f"line {row['line']}: {row['key']}: {row['reason']}" for row in problems],
         result["rows"] - result["imported"],
         "--rejected FILE",
     )
@@ -310,13 +310,13 @@ def _import_map(file: Path, family: str, within_m: float, options: dict[str, Any
 @tags_app.command("families")
 def tags_families(as_json: JsonFlag = False) -> None:
     """List the tag families that extractors and imports wrote."""
-    found = list(target().tags.families())
+    families = list(target().tags.families())
     if as_json:
-        emit_json(found)
+        emit_json(families)
         return
     emit_table(
         ("family", "tags", "rows", "names"),
-        [(f["name"], len(f["columns"]), f["rows"], ", ".join(f["columns"])) for f in found],
+        [(f["name"], len(f["columns"]), f["rows"], ", ".join(f["columns"])) for f in families],
     )
 
 
@@ -354,10 +354,10 @@ def _show_problems(lines: Sequence[str], total: int, how: str) -> None:
 def _write_csv(rows: "pa.Table", out: Path) -> None:
     from pyarrow import csv
 
-    part = out.with_name(out.name + ".part")
+    aside = out.with_name(out.name + ".part")
     try:
-        csv.write_csv(rows, part)
-        part.replace(out)
+        csv.write_csv(rows, aside)
+        aside.replace(out)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise StorageError(f"{out}: cannot be written: {error.strerror}", str(out)) from error

@@ -64,7 +64,7 @@ def watch(
     from ingest.watch.watcher import Watcher, WatchOptions
 
     workspace = open_workspace()
-    found = recorded_source(workspace.records, source)
+    record = recorded_source(workspace.records, source)
     if events_config is not None and not events.startswith("kafka://"):
         raise InvalidInput("--events-config is Kafka's: add --events kafka://HOST:PORT/TOPIC")
     _note_readable(events_config)
@@ -78,12 +78,12 @@ def watch(
     )
     with open_engine(EngineChoice(workers=workers)) as engine:
         Watcher(
-            workspace.whole_catalog,
+            workspace.catalog,
             workspace.records,
-            found,
+            record,
             WatchOptions(scan, relist),
             engine,
-            events=partial(open_events, found, choice, stop, _warn),
+            events=partial(open_events, record, choice, stop, _warn),
             stop=stop,
             tell=_print_json if as_json else _print_line,
             warn=_warn,
@@ -106,8 +106,8 @@ def _stop_on_signals() -> threading.Event:
 
 def _group(workspace: "Workspace", source: str) -> str:
     """Two catalogs that watch one topic keep offsets of their own."""
-    place = workspace.catalog_location.metadata
-    where = f"{socket.gethostname()}:{place}" if isinstance(place, Path) else str(place)
+    database = workspace.catalog_location.metadata
+    where = f"{socket.gethostname()}:{database}" if isinstance(database, Path) else str(database)
     return f"framesift-{source}-{hashlib.sha256(where.encode()).hexdigest()[:12]}"
 
 

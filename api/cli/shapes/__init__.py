@@ -1,1 +1,1 @@
-"""What home and server have in common, for each noun: protocols that mypy holds both to."""
+"""Protocols of each noun that home and server have in common; mypy holds both to them."""

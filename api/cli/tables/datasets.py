@@ -76,34 +76,34 @@ def _show_marginal(marginal: Mapping[str, Any]) -> None:
     )
 
 
-def _show_leakage(found: Mapping[str, Any]) -> None:
-    gap = found["smallest_gap_s"]
+def _show_leakage(leakage: Mapping[str, Any]) -> None:
+    gap = leakage["smallest_gap_s"]
     nearest = (
         "times are not known" if gap is None else f"their nearest frames are {duration(gap)} apart"
     )
-    shared = f"{found['shared_scenes']:,} scenes"
-    if "shared_drives" in found:
-        shared += f", {found['shared_drives']:,} drives"
-    state = "" if found["guard"] else " (guard off)"
+    shared = f"{leakage['shared_scenes']:,} scenes"
+    if "shared_drives" in leakage:
+        shared += f", {leakage['shared_drives']:,} drives"
+    state = "" if leakage["guard"] else " (guard off)"
     stdout.print(f"splits share {shared}; {nearest}{state}")
 
 
-def show_diff(found: Mapping[str, Any]) -> None:
+def show_diff(diff: Mapping[str, Any]) -> None:
     """Print what changed between two datasets: pipeline.datasets.diff.diff_to_json."""
     stdout.print(
-        f"{found['before']} {found['frames_before']:,} frames, {found['after']} "
-        f"{found['frames_after']:,}: {found['frames_added']:,} added, "
-        f"{found['frames_removed']:,} removed, {found['frames_moved']:,} moved to another split"
+        f"{diff['before']} {diff['frames_before']:,} frames, {diff['after']} "
+        f"{diff['frames_after']:,}: {diff['frames_added']:,} added, "
+        f"{diff['frames_removed']:,} removed, {diff['frames_moved']:,} moved to another split"
     )
     for sign, kind in (("+", "added"), ("-", "removed")):
-        for fkey in found[kind][:_MOST_FRAMES]:
+        for fkey in diff[kind][:_MOST_FRAMES]:
             stdout.print(visible(f"{sign} {fkey}"))
-        more = found[f"frames_{kind}"] - _MOST_FRAMES
+        more = diff[f"frames_{kind}"] - _MOST_FRAMES
         if more > 0:
             stdout.print(f"{sign} ... {more:,} more (--json lists all)")
-    for frame in found["moved"][:_MOST_FRAMES]:
+    for frame in diff["moved"][:_MOST_FRAMES]:
         stdout.print(visible(f"~ {frame['fkey']}: {frame['before']} to {frame['after']}"))
-    frames = {change["value"]: change for change in found["class_frames"]["values"]}
+    frames = {change["value"]: change for change in diff["class_frames"]["values"]}
     emit_table(
         ("class", "pixels % before", "after", "frames % before", "after"),
         [
@@ -114,7 +114,7 @@ def show_diff(found: Mapping[str, Any]) -> None:
                 f"{100 * frames[change['value']]['before']:.2f}",
                 f"{100 * frames[change['value']]['after']:.2f}",
             )
-            for change in found["class_pixels"]["values"]
+            for change in diff["class_pixels"]["values"]
             if frames[change["value"]]["before"] or frames[change["value"]]["after"]
         ],
     )
@@ -122,7 +122,7 @@ def show_diff(found: Mapping[str, Any]) -> None:
     emit_table(
         ("distance of", "total variation", "Jensen-Shannon", "largest difference"),
         [
-            (name, *(f"{found[key]['distance'][measure]:.4f}" for measure in measures))
+            (name, *(f"{diff[key]['distance'][measure]:.4f}" for measure in measures))
             for name, key in (
                 ("class pixels", "class_pixels"),
                 ("frames with a class", "class_frames"),

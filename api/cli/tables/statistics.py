@@ -24,9 +24,9 @@ _PARTS: tuple[str, ...] = ("", *"\u258f\u258e\u258d\u258c\u258b\u258a\u2589")
 """Left parts of a character cell, of none to seven eighths."""
 
 
-def emit_classes(found: Iterable[ClassShare | ClassStatistics]) -> None:
+def emit_classes(classes: Iterable[ClassShare | ClassStatistics]) -> None:
     """Frames and share of every class."""
-    rows = list(found)
+    rows = list(classes)
     largest = max((row.share for row in rows), default=0.0)
     emit_table(
         ("tag", "class", "frames", "share %", "share % where present", ""),
@@ -48,12 +48,12 @@ def emit_report(report: ClassReport) -> None:
     """A report of the classes; groups side by side where there are few of them."""
     groups = report.groups or ()
     totals: tuple[ClassTotals, ...] = (report, *groups)
-    with_quantiles = any(found.pixel_quantiles for found in report.classes)
+    with_quantiles = any(statistic.pixel_quantiles for statistic in report.classes)
     if groups and len(groups) <= _WIDEST and not with_quantiles:
         columns = ["all", *(group.value or "" for group in groups)]
         rows = [
-            [found.tag, *(_percent(group.classes[index].share) for group in totals)]
-            for index, found in enumerate(report.classes)
+            [statistic.tag, *(_percent(group.classes[index].share) for group in totals)]
+            for index, statistic in enumerate(report.classes)
         ]
         frames = ["frames", *(f"{group.frames:,}" for group in totals)]
         emit_table(("share %", *columns), [*rows, frames])
@@ -69,7 +69,7 @@ def emit_report(report: ClassReport) -> None:
     stdout.print(f"{report.frames:,} frames, snapshot {report.snapshot}")
 
 
-def _emit_quantiles(found: Sequence[ClassStatistics]) -> None:
+def _emit_quantiles(classes: Sequence[ClassStatistics]) -> None:
     emit_table(
         ("pixels where present", "frames", *Quantiles.model_fields, "median share %"),
         [
@@ -79,44 +79,44 @@ def _emit_quantiles(found: Sequence[ClassStatistics]) -> None:
                 *row.pixel_quantiles.model_dump().values(),
                 _percent(row.share_quantiles.p50),
             )
-            for row in found
+            for row in classes
             if row.pixel_quantiles and row.share_quantiles
         ],
     )
 
 
-def emit_histogram(found: Histogram) -> None:
+def emit_histogram(histogram: Histogram) -> None:
     """One tag's bins with bars, or a table of two tags."""
-    if len(found.axes) == 2:
-        _emit_cross(found)
+    if len(histogram.axes) == 2:
+        _emit_cross(histogram)
         return
-    (axis,) = found.axes
-    counts = [count for count in found.counts if isinstance(count, int)]
-    shown = [
+    (axis,) = histogram.axes
+    counts = [count for count in histogram.counts if isinstance(count, int)]
+    bars = [
         (bin_, count)
         for bin_, count in zip(axis.bins, counts, strict=True)
         if count or bin_.kind == "range"
     ]
-    largest = max((count for _, count in shown), default=0)
+    largest = max((count for _, count in bars), default=0)
     emit_table(
         (axis.tag, "frames", "%", ""),
         [
             (
                 _title(axis, bin_),
                 count,
-                f"{100 * count / found.frames:.1f}" if found.frames else "",
+                f"{100 * count / histogram.frames:.1f}" if histogram.frames else "",
                 _bar(count, largest),
             )
-            for bin_, count in shown
+            for bin_, count in bars
         ],
     )
-    stdout.print(f"{found.frames:,} frames, snapshot {found.snapshot}")
+    stdout.print(f"{histogram.frames:,} frames, snapshot {histogram.snapshot}")
 
 
-def _emit_cross(found: Histogram) -> None:
+def _emit_cross(histogram: Histogram) -> None:
     """A table of two tags: the first one's bins below each other."""
-    first, second = found.axes
-    counts = [list(row) for row in found.counts if isinstance(row, tuple)]
+    first, second = histogram.axes
+    counts = [list(row) for row in histogram.counts if isinstance(row, tuple)]
     across = [index for index in range(len(second.bins)) if any(row[index] for row in counts)]
     columns = [_title(second, second.bins[index]) for index in across]
     rows = [
@@ -125,12 +125,12 @@ def _emit_cross(found: Histogram) -> None:
         if any(row)
     ]
     emit_table((f"{first.tag} \\ {second.tag}", *columns, "all"), rows)
-    stdout.print(f"{found.frames:,} frames, snapshot {found.snapshot}")
+    stdout.print(f"{histogram.frames:,} frames, snapshot {histogram.snapshot}")
 
 
-def emit_correlation(found: Correlation) -> None:
+def emit_correlation(correlation: Correlation) -> None:
     """Share and IoU of every class, and how they go together."""
-    best = max((row.iou or 0.0 for row in found.classes), default=0.0)
+    best = max((row.iou or 0.0 for row in correlation.classes), default=0.0)
     emit_table(
         ("tag", "frames", "share %", "IoU %", ""),
         [
@@ -141,20 +141,25 @@ def emit_correlation(found: Correlation) -> None:
                 "" if row.iou is None else f"{100 * row.iou:5.1f}",
                 _bar(row.iou or 0.0, best),
             )
-            for row in found.classes
+            for row in correlation.classes
         ],
     )
-    of = f"the catalog at snapshot {found.snapshot}"
-    if found.dataset:
-        of = f"split {found.split} of {found.dataset}" if found.split else found.dataset
+    of = f"the catalog at snapshot {correlation.snapshot}"
+    if correlation.dataset:
+        of = (
+            f"split {correlation.split} of {correlation.dataset}"
+            if correlation.split
+            else correlation.dataset
+        )
     stdout.print(
-        f"{found.validation}: IoU of {found.scored} classes against their share in {of}: "
-        f"Pearson {_coefficient(found.pearson)}, Spearman {_coefficient(found.spearman)}"
+        f"{correlation.validation}: IoU of {correlation.scored} classes against their share in "
+        f"{of}: Pearson {_coefficient(correlation.pearson)}, "
+        f"Spearman {_coefficient(correlation.spearman)}"
     )
 
 
 def emit_gaps(report: GapReport) -> None:
-    """What is missing and the commands that find it."""
+    """Print the gaps and the commands that find frames for them."""
     where = f"split {report.split} of {report.dataset}" if report.split else report.dataset
     if not report.gaps:
         stdout.print(

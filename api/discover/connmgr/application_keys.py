@@ -1,4 +1,4 @@
-"""What applications of the product fetch to open connections' files themselves: refused, and why.
+"""Refuses the keys that the product's applications fetch to open connections' files themselves.
 
 There they get every connection with its keys, and what decrypts these. Here they are extractors,
 which are given the files; keys leave the server for nobody.

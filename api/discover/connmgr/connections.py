@@ -20,9 +20,9 @@ from api.services.session import Session
 from api.services.sources.service import check_text, options_of
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists, InvalidInput
-from catalog.lake.connection import LAKE
 from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.tables import Scan, Source
+from catalog.store import LAKE
 from catalog.text.bounded import Text
 from catalog.values import OBJECT_PLATFORMS, PLATFORMS
 from ingest.scan.scan_lock import scan_lock
@@ -49,7 +49,7 @@ _CONNECTION = {
 
 
 class AdditionalInfo(BaseModel):
-    """What else is said of a connection; what is not known here is let through."""
+    """Further fields of a connection; those not known here are let through."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -197,7 +197,7 @@ def _document(
 
 
 def _reachable(workspace: Workspace, source: Source) -> bool:
-    """Whether the last scan found it: asking now might wait for a mount that is gone."""
+    """Return whether the last scan found it: asking now might wait for a mount that is gone."""
     query = select(Scan.state).where(Scan.source_id == source.id, Scan.kind == SCAN)
     with workspace.records.reading() as session:
         return session.scalar(query.order_by(Scan.id.desc()).limit(1)) != "failed"
@@ -207,7 +207,7 @@ def _add(session: Session, body: ConnectionBody) -> None:
     _refuse_password(body)
     info = body.additional_info or AdditionalInfo()
     platform = body.platform or ""
-    given = {
+    fields = {
         "name": body.name,
         "uri": _uri(platform, body.datasource, body.mount_point, info.prefix),
         "platform": platform,
@@ -223,28 +223,28 @@ def _add(session: Session, body: ConnectionBody) -> None:
         "region": info.region,
         "verify_tls": info.verify_certificates,
     }
-    wanted = _wanted(given)
-    session.sources.keep(wanted, *_place(session, wanted))
+    definition = _wanted(fields)
+    session.sources.keep(definition, *_place(session, definition))
 
 
 def _change(session: Session, name: str, body: ConnectionBody) -> None:
     _refuse_password(body)
     workspace = session.workspace
     source = recorded_source(workspace.records, name)
-    wanted = _wanted(_changed(source, body))
+    definition = _wanted(_changed(source, body))
     sealed = SourceOptions.from_json(source.options).sealed_keys
-    uri, options = _place(session, wanted, sealed)
+    uri, options = _place(session, definition, sealed)
     session.sources.check_opens(uri, options)
     columns = {
-        "name": wanted.name,
+        "name": definition.name,
         "uri": uri,
-        "platform": wanted.platform,
-        "cluster": wanted.cluster,
-        "datasource": wanted.datasource,
-        "site": wanted.site,
+        "platform": definition.platform,
+        "cluster": definition.cluster,
+        "datasource": definition.datasource,
+        "site": definition.site,
         "options": options.to_json(),
     }
-    with scan_lock(workspace.whole_catalog, source):
+    with scan_lock(workspace.catalog, source):
         named = ("platform", "cluster", "datasource")
         rows = _counts(workspace).get((source.cluster, source.datasource), 0)
         if rows and any(columns[column] != getattr(source, column) for column in named):
@@ -255,11 +255,13 @@ def _change(session: Session, name: str, body: ConnectionBody) -> None:
         _keep(workspace, source, columns)
 
 
-def _place(session: Session, wanted: _Wanted, sealed: str = "") -> tuple[str, SourceOptions]:
+def _place(session: Session, definition: _Wanted, sealed: str = "") -> tuple[str, SourceOptions]:
     """Where a connection's files are, which may be named, and how they are reached."""
-    check_text(wanted)
-    options = dataclasses.replace(options_of(wanted, sealed), host=wanted.host, user=wanted.user)
-    return session.sources.reach(wanted.uri, options)
+    check_text(definition)
+    options = dataclasses.replace(
+        options_of(definition, sealed), host=definition.host, user=definition.user
+    )
+    return session.sources.reach(definition.uri, options)
 
 
 def _keep(workspace: Workspace, source: Source, columns: Mapping[str, object]) -> None:
@@ -270,9 +272,9 @@ def _keep(workspace: Workspace, source: Source, columns: Mapping[str, object]) -
                 raise AlreadyExists("connection", other.name, "choose another name")
             if (other.cluster, other.datasource) == (columns["cluster"], columns["datasource"]):
                 raise AlreadyExists("datasource", other.datasource, f"{other.name} has it")
-        kept = session.get_one(Source, source.id)
+        record = session.get_one(Source, source.id)
         for column, value in columns.items():
-            setattr(kept, column, value)
+            setattr(record, column, value)
 
 
 def _changed(source: Source, body: ConnectionBody) -> dict[str, Any]:
@@ -308,16 +310,16 @@ def _changed(source: Source, body: ConnectionBody) -> dict[str, Any]:
     }
 
 
-def _wanted(given: Mapping[str, Any]) -> _Wanted:
+def _wanted(fields: Mapping[str, Any]) -> _Wanted:
     for field in ("name", "cluster", "datasource"):
-        if not given[field]:
+        if not fields[field]:
             raise InvalidInput(f"{field} is missing: a connection needs it")
     try:
-        return _Wanted.model_validate(given)
+        return _Wanted.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InvalidInput(f"{place}: {first['msg']}") from error
+        path = ".".join(str(key) for key in first["loc"])
+        raise InvalidInput(f"{path}: {first['msg']}") from error
 
 
 def _uri(platform: str, datasource: str | None, mount_point: str | None, prefix: str) -> str:

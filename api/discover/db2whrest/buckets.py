@@ -14,8 +14,8 @@ router = discover_router("db2whrest")
 @router.get("/buckets/{bucket}", rule=READ, answers=json_answer(BUCKETS["sizerange"].document))
 async def get_bucket(bucket: str) -> Response:
     """SizeRange, TimeSinceAccess or FileGroup."""
-    found = BUCKETS.get(bucket.lower())
-    if found is None:
+    definition = BUCKETS.get(bucket.lower())
+    if definition is None:
         names = ", ".join(known.name for known in BUCKETS.values())
         raise NotFound("bucket", bucket[:40], f"there are {names}")
-    return in_json(found.document)
+    return in_json(definition.document)

@@ -27,7 +27,7 @@ _MOST = 1000
 
 
 class ReportBody(Search):
-    """What a report asks for: a search, and the report's name."""
+    """The body for a report: a search, and the report's name."""
 
     name: str = Field(default="report", min_length=1, max_length=256)
 
@@ -76,11 +76,11 @@ class ReportFiles:
 
     def all(self) -> list[Report]:
         """Every report, the oldest run first."""
-        found = []
+        reports = []
         for path in self.folder.glob("*.json"):
             with suppress(NotFound):  # deleted meanwhile
-                found.append(self.get(path.stem))
-        return sorted(found, key=lambda report: (report.lastrun, report.id))
+                reports.append(self.get(path.stem))
+        return sorted(reports, key=lambda report: (report.lastrun, report.id))
 
     def get(self, id_: str) -> Report:
         """The report of that id.
@@ -100,7 +100,7 @@ class ReportFiles:
         return report
 
     def exists(self, id_: str) -> bool:
-        """Whether the report is kept."""
+        """Return whether the report is kept."""
         return (self.folder / f"{id_}.json").exists()
 
     def put(self, report: Report) -> None:
@@ -145,17 +145,17 @@ class ReportFiles:
             InvalidInput: The report is running already.
             StorageError: The folder cannot be written.
         """
-        part = self.folder / f"{report.id}.csv.part"
+        aside = self.folder / f"{report.id}.csv.part"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Not truncated before it is locked: another run may be writing it.
-            with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT, 0o600), "rb+") as file:
-                if not _locked(file, part):
+            with os.fdopen(os.open(aside, os.O_RDWR | os.O_CREAT, 0o600), "rb+") as file:
+                if not _locked(file, aside):
                     raise InvalidInput(f"report {report.id} is running already")
                 file.truncate()
                 yield file
                 file.flush()
-                part.replace(self.folder / f"{report.id}.csv")
+                aside.replace(self.folder / f"{report.id}.csv")
                 if not self.exists(report.id):
                     (self.folder / f"{report.id}.csv").unlink(missing_ok=True)
         except OSError as error:
@@ -178,8 +178,8 @@ class ReportFiles:
         return StorageError(f"{where}: a report cannot be written: {error.strerror}", where)
 
 
-def _locked(file: IO[bytes], part: Path) -> bool:
-    """Whether the file is this process's alone, and still lies where it was opened."""
+def _locked(file: IO[bytes], aside: Path) -> bool:
+    """Return whether the file is this process's alone, and still lies where it was opened."""
     for _ in range(5):  # who only looks whether it is locked holds it for a moment
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -187,20 +187,20 @@ def _locked(file: IO[bytes], part: Path) -> bool:
             time.sleep(0.02)
             continue
         with suppress(OSError):
-            return os.path.samestat(os.fstat(file.fileno()), part.stat())
+            return os.path.samestat(os.fstat(file.fileno()), aside.stat())
         return False
     return False
 
 
 def document(report: Report) -> dict[str, Any]:
     """A report as the service shows it."""
-    asked = report.search.model_dump()
+    search = report.search.model_dump()
     fields = ["filters", "sort_by", "name", "query", "group_by"]
     if report.search.limit is not None:
         fields.append("limit")
     return {
         "name": report.search.name,
-        "query": json.dumps({name: asked[name] for name in fields}),
+        "query": json.dumps({name: search[name] for name in fields}),
         "size": report.size,
         "report": report.id,
         "duration": report.duration,

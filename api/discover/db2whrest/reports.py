@@ -97,8 +97,8 @@ async def put_report(
     reports: _Reports,
 ) -> Response:
     """Run a report again; the rows of the run before are kept until the new ones are there."""
-    found = await run_in_threadpool(reports.get, report)
-    return await _run(request, workspace, tasks, reports, found, is_new=False)
+    record = await run_in_threadpool(reports.get, report)
+    return await _run(request, workspace, tasks, reports, record, is_new=False)
 
 
 @router.delete(
@@ -119,9 +119,9 @@ async def delete_report(report: str, reports: _Reports) -> Response:
 )
 async def download_report(report: str, reports: _Reports) -> Response:
     """The rows of a report's last run: CSV with a header."""
-    found = await run_in_threadpool(reports.get, report)
+    record = await run_in_threadpool(reports.get, report)
     path = await run_in_threadpool(reports.rows, report)
-    name = re.sub(r"[^\w .-]", "_", found.filename, flags=re.ASCII)
+    name = re.sub(r"[^\w .-]", "_", record.filename, flags=re.ASCII)
     return FileResponse(path, media_type="text/csv; charset=utf-8", filename=name)
 
 
@@ -165,8 +165,8 @@ class _Run:
                     self._reports.put(running.model_copy(update={"status": "failed"}))
                 raise
             took = int(time.monotonic() - began)
-            found = {"status": "complete", "duration": took, "size": file.tell()}
-            ended = running.model_copy(update=found)
+            outcome = {"status": "complete", "duration": took, "size": file.tell()}
+            ended = running.model_copy(update=outcome)
             if self._reports.exists(report.id):  # or it was deleted meanwhile
                 self._reports.put(ended)
         return ended
@@ -175,18 +175,20 @@ class _Run:
         text = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
         lines = csv.writer(text, lineterminator="\n")
         with self._store.reading() as snapshot:
-            made = to_sql(report.search, snapshot.schema)
+            statements = to_sql(report.search, snapshot.schema)
             with stream_on(
                 snapshot,
-                made.rows,
+                statements.rows,
                 max_rows=self._settings.query_max_rows,
                 cancellation=self._cancellation,
             ) as stream:
                 # A summary has count and sum, and no more.
-                names = stream.schema.names[:-1] if made.facets else stream.schema.names
+                names = stream.schema.names[:-1] if statements.facets else stream.schema.names
                 lines.writerow(names)
                 for batch in stream.batches:
-                    columns = [_fields(name, batch.column(name), made.facets) for name in names]
+                    columns = [
+                        _fields(name, batch.column(name), statements.facets) for name in names
+                    ]
                     lines.writerows(zip(*columns, strict=True))
         text.flush()
         text.detach()

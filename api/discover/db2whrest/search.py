@@ -49,8 +49,8 @@ def body_schema(kind: type[BaseModel], example: dict[str, Any]) -> dict[str, Any
     schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
     parts = schema.pop("$defs", {})
     text = json.dumps(schema)
-    for name, part in parts.items():  # one level deep: written out where they are used
-        text = text.replace(json.dumps({"$ref": f"#/components/schemas/{name}"}), json.dumps(part))
+    for name, inner in parts.items():  # one level deep: written out where they are used
+        text = text.replace(json.dumps({"$ref": f"#/components/schemas/{name}"}), json.dumps(inner))
     content = {"application/json": {"schema": json.loads(text), "example": example}}
     return {"requestBody": {"required": True, "content": content}}
 
@@ -77,19 +77,19 @@ async def post_search(
     return await answered(request, tasks, "application/json", work)
 
 
-def read_as(kind: type[Kind], found: dict[str, Any]) -> Kind:
+def read_as(kind: type[Kind], document: dict[str, Any]) -> Kind:
     """A body's object.
 
     Raises:
         InvalidInput: It is no such.
     """
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part)[:80] for part in first["loc"])
+        path = ".".join(str(key)[:80] for key in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
-        raise InvalidInput(f"{place}: {message}; given: {str(first['input'])[:80]}") from error
+        raise InvalidInput(f"{path}: {message}; given: {str(first['input'])[:80]}") from error
 
 
 class _Writer:
@@ -104,24 +104,24 @@ class _Writer:
         """Write the reply, on one line, rows first."""
         began = time.perf_counter()
         with self._store.reading() as snapshot:
-            made = to_sql(search, snapshot.schema)
-            with self._stream(snapshot, made.rows) as stream:
+            statements = to_sql(search, snapshot.schema)
+            with self._stream(snapshot, statements.rows) as stream:
                 count = _write_rows(stream, output)
                 all_rows = not stream.truncated and count != search.limit
             facets: dict[str, str] = {}
-            found = count
-            if made.facets is not None:
-                with self._stream(snapshot, made.facets) as stream:
-                    facets, found = _facets(pa.Table.from_batches(stream.batches, stream.schema))
+            total = count
+            if statements.facets is not None:
+                with self._stream(snapshot, statements.facets) as stream:
+                    facets, total = _facets(pa.Table.from_batches(stream.batches, stream.schema))
             elif not all_rows:
-                with self._stream(snapshot, made.counting) as stream:
-                    found = int(next(stream.batches).column(0)[0].as_py())
+                with self._stream(snapshot, statements.counting) as stream:
+                    total = int(next(stream.batches).column(0)[0].as_py())
         rest = {
             "facet_tree": facets,
-            "table": made.table,
+            "table": statements.table,
             "query_time_secs": round(time.perf_counter() - began, 6),
             "count": count,
-            "doc_count": found,
+            "doc_count": total,
         }
         output.write(f'", {json.dumps(rest)[1:]}'.encode())
 
@@ -148,11 +148,11 @@ def _write_rows(stream: SqlStream, output: Output) -> int:
 def _facets(counts: pa.Table) -> tuple[dict[str, str], int]:
     """Each facet's values with the number of files, most first; and the number of all files."""
     numbers = pa.array([int(number) for number in counts["count"].to_pylist()], pa.int64())
-    found = {}
+    facets = {}
     for field in FACETS:
         table = pa.table({field: counts[field], "count": numbers})
         rows = table.group_by(field).aggregate([("count", "sum")]).to_pylist()
         values = [{field: row[field], "count": row["count_sum"]} for row in rows]
         values.sort(key=lambda row: (-row["count"], str(row[field])))
-        found[field.upper()] = json.dumps(values)
-    return found, sum(numbers.to_pylist())
+        facets[field.upper()] = json.dumps(values)
+    return facets, sum(numbers.to_pylist())

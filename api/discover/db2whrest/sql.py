@@ -22,22 +22,22 @@ router = Router(
 
 @router.post(
     "/sql_query_json",
-    rule=READ.but(work="sql"),
+    rule=READ,
     openapi_extra=STATEMENT_BODY,
     answers=IN_JSON_ROWS | BECOMES_A_TASK,
 )
 async def post_sql_query_json(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
-    """As sql_query, in JSON whatever Accept says."""
+    """Answer sql_query in JSON, whatever Accept says."""
     return await _answer(request, workspace, tasks, "json")
 
 
-@router.get("/sql_query_json", rule=READ.but(work="sql"), answers=IN_JSON_ROWS | BECOMES_A_TASK)
+@router.get("/sql_query_json", rule=READ, answers=IN_JSON_ROWS | BECOMES_A_TASK)
 async def get_sql_query_json(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
-    """As sql_query, in JSON whatever Accept says."""
+    """Answer sql_query in JSON, whatever Accept says."""
     return await _answer(request, workspace, tasks, "json")
 
 
@@ -66,9 +66,9 @@ async def get_sql_query(
 
 
 async def _answer(
-    request: Request, workspace: Workspace, tasks: Tasks, wanted: Format | None = None
+    request: Request, workspace: Workspace, tasks: Tasks, requested: Format | None = None
 ) -> Response:
-    statement, format_ = await statement_of(request), wanted or accepted_format(request)
+    statement, format_ = await statement_of(request), requested or accepted_format(request)
     view: str = request.state.context.caller.view
 
     def later(cancellation: Cancellation) -> tuple[Task, Response]:

@@ -42,7 +42,7 @@ _Name = Literal["minute", "hour", "dayOfMonth", "month", "dayOfWeek", "timezone"
 
 
 class Configuration(BaseModel):
-    """What a client may set of a table."""
+    """The settings of a table that a client may change."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -73,8 +73,8 @@ async def get_table(table: str, workspace: CurrentWorkspace) -> Response:
 )
 async def put_table(table: str, request: Request, workspace: CurrentWorkspace) -> Response:
     """Keep whether a table is filled by a schedule, and by which."""
-    name, given = _known(table), await json_of(request)
-    await run_in_threadpool(_configure, workspace, name, given)
+    name, fields = _known(table), await json_of(request)
+    await run_in_threadpool(_configure, workspace, name, fields)
     return in_json(_DONE)
 
 
@@ -99,15 +99,15 @@ def _known(table: str) -> str:
 
 
 def _shown(workspace: Workspace) -> dict[str, Any]:
-    with workspace.whole_catalog.inspecting() as cursor:
+    with workspace.catalog.inspecting() as cursor:
         newest = commits(cursor, 1)[0].time
-    kept = _kept(_file(workspace))
+    stored = _kept(_file(workspace))
     return {
         table: {
-            "enabled": kept[table].enabled,
+            "enabled": stored[table].enabled,
             "last_duration": None,
             "last_updated_time": f"{newest.isoformat(timespec='milliseconds')}Z",
-            "schedule": kept[table].schedule,
+            "schedule": stored[table].schedule,
             "update_running": False,
             "update_start_time": None,
         }
@@ -120,22 +120,22 @@ def _file(workspace: Workspace) -> Path:
 
 
 def _kept(file: Path) -> dict[str, Configuration]:
-    kept = {table: Configuration() for table in _TABLES}
+    stored = {table: Configuration() for table in _TABLES}
     try:
-        found = json.loads(file.read_bytes())
-        return kept | {table: Configuration.model_validate(found[table]) for table in found}
+        document = json.loads(file.read_bytes())
+        return stored | {table: Configuration.model_validate(document[table]) for table in document}
     except (OSError, ValueError, KeyError, TypeError):
-        return kept  # nothing was set yet
+        return stored  # nothing was set yet
 
 
-def _configure(workspace: Workspace, table: str, given: dict[str, Any]) -> None:
+def _configure(workspace: Workspace, table: str, fields: dict[str, Any]) -> None:
     file = _file(workspace)
     try:
         # One process at a time: each writes what it read, of all tables.
         with file.with_name(f"{file.name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            kept = _kept(file)
-            kept[table] = read_as(Configuration, {**kept[table].model_dump(), **given})
-            atomic_write(file, json.dumps({name: one.model_dump() for name, one in kept.items()}))
+            stored = _kept(file)
+            stored[table] = read_as(Configuration, {**stored[table].model_dump(), **fields})
+            atomic_write(file, json.dumps({name: one.model_dump() for name, one in stored.items()}))
     except OSError as error:
         raise StorageError(f"{file}: cannot be written: {error.strerror}", str(file)) from error

@@ -28,7 +28,7 @@ _SWEEP_S = 60.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What tasks may take.
+    """Limits of tasks.
 
     Attributes:
         result_bytes: Of one result.
@@ -45,7 +45,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Result:
-    """What a task has come to.
+    """The result of a task.
 
     Attributes:
         status: HTTP status of the answer.
@@ -150,10 +150,10 @@ class TaskFiles:
         return None
 
     def running(self, task: str) -> bool:
-        """Whether somebody still writes it."""
-        part = self.folder / f"{task}.part"
+        """Return whether somebody still writes it."""
+        aside = self.folder / f"{task}.part"
         try:
-            file = part.open("rb+", buffering=0)
+            file = aside.open("rb+", buffering=0)
         except OSError:
             return False
         with file:
@@ -162,13 +162,13 @@ class TaskFiles:
             except BlockingIOError:
                 return True
             # It may have become the result since it was opened, or another took care of it.
-            if part.exists():
+            if aside.exists():
                 _rewrite(file, _view(file), 500, failure(_LOST))
-                part.rename(part.with_suffix(".result"))
+                aside.rename(aside.with_suffix(".result"))
             return False
 
     def result(self, task: str, *, take: bool = False) -> Result | None:
-        """What it came to; None where there is no such task, or it runs.
+        """The result of a task; None where there is no such task, or it runs.
 
         Args:
             task: Its id.
@@ -191,8 +191,8 @@ class TaskFiles:
 
     def sweep(self) -> None:
         """Remove what is too old, and of what is too much the oldest of those who keep most."""
-        for part in self.folder.glob("*.part"):
-            self.running(part.stem)
+        for aside in self.folder.glob("*.part"):
+            self.running(aside.stem)
         limits = self.limits
         bounds = Bounds(limits.kept, limits.kept_bytes, since=time.time() - limits.kept_s)
         results = entries_in(self.folder.glob("*.result"))
@@ -201,7 +201,7 @@ class TaskFiles:
 
 
 def is_task(text: str) -> bool:
-    """Whether it could be a task's id, and nothing else: it becomes a file's name."""
+    """Return whether it could be a task's id, and nothing else: it becomes a file's name."""
     try:
         return str(uuid.UUID(text)) == text
     except ValueError:

@@ -65,8 +65,8 @@ async def get_sql_query_async(
 @router.get("/task_status/{task}", rule=READ, answers=_TASK)
 async def task_status(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """303 while the task runs, then what its request would have been answered."""
-    found = await run_in_threadpool(_look, task, tasks, caller.view)
-    return streamed(found) if isinstance(found, Result) else found
+    outcome = await run_in_threadpool(_look, task, tasks, caller.view)
+    return streamed(outcome) if isinstance(outcome, Result) else outcome
 
 
 @router.get(
@@ -76,11 +76,11 @@ async def task_status(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> 
 )
 async def peek(task: str, tasks: CurrentTasks, caller: CurrentCaller) -> Response:
     """The status alone."""
-    found = await run_in_threadpool(_look, task, tasks, caller.view)
-    if not isinstance(found, Result):
-        return found
-    found.body.close()
-    return in_json({"status": "complete" if found.status < 400 else "failed"}, found.status)
+    outcome = await run_in_threadpool(_look, task, tasks, caller.view)
+    if not isinstance(outcome, Result):
+        return outcome
+    outcome.body.close()
+    return in_json({"status": "complete" if outcome.status < 400 else "failed"}, outcome.status)
 
 
 def _look(task: str, tasks: Tasks, view: str) -> Result | Response:

@@ -157,7 +157,7 @@ class Tasks:
 
     @property
     def unfinished(self) -> int:
-        """How many wait or run."""
+        """Number of tasks that wait or run."""
         return len(self._tasks)
 
     def close(self, patience_s: float = 0.0) -> None:

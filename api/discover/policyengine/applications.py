@@ -34,7 +34,7 @@ _NO_KAFKA = (
 
 
 class Registration(BaseModel):
-    """What an application says of itself."""
+    """The fields that an application registers with."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -56,7 +56,7 @@ _NEW = {
     answers=json_answer(["AUTOTAG", "DEEPINSPECT", "IMPORT_TAGS"]),
 )
 async def get_action_ids() -> Response:
-    """What policies can do."""
+    """The actions of policies."""
     return in_json(list(ACTION_IDS))
 
 
@@ -64,9 +64,9 @@ async def get_action_ids() -> Response:
 async def get_applications() -> Response:
     """Every application: the extractors that are installed, and what imports tags from files."""
     names = sorted(await run_in_threadpool(known_extractors))
-    found = [_document(name, _INSPECT, ["extract_tags"]) for name in names]
-    given = [field for field in ImportTags.model_fields if field != "agent"]
-    return in_json([*found, _document(_IMPORTER, _IMPORT, given)])
+    extractors = [_document(name, _INSPECT, ["extract_tags"]) for name in names]
+    fields = [field for field in ImportTags.model_fields if field != "agent"]
+    return in_json([*extractors, _document(_IMPORTER, _IMPORT, fields)])
 
 
 @router.get(
@@ -75,7 +75,7 @@ async def get_applications() -> Response:
     answers=json_answer({"type": "object", "properties": {"extract_tags": {"type": "array"}}}),
 )
 async def get_schema(application: str, action_id: Name = "") -> Response:
-    """What a policy may ask of an application, as JSON Schema."""
+    """The parameters of a policy of an application, as JSON Schema."""
     of = _IMPORT if application == _IMPORTER else _INSPECT
     if action_id and action_id.upper() != of:
         raise UnknownName(f"action_id of {application[:80]}", action_id[:80], [of])

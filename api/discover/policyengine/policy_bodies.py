@@ -44,7 +44,7 @@ def of_run(run: PolicyRun) -> dict[str, Any]:
 
 
 def of_status(run: PolicyRun | None) -> dict[str, Any]:
-    """What `/status` answers: of a policy that never ran the status alone."""
+    """The answer of `/status`: of a policy that never ran the status alone."""
     if run is None:
         return {"status": NEVER}
     return {

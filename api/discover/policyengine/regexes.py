@@ -30,7 +30,7 @@ class RegexBody(BaseModel):
 
 
 class RegexChange(BaseModel):
-    """What may change of one; what is left out stays."""
+    """Fields of a regular expression that may change; those left out stay."""
 
     regex_id: Name | None = None
     pattern: Text | None = None
@@ -47,15 +47,15 @@ _NEW = {
 @router.get("/regex", rule=READ_ALL_ROWS, answers=json_answer([_REGEX]))
 async def get_regexes(workspace: CurrentWorkspace) -> Response:
     """Every one, by name."""
-    found = await run_in_threadpool(policy_regexes.listed, workspace.records)
-    return in_json([_document(regex) for regex in found])
+    records = await run_in_threadpool(policy_regexes.listed, workspace.records)
+    return in_json([_document(regex) for regex in records])
 
 
 @router.get("/regex/{regex}", rule=READ_ALL_ROWS, answers=json_answer(_REGEX))
 async def get_regex(regex: str, workspace: CurrentWorkspace) -> Response:
     """One of them."""
-    found = await run_in_threadpool(policy_regexes.found, workspace.records, regex)
-    return in_json(_document(found))
+    record = await run_in_threadpool(policy_regexes.found, workspace.records, regex)
+    return in_json(_document(record))
 
 
 @router.post(
@@ -68,8 +68,8 @@ async def get_regex(regex: str, workspace: CurrentWorkspace) -> Response:
 async def post_regex(request: Request, workspace: CurrentWorkspace) -> Response:
     """Register one; refused where it is none that RE2 can run in linear time."""
     body = read_as(RegexBody, await json_of(request))
-    given = body.regex_id, body.pattern, body.description
-    await run_in_threadpool(policy_regexes.add, workspace.records, *given)
+    fields = body.regex_id, body.pattern, body.description
+    await run_in_threadpool(policy_regexes.add, workspace.records, *fields)
     return in_text("Created", 201)
 
 
@@ -109,8 +109,8 @@ async def delete_regex(regex: str, workspace: CurrentWorkspace) -> Response:
 
 
 async def _change(workspace: CurrentWorkspace, name: str, body: RegexChange) -> Response:
-    given = name, body.pattern, body.description
-    await run_in_threadpool(policy_regexes.change, workspace.records, *given)
+    fields = name, body.pattern, body.description
+    await run_in_threadpool(policy_regexes.change, workspace.records, *fields)
     return in_text("Accepted")
 
 

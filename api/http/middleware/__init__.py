@@ -1,1 +1,1 @@
-"""What every request passes."""
+"""Middleware, which every request passes."""

@@ -67,8 +67,8 @@ class Authentication:
 
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":
-                made = Headers(raw=message["headers"]).get("location", "")
-                context.about = context.about or made
+                location = Headers(raw=message["headers"]).get("location", "")
+                context.about = context.about or location
                 await self._note(context, message["status"])
             await send(message)
 
@@ -136,21 +136,21 @@ class Authentication:
             return known
         if secret.startswith("basic "):
             user = await self._user_of(context)
-            found = await self._caller(context.records, user, SCOPES[-1], logged_in=True)
+            caller = await self._caller(context.records, user, SCOPES[-1], logged_in=True)
         else:
             text = secret.removeprefix("bearer ")
-            held = await anyio.to_thread.run_sync(
+            grant = await anyio.to_thread.run_sync(
                 tokens.holder, context.records, text, limiter=self._records
             )
-            if held is None:
+            if grant is None:
                 raise NotAuthenticated(
                     "the token is none, or has expired or been revoked: get another one from "
                     f"{LOGIN}, or by 'framesift token create'"
                 )
-            logged_in = held.token.name is None
-            found = await self._caller(context.records, held.user, held.token.scope, logged_in)
-        self._callers.keep(secret, found)
-        return found
+            logged_in = grant.token.name is None
+            caller = await self._caller(context.records, grant.user, grant.token.scope, logged_in)
+        self._callers.keep(secret, caller)
+        return caller
 
     async def _user_of(self, context: "RequestContext") -> User:
         name, password = context.name_and_password()
@@ -193,7 +193,7 @@ def _log_in(records: RecordStore, name: str, password: str, address: str) -> Use
 
 
 class _KnownCallers:
-    """Who was let in a moment ago, by a hash of what they sent."""
+    """Callers that were let in a moment ago, by a hash of what they sent."""
 
     def __init__(self, changes: Changes) -> None:
         self._known: Lru[bytes, Caller] = Lru(_CALLERS, _TRUSTED_S)
@@ -218,14 +218,14 @@ def _hashed(secret: str) -> bytes:
 
 
 class _Refusals:
-    """How many refusals of an address are noted: who has no token must not fill the disk."""
+    """Limits the refusals of an address that are noted: strangers must not fill the disk."""
 
     def __init__(self) -> None:
         self._since = 0.0
         self._counts: dict[str, int] = {}
 
     def noted(self, address: str) -> bool:
-        """Whether one more is."""
+        """Return whether one more is noted."""
         now = time.monotonic()
         if now - self._since > _REFUSALS_EVERY_S or len(self._counts) > _CALLERS:
             self._since, self._counts = now, {}

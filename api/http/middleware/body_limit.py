@@ -1,4 +1,4 @@
-"""How many bytes a request's body may have."""
+"""Limits the bytes of a request's body."""
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException

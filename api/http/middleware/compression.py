@@ -61,10 +61,10 @@ def _plain(value: bytes) -> bytes:
 def _chosen(headers: list[str]) -> str | None:
     """The coding that a client likes best, of ours; None where it takes neither."""
     weights: dict[str, float] = {}
-    for part in ",".join(headers).split(","):
-        name, _, weight = part.partition(";")
-        found = re.fullmatch(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", weight, re.ASCII)
-        weights[name.strip().lower()] = float(found[1]) if found else float(not weight)
+    for coding in ",".join(headers).split(","):
+        name, _, weight = coding.partition(";")
+        match = re.fullmatch(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", weight, re.ASCII)
+        weights[name.strip().lower()] = float(match[1]) if match else float(not weight)
     liked = [(weights.get(name, weights.get("*", 0.0)), name) for name in _PREFERRED]
     best = max(liked, key=lambda each: each[0])  # the first of equals
     return best[1] if best[0] > 0 else None
@@ -152,7 +152,7 @@ class _Compressed:
         return headers.raw
 
     def _unchanged(self, headers: MutableHeaders) -> list[tuple[bytes, bytes]]:
-        """Of a 304, which says what the 200 would have said of ETag and Vary.
+        """Headers of a 304: it repeats what the 200 would have said of ETag and Vary.
 
         api.http.middleware.etags leaves type and length of the document in it; others know no more
         than the ETag.

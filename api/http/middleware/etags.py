@@ -33,7 +33,7 @@ def etag_of(content: bytes) -> str:
 
 
 def names(header: str, etag: str) -> bool:
-    """Whether If-None-Match or If-Match names an ETag of ours, all of which are strong."""
+    """Return whether If-None-Match or If-Match names an ETag of ours, all of which are strong."""
     return etag in _TAG.findall(header) or header.strip() == "*"
 
 
@@ -56,8 +56,8 @@ class ETags:
             return
         expected = headers.get("if-match")
         if expected is not None and _changes(scope):
-            held = await self._current(scope)
-            if held is None or not names(expected, held):
+            current = await self._current(scope)
+            if current is None or not names(expected, current):
                 why = "If-Match: the resource is another one by now; GET it, and decide anew"
                 await problem(412, "PreconditionFailed", why)(scope, receive, send)
                 return
@@ -68,23 +68,23 @@ class ETags:
 
         Empty where what it answers has none, as streams have; None where there is nothing.
         """
-        kept = [
+        passed = [
             (name, value)
             for name, value in scope["headers"]
             if name not in _OF_REQUEST and not name.startswith(b"if-")
         ]
-        asked = {**scope, "method": "GET", "headers": kept, "query_string": b""}
-        find(asked)
+        as_get = {**scope, "method": "GET", "headers": passed, "query_string": b""}
+        find(as_get)
         receive = read_again(b"", _never)
         try:
-            await self._app(asked, receive, _Tagged(asked, receive, _look, "").send)
+            await self._app(as_get, receive, _Tagged(as_get, receive, _look, "").send)
         except _Seen as seen:
             return seen.etag
         return None
 
 
 def _changes(scope: Scope) -> bool:
-    """Whether a request would change something: the path takes its method."""
+    """Return whether a request would change something: the path takes its method."""
     return scope["method"] in _CHANGING and found_of(scope).answers
 
 
@@ -103,7 +103,7 @@ async def _look(message: Message) -> None:
 
 
 async def _never() -> Message:
-    """Of a client that stays and sends nothing more; who asks waits, and holds up nobody."""
+    """The messages of a client that stays and sends nothing more; the wait holds up nobody."""
     never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
     return await never
 
@@ -146,9 +146,11 @@ class _Tagged:
         headers.setdefault("Cache-Control", "private, no-cache")
         if self._known and names(self._known, etag):
             # Type and length, because what the ETag of the compressed answer is goes by them.
-            kept = {name: headers[name] for name in _OF_UNCHANGED if name in headers}
-            kept["Content-Length"] = str(len(body))
-            await Response(status_code=304, headers=kept)(self._scope, self._receive, self._send)
+            repeated = {name: headers[name] for name in _OF_UNCHANGED if name in headers}
+            repeated["Content-Length"] = str(len(body))
+            await Response(status_code=304, headers=repeated)(
+                self._scope, self._receive, self._send
+            )
             return
         await self._send({**head, "headers": headers.raw})
         await self._send({"type": "http.response.body", "body": body, "more_body": False})

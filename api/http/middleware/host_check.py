@@ -1,4 +1,4 @@
-"""Which names a server answers to, where it does not authenticate.
+"""Checks the names by which clients call a server that does not authenticate.
 
 A page on the web can have its own name point to 127.0.0.1 and so read what a browser's user reaches
 there (DNS rebinding); its requests carry that name as their Host. And it can send requests without
@@ -52,9 +52,9 @@ class HostCheck:
             return
         await refused(scope, receive, send)
 
-    def _knows(self, place: str) -> bool:
+    def _knows(self, address: str) -> bool:
         try:
-            name = urlsplit(place).hostname or ""
+            name = urlsplit(address).hostname or ""
         except ValueError:
             return False
         return name in self._names or is_loopback(name)

@@ -38,22 +38,22 @@ class Idempotency:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it as before."""
         takes = rule_of(scope).idempotency_key if scope["type"] == "http" else "ignores"
-        given = None if takes == "ignores" else Headers(scope=scope).get("idempotency-key")
-        if given is None:
+        key = None if takes == "ignores" else Headers(scope=scope).get("idempotency-key")
+        if key is None:
             await self._app(scope, receive, send)
             return
         if takes == "refuses":
             why = "Idempotency-Key: none for new tokens, whose answer is kept nowhere; a name is "
             answer: Response = problem(400, "InvalidInput", why + "taken once anyway")
-        elif not _KEY.fullmatch(given):
+        elif not _KEY.fullmatch(key):
             why = "Idempotency-Key: expected 1 to 255 printable characters without blanks"
             answer = problem(400, "InvalidInput", why)
         else:
-            await self._keyed(scope, receive, send, given)
+            await self._keyed(scope, receive, send, key)
             return
         await answer(scope, receive, send)
 
-    async def _keyed(self, scope: Scope, receive: Receive, send: Send, given: str) -> None:
+    async def _keyed(self, scope: Scope, receive: Receive, send: Send, key: str) -> None:
         try:
             body = await whole_body(receive)
             if body is None:
@@ -65,37 +65,37 @@ class Idempotency:
             return
         records: RecordStore = scope["app"].state.workspace.records
         view = scope["state"]["context"].caller.view
-        asked = b"\0".join((scope["path"].encode(), scope["query_string"], body))
-        keyed = Keyed.of(view, given, asked)
-        held = await run_in_threadpool(kept_answers.begin, records, keyed)
-        if held is not None:
-            await _again(held, keyed)(scope, receive, send)
+        content = b"\0".join((scope["path"].encode(), scope["query_string"], body))
+        keyed = Keyed.of(view, key, content)
+        earlier = await run_in_threadpool(kept_answers.begin, records, keyed)
+        if earlier is not None:
+            await _again(earlier, keyed)(scope, receive, send)
             return
         answer = _Answer()
         renewing = asyncio.create_task(_renewing(records, keyed))
-        kept = False
+        done = False
         try:
             await self._app(scope, read_again(body, receive), answer.receive)
-            kept = answer.succeeded
-            if kept:
+            done = answer.succeeded
+            if done:
                 await run_in_threadpool(kept_answers.keep, records, keyed, *answer.parts)
         finally:
             renewing.cancel()
-            if not kept:
+            if not done:
                 await run_in_threadpool(kept_answers.forget, records, keyed)
         for message in answer.messages:
             await send(message)
 
 
-def _again(held: KeptAnswer, keyed: Keyed) -> Response:
+def _again(answer: KeptAnswer, keyed: Keyed) -> Response:
     """The answer to a request whose key is known."""
-    if held.digest != keyed.digest:
+    if answer.digest != keyed.digest:
         why = "Idempotency-Key: it was given to another request; give each request one of its own"
         return problem(422, "IdempotencyKeyReused", why)
-    if held.status is None:
+    if answer.status is None:
         why = f"the first request with this Idempotency-Key is under way; ask again in {_WAIT_S} s"
         return problem(409, "RequestUnderWay", why, {"Retry-After": str(_WAIT_S)})
-    return Response(held.body, held.status, {**held.headers, "Idempotency-Replayed": "true"})
+    return Response(answer.body, answer.status, {**answer.headers, "Idempotency-Replayed": "true"})
 
 
 async def _renewing(records: RecordStore, keyed: Keyed) -> None:
@@ -117,7 +117,7 @@ class _Answer:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it says so, and is whole."""
+        """True where it says so, and is whole."""
         if not self.messages or self.messages[-1].get("more_body", False):
             return False
         return bool(self.messages[0]["status"] < 400)
@@ -127,6 +127,6 @@ class _Answer:
         """Status, headers and body."""
         head, *rest = self.messages
         headers = Headers(raw=head["headers"])
-        shown = {name: headers[name] for name in _SHOWN if name in headers}
+        replayed = {name: headers[name] for name in _SHOWN if name in headers}
         body = b"".join(message.get("body", b"") for message in rest)
-        return head["status"], shown, body.decode()
+        return head["status"], replayed, body.decode()

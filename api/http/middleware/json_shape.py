@@ -1,4 +1,4 @@
-"""How much a JSON body may hold, asked before any schema: its schema then says what.
+"""Limits the size of a JSON body's contents before any schema: its schema then says what.
 
 What a schema refuses costs a thousand times what it takes: an object's unknown fields are listed
 one by one. A megabyte of JSON is read in 10 ms, so what is long is read in a thread.
@@ -30,7 +30,7 @@ class TooMuch(ValueError):
 
 
 async def read_json(body: bytes) -> Any:
-    """What a body holds.
+    """The document that a body holds.
 
     Raises:
         TooMuch: Its lists, objects or levels are too many.
@@ -41,9 +41,9 @@ async def read_json(body: bytes) -> Any:
 
 
 def _read(body: bytes) -> Any:
-    found = json.loads(body)
-    check_shape(found)
-    return found
+    document = json.loads(body)
+    check_shape(document)
+    return document
 
 
 def check_shape(document: Any) -> None:
@@ -58,16 +58,16 @@ def check_shape(document: Any) -> None:
         if depth > _MOST_DEEP:
             raise TooMuch(f"is nested more than {_MOST_DEEP} deep")
         below_it: list[Any] = []
-        for part in level:
-            if isinstance(part, dict):
+        for node in level:
+            if isinstance(node, dict):
                 objects += 1
-                _check(len(part), _MOST_FIELDS, "fields in one object")
-                below_it += part.values()
-            elif isinstance(part, list):
-                _check(len(part), MOST_MANY, "elements in one list")
-                below_it += part
+                _check(len(node), _MOST_FIELDS, "fields in one object")
+                below_it += node.values()
+            elif isinstance(node, list):
+                _check(len(node), MOST_MANY, "elements in one list")
+                below_it += node
         _check(objects, _MOST_OBJECTS, "objects")
-        level = [part for part in below_it if isinstance(part, dict | list)]
+        level = [node for node in below_it if isinstance(node, dict | list)]
 
 
 def _check(number: int, most: int, what: str) -> None:
@@ -106,7 +106,7 @@ class JsonShape:
 
 
 async def _look_at(body: bytes) -> None:
-    """What is no JSON passes: the route says what is wrong with it."""
+    """Check the shape of a body; what is no JSON passes, as the route says what is wrong."""
     try:
         await read_json(body)
     except TooMuch:

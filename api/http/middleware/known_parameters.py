@@ -23,8 +23,8 @@ async def check_parameters(request: Request) -> None:
     known = set(_names(route.dependant))
     for name in request.query_params:
         if name not in known:
-            found = {"type": "extra_forbidden", "loc": ("query", name[:80])}
-            raise RequestValidationError([found | {"msg": _message(name, sorted(known))}])
+            fault = {"type": "extra_forbidden", "loc": ("query", name[:80])}
+            raise RequestValidationError([fault | {"msg": _message(name, sorted(known))}])
 
 
 def _names(dependant: Dependant) -> list[str]:
@@ -32,10 +32,10 @@ def _names(dependant: Dependant) -> list[str]:
     for field in dependant.query_params:
         kind = field.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            names += [part.alias or name for name, part in kind.model_fields.items()]
+            names += [parameter.alias or name for name, parameter in kind.model_fields.items()]
         else:
             names.append(field.alias)
-    return names + [name for part in dependant.dependencies for name in _names(part)]
+    return names + [name for parameter in dependant.dependencies for name in _names(parameter)]
 
 
 def _message(name: str, known: list[str]) -> str:

@@ -27,13 +27,13 @@ class Methods:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer OPTIONS, answer HEAD as GET, and let anything else through."""
         method = scope["method"] if scope["type"] == "http" else ""
-        if method == "OPTIONS" and (found := allow(scope)):
-            answer = Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": found})
+        if method == "OPTIONS" and (allowed := allow(scope)):
+            answer = Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": allowed})
             await answer(scope, receive, send)
         elif method == "HEAD" and _is_answered_as_get(found_of(scope)):
             headers = [pair for pair in scope["headers"] if pair[0] not in _OF_PARTS]
-            asked = {**scope, "method": "GET", "headers": headers}
-            await self._app(asked, receive, _Bodiless(send).send)
+            as_get = {**scope, "method": "GET", "headers": headers}
+            await self._app(as_get, receive, _Bodiless(send).send)
         else:
             await self._app(scope, receive, send)
 
@@ -53,22 +53,22 @@ class _Bodiless:
 
 
 def allow(scope: Scope) -> str:
-    """What a path's header Allow says; empty where there is no such path."""
+    """The header Allow of a path; empty where there is no such path."""
     routes = [
         route for route in scope["app"].router.routes if route.matches(scope)[0] is not Match.NONE
     ]
-    found = {method for route in routes for method in getattr(route, "methods", None) or _METHODS}
-    if "HEAD" not in found and any(map(_has_head, routes)):
-        found.add("HEAD")
-    return ", ".join(sorted(found | {"OPTIONS"})) if found else ""
+    allowed = {method for route in routes for method in getattr(route, "methods", None) or _METHODS}
+    if "HEAD" not in allowed and any(map(_has_head, routes)):
+        allowed.add("HEAD")
+    return ", ".join(sorted(allowed | {"OPTIONS"})) if allowed else ""
 
 
-def _is_answered_as_get(found: Found) -> bool:
-    return not found.answers and found.route is not None and _has_head(found.route)
+def _is_answered_as_get(match: Found) -> bool:
+    return not match.answers and match.route is not None and _has_head(match.route)
 
 
 def _has_head(route: BaseRoute) -> bool:
-    """Whether HEAD is answered as a route answers GET."""
+    """Return whether HEAD is answered as a route answers GET."""
     of_success = getattr(route, "responses", {}).get(200, {})
     streams = "text/event-stream" in of_success.get("content", {})
     return "GET" in (getattr(route, "methods", None) or ()) and not streams

@@ -4,7 +4,7 @@ from starlette.types import Message, Receive
 
 
 def read_again(body: bytes, receive: Receive) -> Receive:
-    """What gives a body, once, and then what ``receive`` gives."""
+    """A receive that gives a body, once, and then what ``receive`` gives."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:

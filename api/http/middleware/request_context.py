@@ -1,4 +1,4 @@
-"""What is known of a request while it is answered."""
+"""Facts about a request while it is answered."""
 
 import base64
 import binascii
@@ -43,7 +43,7 @@ class RequestContext:
 
     @property
     def path(self) -> str:
-        """As the router matches it."""
+        """The path as the router matches it."""
         return str(self.scope["path"])
 
     @property
@@ -63,13 +63,13 @@ class RequestContext:
         Raises:
             NotAuthenticated: There is not exactly one that can be.
         """
-        given = self._headers.getlist("authorization")
+        values = self._headers.getlist("authorization")
         of_token = self._headers.getlist("x-auth-token")
-        if len(given) + len(of_token) > 1:
+        if len(values) + len(of_token) > 1:
             raise NotAuthenticated("several credentials: send one Authorization header")
         if of_token:
             return f"bearer {of_token[0].strip()}"
-        scheme, _, rest = (given[0] if given else "").partition(" ")
+        scheme, _, rest = (values[0] if values else "").partition(" ")
         kind = scheme.lower()
         if kind == "bearer" or (kind == "basic" and rule_of(self.scope).api is Api.DISCOVER):
             return f"{kind} {rest.strip()}"

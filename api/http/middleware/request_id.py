@@ -10,6 +10,6 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 """That of the request whose task or thread this is; "" outside of one."""
 
 
-def taken_or_made(given: str) -> str:
+def taken_or_made(header: str) -> str:
     """The id that a client gives its request where it is well-formed, else a new one."""
-    return given if _WELL_FORMED.fullmatch(given) else uuid4().hex
+    return header if _WELL_FORMED.fullmatch(header) else uuid4().hex

@@ -40,7 +40,7 @@ class Resolver:
 
 
 def is_plain(path: str) -> bool:
-    """Whether a decoded path holds no control characters."""
+    """Return whether a decoded path holds no control characters."""
     return (path.isascii() and path.isprintable()) or _is_plain(path)
 
 

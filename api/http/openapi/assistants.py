@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of /mcp, which no route of FastAPI's answers."""
+"""The OpenAPI description of /mcp, which no route of FastAPI's answers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What Spectrum Discover's routes answer when all goes well, for the OpenAPI document.
+"""Successful answers of Spectrum Discover's routes, for the OpenAPI document.
 
 Their answers are texts that clients grep, and no models, so FastAPI finds neither type nor shape.
 """

@@ -97,7 +97,7 @@ def describe(app: FastAPI) -> None:
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            found = get_openapi(
+            openapi = get_openapi(
                 title=app.title,
                 version=app.version,
                 description=app.description,
@@ -110,9 +110,9 @@ def describe(app: FastAPI) -> None:
                 for method in route.methods or ()
             }
             if (ASSISTANTS, "post") in routes:
-                found["paths"][ASSISTANTS] = {"post": deepcopy(OPERATION)}
-            _complete(found, routes)
-            app.openapi_schema = found
+                openapi["paths"][ASSISTANTS] = {"post": deepcopy(OPERATION)}
+            _complete(openapi, routes)
+            app.openapi_schema = openapi
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI documents it
@@ -168,8 +168,8 @@ def _complete_operation(method: str, operation: dict[str, Any], route: Route | A
     of_discover = rule.api is Api.DISCOVER
     operation["security"] = _security(rule)
     answers = operation["responses"]
-    for told, found in getattr(route, "answers", {}).items():
-        answers[str(told)] = {**answers.get(str(told), {}), **deepcopy(found)}
+    for status, own in getattr(route, "answers", {}).items():
+        answers[str(status)] = {**answers.get(str(status), {}), **deepcopy(own)}
     if getattr(route, "refuses", False):
         for status in [status for status in answers if status[0] == "2"]:
             del answers[status]
@@ -198,12 +198,12 @@ def _errors(rule: Rule, method: str) -> dict[str, str]:
     """Errors of an operation, with what they mean."""
     if rule.permission is None and rule.api is not Api.DISCOVER:
         return {"default": _ERRORS["default"]}
-    found = dict(_ERRORS)
+    errors = dict(_ERRORS)
     if method != "get":
-        found |= _OF_CHANGES
+        errors |= _OF_CHANGES
     if method in _CHANGING:
-        found |= _OF_CONDITIONS
-    return found
+        errors |= _OF_CONDITIONS
+    return errors
 
 
 def _conditions(rule: Rule, method: str, operation: dict[str, Any]) -> None:

@@ -96,7 +96,7 @@ def fill_parameters(operation: dict[str, Any], examples: Mapping[str, Any]) -> N
 
 def _first_of_parts(schema: Mapping[str, Any]) -> Any:
     """The first value of a list of values that is one of several schemas."""
-    lists = [part["enum"] for part in schema.get("anyOf", ()) if "enum" in part]
+    lists = [inner["enum"] for inner in schema.get("anyOf", ()) if "enum" in inner]
     return lists[0][0] if lists else None
 
 
@@ -124,10 +124,10 @@ def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Any:
         if schema.get(key):
             return example_of(schema[key][0], schemas)
     if "properties" in schema:
-        return {name: example_of(part, schemas) for name, part in schema["properties"].items()}
+        return {name: example_of(inner, schemas) for name, inner in schema["properties"].items()}
     parts = schema.get("prefixItems", [schema["items"]] if schema.get("items") else [])
     if schema.get("type") == "array":
-        return [example_of(part, schemas) for part in parts]
+        return [example_of(inner, schemas) for inner in parts]
     return _ANY.get(schema.get("type", "null"))
 
 
@@ -135,7 +135,7 @@ _NONE = object()
 
 
 def _own(schema: Mapping[str, Any]) -> Any:
-    """What a schema itself names; _NONE where it names nothing."""
+    """The example that a schema itself names; _NONE where it names none."""
     for key in ("examples", "enum"):
         if schema.get(key):
             return schema[key][0]

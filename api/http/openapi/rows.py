@@ -16,15 +16,15 @@ def in_rows(rows: Sequence[Mapping[str, Any]], csv: Format) -> dict[str, dict[st
         csv: With a line of names, or as Spectrum Discover's.
     """
     table = pa.Table.from_pylist(rows)
-    found: dict[str, dict[str, Any]] = {}
+    contents: dict[str, dict[str, Any]] = {}
     for media_type, format_ in MEDIA_TYPES.items():
         if format_ == "json":
-            found[media_type] = {"schema": {"type": "array"}, "example": list(rows)}
+            contents[media_type] = {"schema": {"type": "array"}, "example": list(rows)}
         elif format_ in ("csv", "ndjson"):
             text = b"".join(
                 encoded(csv if format_ == "csv" else format_, table.schema, table.to_batches())
             )
-            found[media_type] = {"schema": {"type": "string"}, "example": text.decode()}
+            contents[media_type] = {"schema": {"type": "string"}, "example": text.decode()}
         else:
-            found[media_type] = {"schema": {"type": "string", "format": "binary"}}
-    return found
+            contents[media_type] = {"schema": {"type": "string", "format": "binary"}}
+    return contents

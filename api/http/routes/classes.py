@@ -30,7 +30,7 @@ _CLASS = {
 
 
 class ClassesQuery(AskedFrames):
-    """Which frames, and what of them."""
+    """The frames to count, groups and quantiles."""
 
     by: Grouping | None = Field(default=None, description="Also for each camera or scene.")
     quantiles: bool = Field(
@@ -48,16 +48,16 @@ class ClassesQuery(AskedFrames):
 async def get_classes(
     request: Request,
     response: Response,
-    asked: Annotated[ClassesQuery, Query()],
+    query: Annotated[ClassesQuery, Query()],
     session: CurrentSession,
 ) -> ClassesAnswer | Response:
     """Frames and pixel share (0 to 1) of every class."""
     format_ = row_format(request)
-    found = await run_in_threadpool(
-        lambda: session.statistics.classes(by=asked.by, quantiles=asked.quantiles, **asked.which())
+    report = await run_in_threadpool(
+        lambda: session.statistics.classes(by=query.by, quantiles=query.quantiles, **query.which())
     )
     if format_ != "json":
-        groups = {group.value or "": group for group in found.groups or ()}
-        return rows_answer(format_, class_rows(found.classes, groups))
+        groups = {group.value or "": group for group in report.groups or ()}
+        return rows_answer(format_, class_rows(report.classes, groups))
     response.headers.update(VARY)
-    return found
+    return report

@@ -50,7 +50,7 @@ DatasetName = Annotated[str, InPath(description="NAME, or NAME@VERSION.", exampl
     },
 )
 async def post_dataset(
-    wanted: NewDataset,
+    body: NewDataset,
     session: CurrentSession,
     response: Response,
     at: At = None,
@@ -60,8 +60,8 @@ async def post_dataset(
     Who sees rows of collections only chooses from those; their names begin with the user's.
     """
     create = session.datasets.create
-    made = await run_in_threadpool(lambda: create(at=at, **set_fields(wanted)))
-    return _made(made, response)
+    dataset = await run_in_threadpool(lambda: create(at=at, **set_fields(body)))
+    return _made(dataset, response)
 
 
 @router.get("/datasets", rule=READ)
@@ -72,10 +72,10 @@ async def get_datasets(
 ) -> DatasetsAnswer:
     """Versions of datasets, by name and version."""
     datasets = await run_in_threadpool(session.datasets.list, name)
-    shown, follows = page.page_of_all(
+    listed, follows = page.page_of_all(
         "datasets", datasets, lambda dataset: (dataset.name, dataset.version), str, int
     )
-    return DatasetsAnswer(datasets=shown, next=follows)
+    return DatasetsAnswer(datasets=listed, next=follows)
 
 
 @router.get("/datasets/{name}", rule=READ)
@@ -92,14 +92,14 @@ async def get_dataset(name: DatasetName, session: CurrentSession) -> DatasetBody
 )
 async def post_splits(
     name: DatasetName,
-    wanted: NewSplit,
+    body: NewSplit,
     session: CurrentSession,
     response: Response,
 ) -> DatasetBody:
     """Divide a dataset's frames again, as a new version of it."""
     divide = session.datasets.divide
-    made = await run_in_threadpool(lambda: divide(name, **set_fields(wanted)))
-    return _made(made, response)
+    dataset = await run_in_threadpool(lambda: divide(name, **set_fields(body)))
+    return _made(dataset, response)
 
 
 @router.post(
@@ -113,13 +113,13 @@ async def post_splits(
 )
 async def post_extension(
     name: DatasetName,
-    wanted: NewExtension,
+    body: NewExtension,
     session: CurrentSession,
     response: Response,
     at: At = None,
 ) -> DatasetBody:
     """Add as few frames as close a gap, as a new version; ``report.unmet`` is what stays open."""
-    how = set_fields(wanted)
+    how = set_fields(body)
     extend = partial(session.datasets.extend, name, *how.pop("demands"), at=at)
     return _made(await run_in_threadpool(extend, **how), response)
 
@@ -153,7 +153,7 @@ async def get_diff(
         int, Query(ge=0, le=1_000_000, description="Frames listed of each kind.")
     ] = 1_000,
 ) -> Response | Mapping[str, Any]:
-    """What changed from this dataset to the other: frames, splits, distributions."""
+    """Changes from this dataset to the other: frames, splits, distributions."""
     format_ = row_format(request)
     if format_ != "json":
         rows = await run_in_threadpool(session.datasets.diff_rows, name, other, limit=limit)
@@ -228,6 +228,6 @@ async def get_export(
 
 
 def _made(dataset: DatasetBody, response: Response) -> DatasetBody:
-    place = quote(f"{dataset.name}@{dataset.version}", safe="@~")
-    response.headers["Location"] = f"/v1/datasets/{place}"
+    name = quote(f"{dataset.name}@{dataset.version}", safe="@~")
+    response.headers["Location"] = f"/v1/datasets/{name}"
     return dataset

@@ -21,8 +21,8 @@ router = Router(prefix="/v1/extractions", tags=["tags"])
     example={"source": "a2d2", "extractors": ["image"]},
 )
 async def post_extraction(
-    wanted: NewExtraction, session: CurrentSession, response: Response
+    body: NewExtraction, session: CurrentSession, response: Response
 ) -> JobBody:
     """Read tags from the files of every catalogued frame, only new and changed ones: a job does."""
-    job = await run_in_threadpool(lambda: session.extractions.begin(**dict(wanted)))
+    job = await run_in_threadpool(lambda: session.extractions.begin(**dict(body)))
     return begun(job, response)

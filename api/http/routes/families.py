@@ -20,8 +20,8 @@ Name = Annotated[str, Path(description="The tag family.", examples=["weather"])]
 async def get_families(session: CurrentSession, page: CurrentPage) -> FamiliesAnswer:
     """Tag families that extractors and imports wrote, in order of creation."""
     numbered = list(enumerate(await run_in_threadpool(session.tags.families)))
-    shown, follows = page.page_of_all("families", numbered, lambda each: (each[0],), int)
-    return FamiliesAnswer(families=[family for _, family in shown], next=follows)
+    listed, follows = page.page_of_all("families", numbered, lambda each: (each[0],), int)
+    return FamiliesAnswer(families=[family for _, family in listed], next=follows)
 
 
 @router.get("/{family}", rule=READ_ALL_ROWS)

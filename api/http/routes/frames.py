@@ -58,7 +58,7 @@ Fkey = Annotated[
 
 
 class FramesQuery(AskedFrames):
-    """Which frames, and what of each; all labelled ones where nothing is asked."""
+    """The frames, and their columns; all labelled frames where nothing is asked."""
 
     columns: str | None = Field(
         default=None,
@@ -74,7 +74,7 @@ class FramesQuery(AskedFrames):
 
 
 class ImageQuery(BaseModel):
-    """How a picture is to come out. It is made smaller to fit, keeps its shape, never grows."""
+    """The look of a picture. It is made smaller to fit, keeps its shape, never grows."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -87,7 +87,7 @@ class ImageQuery(BaseModel):
 
     @property
     def is_original(self) -> bool:
-        """Whether nothing is asked for but the file."""
+        """True where nothing is asked for but the file."""
         return (self.width, self.height, self.format, self.quality) == (None,) * 4
 
     def look(self, request: Request, formats: tuple[Format, ...]) -> Look:
@@ -104,7 +104,7 @@ class ImageQuery(BaseModel):
 
 
 class OverlayQuery(ImageQuery):
-    """How an overlay is to come out."""
+    """The look of an overlay."""
 
     alpha: float = Field(
         default=0.5, ge=0, le=1, allow_inf_nan=False, description="How much of the label shows."
@@ -155,7 +155,7 @@ _PICTURE: dict[int | str, dict[str, Any]] = {
     "/frames", rule=READ.but(work="selection"), response_model=FramesAnswer, responses=_PAGE
 )
 async def get_frames(
-    request: Request, asked: Annotated[FramesQuery, Query()], session: CurrentSession
+    request: Request, query: Annotated[FramesQuery, Query()], session: CurrentSession
 ) -> Response:
     """A page of the frames that answer a question, by fkey; `next` is the next one's cursor.
 
@@ -165,11 +165,11 @@ async def get_frames(
     format_ = row_format(request)
     page, follows = await run_in_threadpool(
         lambda: session.frames.page(
-            asked.model_dump_json(exclude={"columns", "limit", "cursor"}),
-            columns=asked.columns.split(",") if asked.columns is not None else DEFAULT_COLUMNS,
-            limit=asked.limit,
-            cursor=asked.cursor,
-            **asked.which(),
+            query.model_dump_json(exclude={"columns", "limit", "cursor"}),
+            columns=query.columns.split(",") if query.columns is not None else DEFAULT_COLUMNS,
+            limit=query.limit,
+            cursor=query.cursor,
+            **query.which(),
         )
     )
     if format_ != "json":
@@ -206,15 +206,15 @@ async def get_frame(fkey: Fkey, session: CurrentSession, at: At = None) -> Respo
 async def get_image(
     request: Request,
     fkey: Fkey,
-    asked: Annotated[ImageQuery, Query()],
+    query: Annotated[ImageQuery, Query()],
     workspace: CurrentWorkspace,
 ) -> Response:
     """The camera image: the file itself, or made anew where a size or format is asked for."""
     file = await run_in_threadpool(image_file, workspace, fkey)
-    if asked.is_original and _takes_png(request):
+    if query.is_original and _takes_png(request):
         return await _original(request, file)
-    made = made_image(file, asked.look(request, ("jpeg", "webp", "png")))
-    return await made_answer(request, made, cache_of(workspace))
+    image = made_image(file, query.look(request, ("jpeg", "webp", "png")))
+    return await made_answer(request, image, cache_of(workspace))
 
 
 @router.head(
@@ -230,15 +230,15 @@ async def get_image(
 async def get_label(
     request: Request,
     fkey: Fkey,
-    asked: Annotated[ImageQuery, Query()],
+    query: Annotated[ImageQuery, Query()],
     workspace: CurrentWorkspace,
 ) -> Response:
     """The label: the file itself, or made anew in its own colours, png or webp without loss."""
     file = await run_in_threadpool(label_file, workspace, fkey)
-    if asked.is_original and _takes_png(request):
+    if query.is_original and _takes_png(request):
         return await _original(request, file)
-    made = made_label(file, asked.look(request, ("png", "webp")))
-    return await made_answer(request, made, cache_of(workspace))
+    label = made_label(file, query.look(request, ("png", "webp")))
+    return await made_answer(request, label, cache_of(workspace))
 
 
 @router.head(
@@ -256,18 +256,18 @@ async def get_label(
 async def get_overlay(
     request: Request,
     fkey: Fkey,
-    asked: Annotated[OverlayQuery, Query()],
+    query: Annotated[OverlayQuery, Query()],
     workspace: CurrentWorkspace,
 ) -> Response:
     """The label blended over the camera image, all of it or some classes."""
     files = await run_in_threadpool(both_files, workspace, fkey)
-    look = asked.look(request, ("jpeg", "webp", "png"))
-    made = made_overlay(files, look, asked.alpha, asked.classes)
-    return await made_answer(request, made, cache_of(workspace))
+    look = query.look(request, ("jpeg", "webp", "png"))
+    overlay = made_overlay(files, look, query.alpha, query.classes)
+    return await made_answer(request, overlay, cache_of(workspace))
 
 
 def _takes_png(request: Request) -> bool:
-    """Whether the file itself is accepted, however much others are wanted: it loses nothing."""
+    """Return whether the file itself is accepted, whatever is preferred: it loses nothing."""
     return wanted(", ".join(request.headers.getlist("accept")), ["image/png"]) is not None
 
 

@@ -93,8 +93,8 @@ async def get_jobs(
     jobs = await run_in_threadpool(
         lambda: session.jobs.list(kind=kind, state=state, before=before, limit=limit)
     )
-    shown, follows = page.page("jobs", jobs, lambda job: (job.number,))
-    return JobsAnswer(jobs=shown, next=follows)
+    listed, follows = page.page("jobs", jobs, lambda job: (job.number,))
+    return JobsAnswer(jobs=listed, next=follows)
 
 
 @router.post(
@@ -104,10 +104,10 @@ async def get_jobs(
     responses=BEGUN,
     example={"kind": "train", "dataset": "bikes@1", "workers": 2, "max_steps": 300},
 )
-async def post_job(wanted: NewJob, session: CurrentSession, response: Response) -> JobBody:
+async def post_job(body: NewJob, session: CurrentSession, response: Response) -> JobBody:
     """Train on a dataset, or validate a model: a job does it, and goes on without this server."""
-    jobs, options = session.jobs, {k: v for k, v in dict(wanted).items() if k != "kind"}
-    submit = jobs.train if isinstance(wanted, NewTraining) else jobs.validate
+    jobs, options = session.jobs, {k: v for k, v in dict(body).items() if k != "kind"}
+    submit = jobs.train if isinstance(body, NewTraining) else jobs.validate
     return begun(await run_in_threadpool(lambda: submit(**options)), response)
 
 
@@ -147,7 +147,7 @@ async def get_logs(
         int, Query(ge=0, lt=2**63, description="Bytes to pass over; with `command`.")
     ] = 0,
 ) -> Response:
-    """What a job's commands printed, each log under a heading; or what one of them printed.
+    """The output of a job's commands, each log under a heading; or the output of one of them.
 
     With `command`, `offset` and the answer's length say where the next request goes on.
     """

@@ -16,8 +16,8 @@ async def get_models(session: CurrentSession, page: CurrentPage) -> ModelsAnswer
     """Models, newest first: the training jobs that are done."""
     before, limit = page.number_after("models"), page.limit + 1
     models = await run_in_threadpool(lambda: session.models.list(before=before, limit=limit))
-    shown, follows = page.page("models", models, lambda model: (model.number,))
-    return ModelsAnswer(models=shown, next=follows)
+    listed, follows = page.page("models", models, lambda model: (model.number,))
+    return ModelsAnswer(models=listed, next=follows)
 
 
 @router.get("/{name}", rule=READ)

@@ -43,8 +43,8 @@ async def get_policies(
         for policy in await run_in_threadpool(session.policies.list)
         if action in (None, policy.action) and state in (None, policy.state)
     ]
-    shown, follows = page.page_of_all("policies", policies, lambda policy: (policy.name,), str)
-    return PoliciesAnswer(policies=shown, next=follows)
+    listed, follows = page.page_of_all("policies", policies, lambda policy: (policy.name,), str)
+    return PoliciesAnswer(policies=listed, next=follows)
 
 
 @router.post(
@@ -58,9 +58,9 @@ async def get_policies(
         "condition": "bicycle > 5000",
     },
 )
-async def post_policy(wanted: NewPolicy, session: CurrentSession, response: Response) -> PolicyBody:
+async def post_policy(body: NewPolicy, session: CurrentSession, response: Response) -> PolicyBody:
     """Keep a policy; it runs on its schedule, or when it is told to."""
-    policy = await run_in_threadpool(lambda: session.policies.add(**dict(wanted)))
+    policy = await run_in_threadpool(lambda: session.policies.add(**dict(body)))
     response.headers["Location"] = f"/v1/policies/{policy.name}"
     return policy
 
@@ -78,9 +78,9 @@ async def get_policy(name: Name, session: CurrentSession) -> PolicyBody:
 
 
 @router.patch("/{name}", rule=WRITE_ALL_ROWS, example={"state": "inactive"})
-async def patch_policy(name: Name, wanted: PolicyChange, session: CurrentSession) -> PolicyBody:
+async def patch_policy(name: Name, body: PolicyChange, session: CurrentSession) -> PolicyBody:
     """Change a policy that does not run just now."""
-    changes = wanted.model_dump(exclude_unset=True)
+    changes = body.model_dump(exclude_unset=True)
     return await run_in_threadpool(lambda: session.policies.change(name, **changes))
 
 
@@ -95,8 +95,8 @@ async def delete_policy(name: Name, session: CurrentSession) -> Response:
 async def get_runs(name: Name, session: CurrentSession, page: CurrentPage) -> RunsAnswer:
     """The newest thousand runs of a policy, newest first."""
     runs = await run_in_threadpool(session.policies.runs, name)
-    shown, follows = page.page_of_all("runs", runs, lambda run: (-run.number,), int)
-    return RunsAnswer(runs=shown, next=follows)
+    listed, follows = page.page_of_all("runs", runs, lambda run: (-run.number,), int)
+    return RunsAnswer(runs=listed, next=follows)
 
 
 @router.post(

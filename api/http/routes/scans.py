@@ -30,8 +30,8 @@ async def get_scans(
     scans = await run_in_threadpool(
         lambda: session.scans.list(source=source, state=state, before=before, limit=limit)
     )
-    shown, follows = page.page("scans", scans, lambda scan: (scan.scan,))
-    return ScansAnswer(scans=shown, next=follows)
+    listed, follows = page.page("scans", scans, lambda scan: (scan.scan,))
+    return ScansAnswer(scans=listed, next=follows)
 
 
 @router.post(
@@ -41,9 +41,9 @@ async def get_scans(
     responses=BEGUN,
     example={"source": "a2d2"},
 )
-async def post_scan(wanted: NewScan, session: CurrentSession, response: Response) -> JobBody:
+async def post_scan(body: NewScan, session: CurrentSession, response: Response) -> JobBody:
     """Catalog a source's files: a job does it; its `metrics.scan` is the scan's number."""
-    return begun(await run_in_threadpool(lambda: session.scans.begin(**dict(wanted))), response)
+    return begun(await run_in_threadpool(lambda: session.scans.begin(**dict(body))), response)
 
 
 @router.get("/{number}", rule=READ_ALL_ROWS)
@@ -56,11 +56,11 @@ async def get_scan(number: Number, session: CurrentSession) -> ScanBody:
 async def get_problems(
     number: Number, session: CurrentSession, page: CurrentPage
 ) -> ProblemsAnswer:
-    """What the scan met that is still wrong, in the order it was met."""
+    """Problems that the scan met and that are still there, in the order it met them."""
     passed = page.number_after("problems") or 0
     problems = await run_in_threadpool(
         lambda: session.scans.problems(number, offset=max(0, passed), limit=page.limit + 1)
     )
     numbered = list(enumerate(problems, passed + 1))
-    shown, follows = page.page("problems", numbered, lambda each: (each[0],))
-    return ProblemsAnswer(problems=[problem for _, problem in shown], next=follows)
+    listed, follows = page.page("problems", numbered, lambda each: (each[0],))
+    return ProblemsAnswer(problems=[problem for _, problem in listed], next=follows)

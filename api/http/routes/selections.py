@@ -97,7 +97,7 @@ async def get_schema() -> dict[str, Any]:
     responses={200: {"model": OperatorsAnswer}},
 )
 async def get_operators() -> dict[str, Any]:
-    """What tags can be asked, and which of DuckDB's types make which type of tag."""
+    """The operators of conditions on tags, and the DuckDB types that make each type of tag."""
     return {
         "types": TYPES,
         "operators": [asdict(operator) for operator in OPERATORS.values()],

@@ -40,8 +40,8 @@ async def get_sources(
         and cluster in (None, source.cluster)
         and datasource in (None, source.datasource)
     ]
-    shown, follows = page.page_of_all("sources", sources, lambda source: (source.name,), str)
-    return SourcesAnswer(sources=shown, next=follows)
+    listed, follows = page.page_of_all("sources", sources, lambda source: (source.name,), str)
+    return SourcesAnswer(sources=listed, next=follows)
 
 
 @router.post(
@@ -55,13 +55,13 @@ async def get_sources(
         "endpoint_url": "https://s3.eu-de.cloud-object-storage.appdomain.cloud",
     },
 )
-async def post_source(wanted: NewSource, session: CurrentSession, response: Response) -> SourceBody:
+async def post_source(body: NewSource, session: CurrentSession, response: Response) -> SourceBody:
     """Add a source; a scan then catalogs its files.
 
     Who is no admin may name only what this server lets be named: FRAMESIFT_SOURCE_ROOTS,
     FRAMESIFT_SOURCE_SCHEMES and FRAMESIFT_SOURCE_HOSTS.
     """
-    added = await run_in_threadpool(lambda: session.sources.add(**dict(wanted)))
+    added = await run_in_threadpool(lambda: session.sources.add(**dict(body)))
     response.headers["Location"] = f"/v1/sources/{quote(added.name, safe='')}"
     return added
 
@@ -74,7 +74,7 @@ async def get_source(name: str, session: CurrentSession) -> SourceBody:
 
 @router.get("/{name}/contents", rule=READ_ALL_ROWS)
 async def get_contents(name: str, session: CurrentSession) -> SourceContents:
-    """What hangs on a source: files, frames, tags that people gave, datasets."""
+    """Counts of what hangs on a source: files, frames, tags that people gave, datasets."""
     return await run_in_threadpool(session.sources.contents, name)
 
 
@@ -86,7 +86,7 @@ async def get_contents(name: str, session: CurrentSession) -> SourceContents:
         "exclude": ["lost+found", ".snapshot"],
     },
 )
-async def patch_source(name: str, wanted: SourceChange, session: CurrentSession) -> SourceChanged:
+async def patch_source(name: str, body: SourceChange, session: CurrentSession) -> SourceChanged:
     """Change a source: its root, what it leaves out, the data set it is part of.
 
     With ``uri`` a source whose files were moved is re-pointed, and its datasets follow. Its files
@@ -94,7 +94,7 @@ async def patch_source(name: str, wanted: SourceChange, session: CurrentSession)
     nothing is done (422), unless ``differing`` is sent. ``exclude`` replaces the list, and the next
     scan obeys it.
     """
-    return await run_in_threadpool(lambda: session.sources.change(name, **dict(wanted)))
+    return await run_in_threadpool(lambda: session.sources.change(name, **dict(body)))
 
 
 @router.delete("/{name}", rule=WRITE_ALL_ROWS)

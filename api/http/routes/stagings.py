@@ -27,8 +27,8 @@ async def get_stagings(
     stagings = await run_in_threadpool(
         lambda: session.stagings.list(dataset=dataset, before=before, limit=limit)
     )
-    shown, follows = page.page("stagings", stagings, lambda staging: (staging.staging,))
-    return StagingsAnswer(stagings=shown, next=follows)
+    listed, follows = page.page("stagings", stagings, lambda staging: (staging.staging,))
+    return StagingsAnswer(stagings=listed, next=follows)
 
 
 @router.post(
@@ -38,9 +38,9 @@ async def get_stagings(
     responses=BEGUN,
     example={"dataset": "bikes@1"},
 )
-async def post_staging(wanted: NewStaging, session: CurrentSession, response: Response) -> JobBody:
+async def post_staging(body: NewStaging, session: CurrentSession, response: Response) -> JobBody:
     """Fetch a dataset's images and labels into the server's cache: a job does it."""
-    return begun(await run_in_threadpool(lambda: session.stagings.begin(**dict(wanted))), response)
+    return begun(await run_in_threadpool(lambda: session.stagings.begin(**dict(body))), response)
 
 
 @router.get("/{number}", rule=READ)

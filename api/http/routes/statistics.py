@@ -39,7 +39,7 @@ _GAP = {
 
 
 class HistogramQuery(AskedFrames):
-    """Which tags, how they are put into bins, and which frames are counted."""
+    """The tags, their bins, and the frames that are counted."""
 
     tag: list[str] = Field(
         min_length=1, max_length=2, description="A tag, or two.", examples=[["car"]]
@@ -69,26 +69,26 @@ class HistogramQuery(AskedFrames):
 async def get_histogram(
     request: Request,
     response: Response,
-    asked: Annotated[HistogramQuery, Query()],
+    query: Annotated[HistogramQuery, Query()],
     session: CurrentSession,
 ) -> Histogram | Response:
     """Frames by the values of one tag, or of two at once. The counts add up to the frames."""
     format_ = row_format(request)
-    found = await run_in_threadpool(
+    counts = await run_in_threadpool(
         lambda: session.statistics.histogram(
-            *asked.tag,
-            bins=asked.bins,
-            top=asked.top,
-            edges=edges_of(asked.edges),
-            log=asked.log,
-            zero=asked.zero,
-            **asked.which(),
+            *query.tag,
+            bins=query.bins,
+            top=query.top,
+            edges=edges_of(query.edges),
+            log=query.log,
+            zero=query.zero,
+            **query.which(),
         )
     )
     if format_ != "json":
-        return rows_answer(format_, histogram_rows(found))
+        return rows_answer(format_, histogram_rows(counts))
     response.headers.update(VARY)
-    return found
+    return counts
 
 
 @router.get(
@@ -119,15 +119,15 @@ async def get_correlation(
     split: Annotated[str | None, Query(description="Of that dataset.")] = None,
     at: At = None,
 ) -> Correlation | Response:
-    """How the classes' shares of the pixels go with the IoU that a validation found for each."""
+    """Correlate the classes' shares of the pixels with the IoU that a validation found for each."""
     format_ = row_format(request)
-    found = await run_in_threadpool(
+    correlation = await run_in_threadpool(
         session.statistics.correlation, validation, dataset=dataset, split=split, at=at
     )
     if format_ != "json":
-        return rows_answer(format_, correlation_rows(found))
+        return rows_answer(format_, correlation_rows(correlation))
     response.headers.update(VARY)
-    return found
+    return correlation
 
 
 @router.get(
@@ -149,12 +149,12 @@ async def get_gaps(
     scenes: Annotated[bool, Query(description="Compare scenes, too.")] = False,
     at: At = None,
 ) -> GapReport | Response:
-    """What a dataset lacks that the catalog has, each with the question that finds it."""
+    """Gaps of a dataset in comparison with the catalog, each with the question that finds it."""
     format_ = row_format(request)
-    found = await run_in_threadpool(
+    report = await run_in_threadpool(
         session.statistics.gaps, name, split=split, at_least=at_least, scenes=scenes, at=at
     )
     if format_ != "json":
-        return rows_answer(format_, gap_rows(found))
+        return rows_answer(format_, gap_rows(report))
     response.headers.update(VARY)
-    return found
+    return report

@@ -71,8 +71,8 @@ async def get_tags(
         for tag in await run_in_threadpool(session.tags.list, at=at)
         if family in (None, tag.family) and kind in (None, tag.kind)
     ]
-    shown, follows = page.page_of_all("tags", tags, lambda tag: (tag.tag,), str)
-    return TagsAnswer(tags=shown, next=follows)
+    listed, follows = page.page_of_all("tags", tags, lambda tag: (tag.tag,), str)
+    return TagsAnswer(tags=listed, next=follows)
 
 
 @router.post(
@@ -85,17 +85,17 @@ async def get_tags(
         "values": ["sun", "rain", "fog"],
     },
 )
-async def post_tag(wanted: NewTag, session: CurrentSession, response: Response) -> TagBody:
+async def post_tag(body: NewTag, session: CurrentSession, response: Response) -> TagBody:
     """Add a tag that no file has a value of yet."""
     tag = await run_in_threadpool(
         session.tags.add,
-        wanted.tag,
-        wanted.type,
-        kind=wanted.kind,
-        values=wanted.values,
-        family=wanted.family,
+        body.tag,
+        body.type,
+        kind=body.kind,
+        values=body.values,
+        family=body.family,
     )
-    response.headers["Location"] = f"/v1/tags/{wanted.tag}"
+    response.headers["Location"] = f"/v1/tags/{body.tag}"
     return tag
 
 
@@ -176,10 +176,10 @@ async def get_values(
     "/{tag}", rule=WRITE_ALL_ROWS, example={"kind": "Restricted", "values": ["sun", "rain", "snow"]}
 )
 async def patch_tag(
-    tag: Annotated[str, InPath(examples=["weather"])], wanted: TagChange, session: CurrentSession
+    tag: Annotated[str, InPath(examples=["weather"])], body: TagChange, session: CurrentSession
 ) -> TagBody:
     """Change a tag's kind or values; refused if files have values that are then not allowed."""
-    return await run_in_threadpool(session.tags.set, tag, wanted.kind, values=wanted.values)
+    return await run_in_threadpool(session.tags.set, tag, body.kind, values=body.values)
 
 
 @router.delete("/{tag}", rule=WRITE_ALL_ROWS)

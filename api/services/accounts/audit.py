@@ -32,7 +32,7 @@ class Audit:
             before: Only entries before this number.
             limit: At most this many.
         """
-        found = audit_log.entries(
+        entries = audit_log.entries(
             self._session.records, who=who, outcome=outcome, before=before, limit=limit
         )
-        return [AuditBody.of(entry) for entry in found]
+        return [AuditBody.of(entry) for entry in entries]

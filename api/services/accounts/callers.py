@@ -19,7 +19,7 @@ _SEE_ALL = frozenset({"admin", "dataadmin"})
 
 @dataclass(frozen=True)
 class Permission:
-    """What a caller must be allowed.
+    """A permission that a caller must have.
 
     Attributes:
         level: Of catalog.accounts.accounts.SCOPES.
@@ -58,24 +58,24 @@ class Caller:
 
     @property
     def view(self) -> str:
-        """Who sees which rows: what was answered to one view is not for another."""
+        """A text for the rows that the caller sees: an answer to one view is not for another."""
         rows = "\0".join(self.rules).encode()
         seen = "all" if self.sees_all else hashlib.sha256(rows).hexdigest()
         return f"{self.user} {self.account} {seen}"
 
     @property
     def level(self) -> str:
-        """What this caller may do at most: what both roles and token allow."""
+        """The most that this caller may do: what both roles and token allow."""
         of_roles = max((SCOPES.index(_HIGHEST[role]) for role in self.roles), default=0)
         return SCOPES[min(of_roles, SCOPES.index(self.scope))]
 
     @property
     def sees_all(self) -> bool:
-        """Whether every row of the catalog may be seen."""
+        """True where every row of the catalog may be seen."""
         return bool(self.roles & _SEE_ALL)
 
     def may(self, level: str) -> bool:
-        """Whether roles and token allow something of that level."""
+        """Return whether roles and token allow something of that level."""
         return SCOPES.index(level) <= SCOPES.index(self.level)
 
     def need(self, needed: Permission) -> None:

@@ -24,60 +24,60 @@ from query.sets.select_set import Asked, distribution, select_set, with_columns
 
 
 def make_dataset(
-    workspace: Workspace, wanted: NewDataset, at: int | None = None, owner: str = ""
+    workspace: Workspace, request: NewDataset, at: int | None = None, owner: str = ""
 ) -> Dataset:
     """Choose frames, of the snapshot ``at`` where one is given, and save them for a user."""
-    name_of_new(workspace.records, wanted.name)
-    division = _division(wanted)
-    keep_away, others = _keep_away(workspace, wanted)
-    method, like = _with_targets(workspace, wanted.method)
-    asked = Asked(wanted.question, method, wanted.seed, keep_away, [*_columns(division)])
+    name_of_new(workspace.records, request.name)
+    division = _division(request)
+    keep_away, others = _keep_away(workspace, request)
+    method, like = _with_targets(workspace, request.method)
+    set_request = Asked(request.question, method, request.seed, keep_away, [*_columns(division)])
     selection, report = select_set(
         workspace.catalog,
-        asked,
+        set_request,
         workspace.class_names(),
         at,
     )
     built: dict[str, Any] = {}
     if method is not None:
         built["method"] = {**method.model_dump(mode="json"), **like}
-        built["method_seed"] = wanted.seed
+        built["method_seed"] = request.seed
     if others:
-        built["disjoint_from"] = [found.content_id for found in others]
-        built["disjoint_gap_s"] = wanted.min_gap_s
+        built["disjoint_from"] = [other.content_id for other in others]
+        built["disjoint_gap_s"] = request.min_gap_s
         report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in others]}
-    origin = Origin(built=built, seed=wanted.seed, report=report, owner=owner)
-    return save_selection(workspace, wanted, selection, origin)
+    origin = Origin(built=built, seed=request.seed, report=report, owner=owner)
+    return save_selection(workspace, request, selection, origin)
 
 
-def _division(wanted: Divided) -> Division:
+def _division(request: Divided) -> Division:
     """The division.
 
     Raises:
         InvalidInput: The shares are not written as they should be.
     """
     return Division(
-        parse_split(wanted.split) if wanted.split else {},
-        wanted.split_by if wanted.split_by == FRAME else wanted.split_by.lower(),
-        wanted.stratify_splits,
-        wanted.min_gap_s,
-        wanted.allow_leakage,
-        wanted.seed,
+        parse_split(request.split) if request.split else {},
+        request.split_by if request.split_by == FRAME else request.split_by.lower(),
+        request.stratify_splits,
+        request.min_gap_s,
+        request.allow_leakage,
+        request.seed,
     )
 
 
 def _columns(division: Division) -> list[str]:
-    """What the division looks at; nothing where there is none."""
+    """The columns that the division looks at; none without a division."""
     return [*division.columns(), DRIVE, DUPLICATE] if division.shares else []
 
 
-def _keep_away(workspace: Workspace, wanted: NewDataset) -> tuple[KeepAway | None, list[Dataset]]:
-    others = [recorded_dataset(workspace.records, name) for name in wanted.disjoint_from]
+def _keep_away(workspace: Workspace, request: NewDataset) -> tuple[KeepAway | None, list[Dataset]]:
+    others = [recorded_dataset(workspace.records, name) for name in request.disjoint_from]
     parts = [
-        keep_away_from(workspace.catalog, workspace.records, found, wanted.min_gap_s)
-        for found in others
+        keep_away_from(workspace.catalog, workspace.records, other, request.min_gap_s)
+        for other in others
     ]
-    return union(parts, wanted.min_gap_s), others
+    return union(parts, request.min_gap_s), others
 
 
 def _with_targets(
@@ -86,66 +86,68 @@ def _with_targets(
     """A Match that is like a dataset with that one's shares as its targets; which one it was."""
     if not isinstance(method, Match) or method.like is None:
         return method, {}
-    found = recorded_dataset(workspace.records, method.like)
+    like = recorded_dataset(workspace.records, method.like)
     fkeys = (
-        read_manifest(workspace.records, found).split(method.like_split).frames["fkey"].to_pylist()
+        read_manifest(workspace.records, like).split(method.like_split).frames["fkey"].to_pylist()
     )
     targets = distribution(
         workspace.catalog,
         fkeys,
         method.by,
         workspace.class_names(),
-        found.snapshot,
+        like.snapshot,
     )
-    made = method.model_copy(update={"targets": targets, "like": None, "by": ()})
-    return made, {"like": f"{found.name}@{found.version}", "like_id": found.content_id}
+    with_targets = method.model_copy(update={"targets": targets, "like": None, "by": ()})
+    return with_targets, {"like": f"{like.name}@{like.version}", "like_id": like.content_id}
 
 
 def save_selection(
     workspace: Workspace,
-    wanted: NewDataset,
+    request: NewDataset,
     selection: Selection,
     origin: Origin | None = None,
 ) -> Dataset:
     """Save an answer that has been had already."""
     catalog = workspace.catalog
-    division = _division(wanted)
+    division = _division(request)
     with catalog.reading(selection.snapshot) as snapshot:
         selection = with_columns(snapshot, selection, _columns(division))
         selection = with_versions(snapshot, selection)
-    origin = origin or Origin(seed=wanted.seed)
-    with naming(catalog, selection.snapshot, wanted.name):
-        made = create_dataset(workspace.records, wanted.name, selection, division, origin)
-    return _as_seen(workspace, made)
+    origin = origin or Origin(seed=request.seed)
+    with naming(catalog, selection.snapshot, request.name):
+        dataset = create_dataset(workspace.records, request.name, selection, division, origin)
+    return _as_seen(workspace, dataset)
 
 
-def divide_dataset(workspace: Workspace, name: str, wanted: NewSplit, owner: str = "") -> Dataset:
+def divide_dataset(workspace: Workspace, name: str, request: NewSplit, owner: str = "") -> Dataset:
     """Divide a dataset's frames anew, as a new version of it, for a user."""
-    found = own_dataset(workspace.records, name)
-    made = split_dataset(stores_of(workspace), found, _division(wanted), owner)
-    return _as_seen(workspace, made)
+    dataset = own_dataset(workspace.records, name)
+    divided = split_dataset(stores_of(workspace), dataset, _division(request), owner)
+    return _as_seen(workspace, divided)
 
 
 def grow_dataset(
     workspace: Workspace,
     name: str,
-    wanted: NewExtension,
+    request: NewExtension,
     at: int | None = None,
     owner: str = "",
 ) -> Dataset:
     """Add the frames that a dataset lacks, as a new version of it, for a user."""
-    gap = Gap(wanted.demands, wanted.split, wanted.min_gap_s, wanted.allow_leakage, wanted.seed)
-    found = own_dataset(workspace.records, name)
-    return _as_seen(workspace, extend_dataset(stores_of(workspace), found, gap, at, owner))
+    gap = Gap(
+        request.demands, request.split, request.min_gap_s, request.allow_leakage, request.seed
+    )
+    dataset = own_dataset(workspace.records, name)
+    return _as_seen(workspace, extend_dataset(stores_of(workspace), dataset, gap, at, owner))
 
 
-def _as_seen(workspace: Workspace, made: Dataset) -> Dataset:
-    """What was made, or was there before with the same content, as its maker may see it."""
-    return recorded_dataset(workspace.records, f"{made.name}@{made.version}")
+def _as_seen(workspace: Workspace, dataset: Dataset) -> Dataset:
+    """The dataset, new or there before with the same content, as its maker may see it."""
+    return recorded_dataset(workspace.records, f"{dataset.name}@{dataset.version}")
 
 
 def stores_of(workspace: Workspace) -> Stores:
-    """What datasets of a home are made with."""
+    """The stores of a home that datasets are made with."""
     return Stores(workspace.catalog, workspace.records, workspace.class_names())
 
 

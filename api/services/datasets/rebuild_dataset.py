@@ -63,14 +63,14 @@ def _chosen(workspace: Workspace, dataset: Dataset) -> Content:
     stored = dataset.question
     catalog = workspace.catalog
     division = _division(stored)
-    asked = Asked(
+    request = Asked(
         Question.of_dataset(stored),
         _method(stored),
         int(stored.get("method_seed", dataset.seed)),
         _keep_away(workspace, stored),
     )
     names = recorded_class_names(workspace.records)
-    selection, _ = select_set(catalog, asked, names, dataset.snapshot)
+    selection, _ = select_set(catalog, request, names, dataset.snapshot)
     columns = [*division.columns(), DRIVE] if division.shares else []
     with catalog.reading(dataset.snapshot) as snapshot:
         selection = with_columns(snapshot, selection, columns)
@@ -82,8 +82,8 @@ def _method(stored: Mapping[str, Any]) -> Method | None:
     if "method" not in stored:
         return None
     # What it was to be like was written as targets beside it.
-    wanted = {k: v for k, v in stored["method"].items() if k not in ("like", "like_id")}
-    method: Method = TypeAdapter(Method).validate_python(wanted)
+    fields = {k: v for k, v in stored["method"].items() if k not in ("like", "like_id")}
+    method: Method = TypeAdapter(Method).validate_python(fields)
     return method
 
 
@@ -99,13 +99,13 @@ def _keep_away(workspace: Workspace, stored: Mapping[str, Any]) -> KeepAway | No
 def _division(stored: Mapping[str, Any]) -> Division:
     if not stored.get("split"):
         return Division()
-    given = {name: stored[name] for name in ("min_gap_s", "allow_leakage") if name in stored}
+    guard = {name: stored[name] for name in ("min_gap_s", "allow_leakage") if name in stored}
     return Division(
         {name: Fraction(share) for name, share in stored["split"].items()},
         stored["split_by"],
         tuple(stored.get("stratify_splits", ())),
         seed=int(stored["split_seed"]),
-        **given,
+        **guard,
     )
 
 

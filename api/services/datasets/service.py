@@ -56,8 +56,8 @@ class Datasets:
         Raises:
             InvalidInput: A value cannot be used.
         """
-        wanted = _checked(NewDataset, name=name, **how)
-        return self._body(make_dataset(self._workspace, wanted, at, self._owner))
+        request = _checked(NewDataset, name=name, **how)
+        return self._body(make_dataset(self._workspace, request, at, self._owner))
 
     def divide(self, name: str, split: str, **how: Any) -> DatasetBody:
         """Divide a dataset's frames into other splits, as a new version of it.
@@ -70,8 +70,8 @@ class Datasets:
         Raises:
             InvalidInput: A value cannot be used.
         """
-        wanted = _checked(NewSplit, split=split, **how)
-        return self._body(divide_dataset(self._workspace, name, wanted, self._owner))
+        request = _checked(NewSplit, split=split, **how)
+        return self._body(divide_dataset(self._workspace, name, request, self._owner))
 
     def extend(self, name: str, *demands: Any, at: int | None = None, **how: Any) -> DatasetBody:
         """Add as few frames as close a gap, as a new version; its report says what stays open.
@@ -85,15 +85,15 @@ class Datasets:
         Raises:
             InvalidInput: A value cannot be used.
         """
-        wanted = _checked(NewExtension, demands=demands, **how)
-        return self._body(grow_dataset(self._workspace, name, wanted, at, self._owner))
+        request = _checked(NewExtension, demands=demands, **how)
+        return self._body(grow_dataset(self._workspace, name, request, at, self._owner))
 
     def rebuild(self, name: str) -> DatasetBody:
         """Make a lost or damaged manifest again: api.services.datasets.rebuild_dataset."""
         return self._body(rebuild_dataset(self._workspace, name))
 
     def diff(self, name: str, other: str, *, limit: int | None = None) -> Mapping[str, Any]:
-        """What changed from one to the other: pipeline.datasets.diff.diff_to_json.
+        """Changes from one to the other: pipeline.datasets.diff.diff_to_json.
 
         Args:
             name: NAME, or NAME@VERSION.
@@ -126,7 +126,7 @@ class Datasets:
         split: str | None = None,
         with_labels: bool = False,
     ) -> Iterator[bytes]:
-        """What `export` writes, as it is made; "fiftyone" is one JSON document.
+        """The text that `export` writes, as it is made; "fiftyone" is one JSON document.
 
         Args:
             name: NAME, or NAME@VERSION.

@@ -1,4 +1,4 @@
-"""What a job left on disk that callers may read: logs, and files by a list of names."""
+"""Files that a job left on disk and callers may read: logs, and others by a list of names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -158,7 +158,7 @@ class Jobs:
         return self._body(wait(self._workspace.records, self._job(name), show))
 
     def log_chunks(self, name: str) -> Iterator[bytes]:
-        """What a job's commands printed, each log under a heading."""
+        """The output of a job's commands, each log under a heading."""
         return self.joined_logs(name, None, 0)[1]
 
     def joined_logs(

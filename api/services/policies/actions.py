@@ -1,4 +1,4 @@
-"""What each action of a policy does: where catalog, sources and extractors come together."""
+"""Runs each action of a policy: here catalog, sources and extractors come together."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,12 +7,12 @@ from pathlib import PurePosixPath
 from api.workspace import Workspace
 from catalog.accounts import row_collections
 from catalog.errors import InvalidInput, UnknownName
-from catalog.lake.catalog import Catalog
 from catalog.limited_store import LimitedStore
 from catalog.policies.tables import Policy
 from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
+from catalog.store import CatalogStore
 from ingest.extractors.base import Extractor
 from ingest.extractors.registry import extractor_named
 from ingest.extractors.run import ExtractCounts, run_extractor
@@ -54,12 +54,12 @@ def check(workspace: Workspace, policy: Policy) -> None:
 def work_of(
     workspace: Workspace, policy: Policy, batch_rows: int = BATCH_ROWS
 ) -> Callable[[Report], None]:
-    """What a run of the policy does.
+    """The work of a run of the policy.
 
     Raises:
         InvalidInput: Its action or parameters are none.
     """
-    store, records = workspace.whole_catalog, workspace.records
+    store, records = workspace.catalog, workspace.records
     action = action_of(policy.action, policy.parameters)
     if isinstance(action, SetTags | TakeFromField):
         return lambda report: autotag.run(
@@ -76,17 +76,17 @@ def _import(
     source, key = _tag_file(workspace.records, action)
     content = open_recorded(source, workspace.indexes).read(key)
     seen = _seen(workspace, policy)
-    csv_import.run(workspace.whole_catalog, seen, policy, content, report, batch_rows)
+    csv_import.run(workspace.catalog, seen, policy, content, report, batch_rows)
 
 
-def _seen(workspace: Workspace, policy: Policy) -> Catalog:
+def _seen(workspace: Workspace, policy: Policy) -> CatalogStore:
     """The rows that a run of the policy may look at: all, or those of its collections."""
     if not policy.collections:
         return workspace.catalog
-    found = (row_collections.found(workspace.records, name)[0] for name in policy.collections)
-    condition = rows_of([collection.rule for collection in found])
+    collections = (row_collections.found(workspace.records, name)[0] for name in policy.collections)
+    condition = rows_of([collection.rule for collection in collections])
     return LimitedStore(
-        workspace.whole_catalog, condition, {"memory_limit": workspace.settings.query_memory}
+        workspace.catalog, condition, {"memory_limit": workspace.settings.query_memory}
     )
 
 
@@ -99,7 +99,7 @@ def _tag_file(records: RecordStore, action: ImportTags) -> tuple[Source, str]:
             path = path.removeprefix(root)
             break
     parts = path.split("/")
-    if PurePosixPath(path).is_absolute() or any(part in ("", ".", "..") for part in parts):
+    if PurePosixPath(path).is_absolute() or any(segment in ("", ".", "..") for segment in parts):
         raise InvalidInput(
             f"tag_file_path '{action.tag_file_path[:200]}': expected a file of connection "
             f"{source.name}, such as {source.datasource}/labels.csv"
@@ -119,18 +119,18 @@ def _inspect(workspace: Workspace, policy: Policy, action: DeepInspect, report: 
     """Read every frame that the policy finds; other files have nothing to give."""
     report.heed()
     extractor, counts = _extractor(action), report.counts
-    wanted = {tag.lower() for tag in action.extract_tags}
-    found = matching(_seen(workspace, policy), policy, ["fkey", "cluster", "datasource"])
-    counts.total = found.num_rows
+    tags = {tag.lower() for tag in action.extract_tags}
+    files = matching(_seen(workspace, policy), policy, ["fkey", "cluster", "datasource"])
+    counts.total = files.num_rows
     by_source: dict[tuple[str, str], set[str]] = {}
-    for row in found.to_batches(max_chunksize=10_000):
+    for row in files.to_batches(max_chunksize=10_000):
         for fkey, cluster, datasource in zip(*(c.to_pylist() for c in row.columns), strict=True):
             by_source.setdefault((cluster, datasource), set()).add(fkey)
     counts.skipped = counts.total
     for source in recorded_sources(workspace.records):
         only = by_source.get((source.cluster, source.datasource))
         if only:
-            _inspect_source(workspace, source, (extractor, wanted), only, report)
+            _inspect_source(workspace, source, (extractor, tags), only, report)
     counts.submitted = counts.total
     report.heed()
 
@@ -138,12 +138,12 @@ def _inspect(workspace: Workspace, policy: Policy, action: DeepInspect, report: 
 def _inspect_source(
     workspace: Workspace,
     source: Source,
-    wanted: tuple[Extractor, set[str]],
+    inspection: tuple[Extractor, set[str]],
     only: set[str],
     report: Report,
 ) -> None:
-    """Read the frames of a source; ``wanted`` are the extractor and those of its tags to write."""
-    extractor, tags = wanted
+    """Read the frames of a source; ``inspection`` is the extractor and its tags to write."""
+    extractor, tags = inspection
     counts, before = report.counts, (report.counts.completed, report.counts.failed)
     killed = False
 
@@ -162,7 +162,7 @@ def _inspect_source(
         return not killed
 
     run_extractor(
-        workspace.whole_catalog,
+        workspace.catalog,
         source,
         extractor,
         full=True,

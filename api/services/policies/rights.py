@@ -1,4 +1,4 @@
-"""Who may do what with which policy, as Spectrum Discover has it.
+"""Rights to policies, as Spectrum Discover has them.
 
     sees every row     all, with every policy
     collectionadmin    makes, changes and removes policies all of whose collections are theirs;
@@ -23,7 +23,7 @@ from pipeline.policies.tags import settable
 
 @dataclass(frozen=True)
 class PolicyRights:
-    """What a caller may do with policies.
+    """Rights of a caller to policies.
 
     Attributes:
         user: Who asks.
@@ -43,7 +43,7 @@ class PolicyRights:
         return cls(caller.user, mine)
 
     def sees(self, policy: Policy) -> bool:
-        """Whether the policy is shown."""
+        """Return whether the policy is shown."""
         return self._shares(policy) or policy.owner == self.user
 
     def check_seen(self, policy: Policy) -> None:

@@ -1,4 +1,4 @@
-"""Which places may be named over REST as a source's, and how sources are kept at them."""
+"""Checks the places that may be named over REST as a source's, and keeps sources at them."""
 
 import dataclasses
 import socket
@@ -28,8 +28,8 @@ def allowed_place(
         NotAllowed: It may not.
         InvalidInput: It is no URI, a path that is not absolute, or a host that is not known.
     """
-    given, colon, _ = uri.partition(":")
-    scheme = given.lower() if colon and "/" not in given else "file"
+    word, colon, _ = uri.partition(":")
+    scheme = word.lower() if colon and "/" not in word else "file"
     if scheme not in settings.source_schemes:
         raise NotAllowed(
             f"scheme {scheme}: this server takes {', '.join(settings.source_schemes)} "
@@ -103,10 +103,10 @@ def _check_host(settings: Settings, endpoint: str) -> None:
     if _is_listed(settings, host, port):
         return
     try:
-        found = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port or 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise InvalidInput(f"endpoint {endpoint}: host {host} is not known here") from error
-    for *_, address in found:
+    for *_, address in addresses:
         if not is_public(str(address[0])):
             raise NotAllowed(
                 f"endpoint {endpoint}: is an address inside this server's own network; an admin "

@@ -1,4 +1,4 @@
-"""What the routes and the commands of statistics both do."""
+"""Statistics that the routes and the commands share."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -52,9 +52,9 @@ def frames_of(
         if split is not None:
             raise InvalidInput(f"split {split}: of which dataset? give one, such as city@1")
         return Frames(question, at=at)
-    found = recorded_dataset(workspace.records, dataset)
-    manifest = read_manifest(workspace.records, found).split(split)
-    return Frames(question, manifest.frames["fkey"], found.snapshot if at is None else at)
+    record = recorded_dataset(workspace.records, dataset)
+    manifest = read_manifest(workspace.records, record).split(split)
+    return Frames(question, manifest.frames["fkey"], record.snapshot if at is None else at)
 
 
 def dataset_gaps(
@@ -65,25 +65,25 @@ def dataset_gaps(
     scenes: bool = False,
     at: int | None = None,
 ) -> GapReport:
-    """What a dataset, or one of its splits, lacks that the catalog has: classes, cameras, scenes.
+    """Gaps of a dataset, or one of its splits, against the catalog: classes, cameras, scenes.
 
     Raises:
         NotFound: There is no such dataset or snapshot.
         UnknownName: It has no such split.
     """
-    found = recorded_dataset(workspace.records, dataset)
-    whole = read_manifest(workspace.records, found)
-    part = whole.split(split)
+    record = recorded_dataset(workspace.records, dataset)
+    whole = read_manifest(workspace.records, record)
+    portion = whole.split(split)
     names = workspace.class_names()
     content = Content(
-        dataset=_title(found),
+        dataset=_title(record),
         split=split,
-        frames=len(part),
+        frames=len(portion),
         fkeys=whole.frames["fkey"],
         counts={
-            "class": _frames_with_class(part, names),
-            "camera": Counter(part.frames["camera"].to_pylist()),
-            "scene": Counter(part.frames["scene"].to_pylist()),
+            "class": _frames_with_class(portion, names),
+            "camera": Counter(portion.frames["camera"].to_pylist()),
+            "scene": Counter(portion.frames["scene"].to_pylist()),
         },
     )
     return find_gaps(
@@ -120,7 +120,7 @@ def share_and_iou(
     *,
     files: bool = False,
 ) -> Correlation:
-    """How the classes' shares go with the IoU that a validation found for each.
+    """Correlate the classes' shares with the IoU that a validation found for each.
 
     Args:
         workspace: The home.
@@ -146,9 +146,9 @@ def share_and_iou(
     by_name = {name.lower(): tag for tag, name in names.items()}
     iou = {by_name.get(key.lower(), key.lower()): value for key, value in scored.iou.items()}
     if not iou.keys() & names.keys():
-        shown = ", ".join(list(scored.iou)[:5]) or "none"
+        excerpt = ", ".join(list(scored.iou)[:5]) or "none"
         raise InvalidInput(
-            f"validation {validation}: none of its classes is one of the catalog's: {shown}"
+            f"validation {validation}: none of its classes is one of the catalog's: {excerpt}"
         )
     return Correlation(
         **correlate(report.classes, iou).model_dump(),

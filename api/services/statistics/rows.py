@@ -19,28 +19,30 @@ def class_rows(classes: tuple[ClassStatistics, ...], groups: Mapping[str, ClassT
         classes: Of all frames; in their rows `group` is null.
         groups: Those of each camera or scene.
     """
-    of_all = [{"group": None, **_flat(found)} for found in classes]
+    of_all = [{"group": None, **_flat(statistic)} for statistic in classes]
     of_groups = [
-        {"group": name, **_flat(found)} for name, group in groups.items() for found in group.classes
+        {"group": name, **_flat(statistic)}
+        for name, group in groups.items()
+        for statistic in group.classes
     ]
     rows = [*of_all, *of_groups]
     # By the first row alone Arrow would take null for the type of a group.
-    named = [{"group": "", **_flat(found)} for found in classes[:1]]
+    named = [{"group": "", **_flat(statistic)} for statistic in classes[:1]]
     schema = pa.Table.from_pylist(named).schema if named else None
     return pa.Table.from_pylist(rows, schema)
 
 
-def histogram_rows(found: Histogram) -> pa.Table:
+def histogram_rows(histogram: Histogram) -> pa.Table:
     """A row for each bin, or pair of bins: what it is of each tag, and its frames."""
     kinds: dict[str, pa.DataType] = {}
-    for axis in found.axes:
+    for axis in histogram.axes:
         kinds |= {
             f"{axis.tag}_kind": pa.string(),
             f"{axis.tag}_low": pa.float64(),
             f"{axis.tag}_high": pa.float64(),
             f"{axis.tag}_value": pa.string(),
         }
-    return pa.Table.from_pylist(list(_bins(found)), pa.schema({**kinds, "frames": pa.int64()}))
+    return pa.Table.from_pylist(list(_bins(histogram)), pa.schema({**kinds, "frames": pa.int64()}))
 
 
 _CORRELATION = pa.schema(
@@ -67,40 +69,45 @@ _GAPS = pa.schema(
 )
 
 
-def correlation_rows(found: ShareIouCorrelation) -> pa.Table:
+def correlation_rows(correlation: ShareIouCorrelation) -> pa.Table:
     """A row for each class, in the same order: the pairs that the coefficients are of."""
-    return pa.Table.from_pylist([row.model_dump() for row in found.classes], _CORRELATION)
+    return pa.Table.from_pylist([row.model_dump() for row in correlation.classes], _CORRELATION)
 
 
-def gap_rows(found: GapReport) -> pa.Table:
+def gap_rows(report: GapReport) -> pa.Table:
     """A row for each gap; its question is JSON as text."""
     rows = [
         gap.model_dump() | {"question": None if gap.question is None else json.dumps(gap.question)}
-        for gap in found.gaps
+        for gap in report.gaps
     ]
     return pa.Table.from_pylist(rows, _GAPS)
 
 
-def _bins(found: Histogram) -> Iterator[dict[str, Any]]:
-    counts: Sequence[Any] = found.counts
+def _bins(histogram: Histogram) -> Iterator[dict[str, Any]]:
+    counts: Sequence[Any] = histogram.counts
     for index, counted in enumerate(counts):
-        row = _bin(found, 0, index)
-        if len(found.axes) == 1:
+        row = _bin(histogram, 0, index)
+        if len(histogram.axes) == 1:
             yield {**row, "frames": counted}
             continue
         for other, frames in enumerate(counted):
-            yield {**row, **_bin(found, 1, other), "frames": frames}
+            yield {**row, **_bin(histogram, 1, other), "frames": frames}
 
 
-def _bin(found: Histogram, axis: int, index: int) -> dict[str, Any]:
-    of = found.axes[axis]
+def _bin(histogram: Histogram, axis: int, index: int) -> dict[str, Any]:
+    of = histogram.axes[axis]
     return {f"{of.tag}_{name}": value for name, value in of.bins[index].model_dump().items()}
 
 
-def _flat(found: ClassStatistics) -> dict[str, Any]:
+def _flat(statistic: ClassStatistics) -> dict[str, Any]:
     """One level deep; quantiles only where there are any."""
-    row = found.model_dump(exclude={"pixel_quantiles", "share_quantiles"})
-    for name, quantiles in (("pixels", found.pixel_quantiles), ("share", found.share_quantiles)):
+    row = statistic.model_dump(exclude={"pixel_quantiles", "share_quantiles"})
+    for name, quantiles in (
+        ("pixels", statistic.pixel_quantiles),
+        ("share", statistic.share_quantiles),
+    ):
         if quantiles is not None:
-            row |= {f"{name}_{part}": value for part, value in quantiles.model_dump().items()}
+            row |= {
+                f"{name}_{quantile}": value for quantile, value in quantiles.model_dump().items()
+            }
     return row

@@ -23,7 +23,7 @@ class Statistics:
     """Statistics of a home's frames."""
 
     def __init__(self, workspace: Workspace, timeout_s: float | None = None) -> None:
-        """Of the rows that the workspace's caller may see.
+        """Statistics of the rows that the workspace's caller may see.
 
         Args:
             workspace: The home.
@@ -146,7 +146,7 @@ class Statistics:
         scenes: bool = False,
         at: int | None = None,
     ) -> GapReport:
-        """What a dataset, or one of its splits, lacks that the catalog has."""
+        """Gaps of a dataset, or one of its splits, in comparison with the catalog."""
         from api.services.statistics.dataset_statistics import dataset_gaps
 
         return dataset_gaps(self._workspace, dataset, split, at_least, scenes, at)

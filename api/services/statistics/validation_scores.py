@@ -22,7 +22,7 @@ _MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Scores:
-    """What a validation found.
+    """Scores of a validation.
 
     Attributes:
         name: The validation job, or the file.
@@ -39,14 +39,14 @@ _Iou = Annotated[float, Field(ge=0, le=1)]
 
 
 class _ClassEntry(BaseModel):
-    """What is read of an entry of a report's per_class; training/report.py writes them."""
+    """The fields of an entry of a report's per_class; training/report.py writes them."""
 
     tag: str
     iou: _Iou | None
 
 
 class _Report(BaseModel):
-    """What is read of a validation's report.json."""
+    """The fields that are read of a validation's report.json."""
 
     class Model(BaseModel):
         """The model that was validated."""

@@ -51,7 +51,7 @@ def main(tree: str, home: str, kills: str, seed: str) -> None:
 
 def change(tree: Path, rng: random.Random, seconds: float) -> int:
     """Change frames and folders at random for some time; how many changes it made."""
-    end, made = time.monotonic() + seconds, 0
+    end, changes = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         root = tree / f"drive{rng.randrange(SCENES)}"
         number = rng.randrange(FRAMES)
@@ -68,9 +68,9 @@ def change(tree: Path, rng: random.Random, seconds: float) -> int:
             (root / SCENE).rename(target)
         else:
             shutil.rmtree(root, ignore_errors=True)
-        made += 1
+        changes += 1
         time.sleep(rng.uniform(0, 0.05))
-    return made
+    return changes
 
 
 def _watch(home: Path, committed: int) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ingest.watch.batch import (
     LONGEST_S,
-    MOST_PLACES,
+    MOST_PATHS,
     QUIET_S,
     WHOLE,
     Batch,
@@ -26,7 +26,7 @@ def test_a_batch_closes_after_quiet_or_at_the_latest() -> None:
     for tenth in range(1, 40):
         batch.add(["a", "b"], 10.0 + tenth / 10)
     assert batch.due == 10.0 + LONGEST_S
-    assert batch.places == {"a", "b"}
+    assert batch.paths == {"a", "b"}
 
 
 def test_what_was_noticed_before_counts_from_then() -> None:
@@ -41,7 +41,7 @@ def test_what_was_noticed_before_counts_from_then() -> None:
 def test_a_full_batch_and_the_whole_source_are_due_at_once() -> None:
     """Neither waits for more."""
     full, whole = Batch(), Batch()
-    full.add(map(str, range(MOST_PLACES)), 10.0)
+    full.add(map(str, range(MOST_PATHS)), 10.0)
     whole.add([WHOLE], 10.0)
     assert full.full
     assert not full.whole

@@ -128,7 +128,7 @@ def taken(opened: KafkaEvents) -> set[str]:
     for _ in range(600):
         changes = opened.poll(0.2)
         if changes is not None:
-            return set(changes.places)
+            return set(changes.paths)
     raise AssertionError("nothing came")
 
 

@@ -54,7 +54,7 @@ def told(events: LocalEvents, *wanted: str) -> set[str]:
     while not found.issuperset(wanted):
         assert time.monotonic() < end, found
         changes = events.poll(1.0)
-        found |= set(changes.places) if changes else set()
+        found |= set(changes.paths) if changes else set()
     return found
 
 
@@ -177,7 +177,7 @@ def test_very_many_changes_stand_for_the_whole(
     events: LocalEvents, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is held of places and open files is bounded."""
-    monkeypatch.setattr(local_events, "_MOST_PLACES", 5)
+    monkeypatch.setattr(local_events, "_MOST_PATHS", 5)
     for number in range(20):
         (root / str(number)).write_bytes(b"")
     assert "" in seen(events, "")

@@ -40,7 +40,7 @@ class Watching:
         self.warnings: list[str] = []
 
     def running(self) -> bool:
-        """Whether it goes on."""
+        """True while it goes on."""
         raise NotImplementedError
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -84,7 +84,7 @@ class WatchProcess(Watching):
             self.warnings.append(line.rstrip())
 
     def running(self) -> bool:
-        """Whether the process lives."""
+        """True while the process lives."""
         return self.process.poll() is None
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -158,7 +158,7 @@ class WatchThread(Watching):
         self.batches.append(asdict(batch.counts) | {"whole": batch.whole, "folders": batch.folders})
 
     def running(self) -> bool:
-        """Whether the thread lives."""
+        """True while the thread lives."""
         return self._thread.is_alive()
 
     def end(self) -> BaseException | None:
@@ -167,7 +167,7 @@ class WatchThread(Watching):
         return self.ended()
 
     def ended(self) -> BaseException | None:
-        """What it raised, when it has ended."""
+        """The exception that it raised, when it has ended."""
         self._thread.join(PATIENCE_S)
         assert not self.running()
         return self.error
@@ -184,7 +184,7 @@ def watching_here(home: Path, events: str = "", relist_s: float = 0) -> Iterator
 
 
 def undisturbed(empty_home: Path, folder: Path, root: Path | str, **options: Any) -> list[object]:
-    """What a catalog of its own holds of a source after one scan."""
+    """The content of a catalog of its own after one scan of a source."""
     shutil.copytree(empty_home, folder)
     alone = Home.at(folder)
     alone.scan(add(alone, root, **options))
@@ -192,7 +192,7 @@ def undisturbed(empty_home: Path, folder: Path, root: Path | str, **options: Any
 
 
 def whole_state(home: Home) -> list[object]:
-    """What the catalog holds, and what is wrong with the files."""
+    """The content of the catalog, and the problems of the files."""
     problems = {(p.kind, p.key, p.reason) for p in recorded_problems(home.records, source_id=1)}
     return [*state(home), sorted(problems)]
 
@@ -207,5 +207,5 @@ def add(home: Home, root: Path | str, **options: Any) -> Any:
 
 def wait_until_equal(watched: Watching, home: Home, expected: Callable[[], list[object]]) -> None:
     """Return when the catalog holds what is expected."""
-    wanted = expected()
-    watched.until(lambda: whole_state(home) == wanted)
+    final = expected()
+    watched.until(lambda: whole_state(home) == final)

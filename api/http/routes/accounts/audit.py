@@ -30,7 +30,7 @@ async def get_audit(
         int | None, Query(ge=1, lt=2**31, description="Only entries before this number.")
     ] = None,
 ) -> AuditAnswer:
-    """Who changed what, and who was refused."""
+    """The audit log: changes, with their users, and refusals."""
     entries = await run_in_threadpool(
         session.audit.list,
         who=who,
@@ -38,8 +38,8 @@ async def get_audit(
         before=_smaller(before, page.number_after("entries")),
         limit=page.limit + 1,
     )
-    shown, follows = page.page("entries", entries, lambda entry: (entry.id,))
-    return AuditAnswer(entries=shown, next=follows)
+    listed, follows = page.page("entries", entries, lambda entry: (entry.id,))
+    return AuditAnswer(entries=listed, next=follows)
 
 
 def _smaller(*numbers: int | None) -> int | None:

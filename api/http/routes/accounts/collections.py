@@ -18,8 +18,8 @@ router = Router(prefix="/v1/collections", tags=["users"], examples={"name": "mun
 async def get_collections(session: CurrentSession, page: CurrentPage) -> CollectionsAnswer:
     """Every collection, for users who see all rows; else one's own."""
     collections = await run_in_threadpool(session.collections.list)
-    shown, follows = page.page_of_all("collections", collections, lambda body: (body.name,), str)
-    return CollectionsAnswer(collections=shown, next=follows)
+    listed, follows = page.page_of_all("collections", collections, lambda body: (body.name,), str)
+    return CollectionsAnswer(collections=listed, next=follows)
 
 
 @router.get("/{name}", rule=READ)
@@ -38,11 +38,11 @@ async def get_collection(name: str, session: CurrentSession) -> CollectionBody:
     },
 )
 async def post_collection(
-    wanted: NewCollection, session: CurrentSession, context: CurrentContext, response: Response
+    body: NewCollection, session: CurrentSession, context: CurrentContext, response: Response
 ) -> CollectionBody:
     """Add a collection; admins may."""
-    context.about = f"collection {wanted.name}: {wanted.rule}"
-    collection = await run_in_threadpool(session.collections.add, wanted.name, wanted.rule)
+    context.about = f"collection {body.name}: {body.rule}"
+    collection = await run_in_threadpool(session.collections.add, body.name, body.rule)
     response.headers["Location"] = f"/v1/collections/{quote(collection.name, safe='')}"
     return collection
 

@@ -29,13 +29,13 @@ async def get_me(session: CurrentSession) -> MeBody:
     },
 )
 async def put_password(
-    wanted: OwnPassword, request: Request, session: CurrentSession, context: CurrentContext
+    body: OwnPassword, request: Request, session: CurrentSession, context: CurrentContext
 ) -> Response:
     """Change one's own password, by the one until now; it ends what was logged in."""
     if not session.caller.user:
         raise InvalidInput("this server does not authenticate: you have no password here")
     authentication: Authentication = request.state.authentication
-    await authentication.prove(context, session.caller.user, wanted.current.get_secret_value())
-    password = wanted.password.get_secret_value()
+    await authentication.prove(context, session.caller.user, body.current.get_secret_value())
+    password = body.password.get_secret_value()
     await run_in_threadpool(session.users.set_own_password, password)
     return Response(status_code=204)

@@ -22,8 +22,8 @@ async def get_tokens(
 ) -> TokensAnswer:
     """Tokens with a name; those of logins go by themselves after an hour."""
     tokens = await run_in_threadpool(session.tokens.list, user=user)
-    shown, follows = page.page_of_all("tokens", tokens, lambda token: (token.id,), int)
-    return TokensAnswer(tokens=shown, next=follows)
+    listed, follows = page.page_of_all("tokens", tokens, lambda token: (token.id,), int)
+    return TokensAnswer(tokens=listed, next=follows)
 
 
 @router.post(
@@ -33,17 +33,17 @@ async def get_tokens(
     example={"name": "notebook", "scope": "read", "days": 30},
 )
 async def post_token(
-    wanted: NewToken, session: CurrentSession, context: CurrentContext, response: Response
+    body: NewToken, session: CurrentSession, context: CurrentContext, response: Response
 ) -> NewTokenBody:
     """Make a token. It takes a password, or a token that may do everything its user may."""
-    whose = wanted.user or session.caller.user
-    context.about = f"token {wanted.name} of {whose}: scope {wanted.scope}, {wanted.days} days"
+    whose = body.user or session.caller.user
+    context.about = f"token {body.name} of {whose}: scope {body.scope}, {body.days} days"
     token = await run_in_threadpool(
         session.tokens.create,
-        wanted.name,
-        user=wanted.user,
-        scope=wanted.scope,
-        days=wanted.days,
+        body.name,
+        user=body.user,
+        scope=body.scope,
+        days=body.days,
     )
     response.headers["Location"] = f"/v1/tokens/{token.id}"
     response.headers["Cache-Control"] = "no-store"  # it holds the token

@@ -18,8 +18,8 @@ router = Router(prefix="/v1/users", tags=["users"], examples={"name": "anna"})
 async def get_users(session: CurrentSession, page: CurrentPage) -> UsersAnswer:
     """Users by name."""
     users = await run_in_threadpool(session.users.list)
-    shown, follows = page.page_of_all("users", users, lambda user: (user.name,), str)
-    return UsersAnswer(users=shown, next=follows)
+    listed, follows = page.page_of_all("users", users, lambda user: (user.name,), str)
+    return UsersAnswer(users=listed, next=follows)
 
 
 @router.post(
@@ -29,12 +29,12 @@ async def get_users(session: CurrentSession, page: CurrentPage) -> UsersAnswer:
     example={"name": "anna", "roles": ["datauser"]},
 )
 async def post_user(
-    wanted: NewUser, session: CurrentSession, context: CurrentContext, response: Response
+    body: NewUser, session: CurrentSession, context: CurrentContext, response: Response
 ) -> UserBody:
     """Add a user."""
-    context.about = f"user {wanted.name}: roles {', '.join(wanted.roles) or 'none'}"
-    password = wanted.password.get_secret_value() if wanted.password is not None else None
-    user = await run_in_threadpool(session.users.add, wanted.name, wanted.roles, password=password)
+    context.about = f"user {body.name}: roles {', '.join(body.roles) or 'none'}"
+    password = body.password.get_secret_value() if body.password is not None else None
+    user = await run_in_threadpool(session.users.add, body.name, body.roles, password=password)
     response.headers["Location"] = f"/v1/users/{quote(user.name, safe='')}"
     return user
 
@@ -61,7 +61,7 @@ async def patch_user(
 
 
 def _said(change: UserChange) -> str:
-    """What is to change, for the audit log."""
+    """The change, in words for the audit log."""
     said = []
     if change.roles is not None:
         said.append(f"roles {', '.join(change.roles) or 'none'}")

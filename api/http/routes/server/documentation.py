@@ -47,12 +47,12 @@ def page_of(document: dict[str, Any]) -> str:
     """An OpenAPI document as HTML."""
     operations = [
         (path, method, operation)
-        for path, found in document["paths"].items()
-        for method, operation in found.items()
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
         if method != "head"  # each says the same
     ]
     groups = groupby(sorted(operations, key=_group), key=_group)
-    sections = "".join(f"<h2>{escape(name)}</h2>{_section(found)}" for name, found in groups)
+    sections = "".join(f"<h2>{escape(name)}</h2>{_section(group)}" for name, group in groups)
     title = escape(f"{document['info']['title']} {document['info']['version']}")
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -62,12 +62,12 @@ def page_of(document: dict[str, Any]) -> str:
     )
 
 
-def _group(found: _Operation) -> str:
-    return str((found[2].get("tags") or ["other"])[0])
+def _group(operation: _Operation) -> str:
+    return str((operation[2].get("tags") or ["other"])[0])
 
 
-def _section(found: Any) -> str:
-    return "".join(_operation(path, method, operation) for path, method, operation in found)
+def _section(operations: Any) -> str:
+    return "".join(_operation(path, method, operation) for path, method, operation in operations)
 
 
 def _operation(path: str, method: str, operation: dict[str, Any]) -> str:

@@ -58,7 +58,7 @@ def _figures(workspace: Workspace) -> bytes:
 
 
 class _Home(Collector):
-    """What is the same whichever process is asked."""
+    """Metrics of the home, the same in every process."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -80,12 +80,12 @@ class _Home(Collector):
 
 
 def _jobs(records: RecordStore) -> Iterator[Metric]:
-    found = GaugeMetricFamily("framesift_jobs", "Jobs.", labels=("kind", "state"))
+    gauge = GaugeMetricFamily("framesift_jobs", "Jobs.", labels=("kind", "state"))
     with records.reading() as session:
         counted = select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
         for kind, state, number in session.execute(counted):
-            found.add_metric((kind, state), number)
-    yield found
+            gauge.add_metric((kind, state), number)
+    yield gauge
 
 
 def _scans(records: RecordStore) -> Iterator[Metric]:
