@@ -7,6 +7,7 @@ Wide      a snapshot in memory: tagged_files, see catalog.memory.wide_tables
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from catalog.lake.schema import (
     UNKNOWN_PIXELS,
 )
 from catalog.memory.wide_names import (
+    EVERY_FILE,
     FKEY_HASH,
     HASH_OF_FKEY,
     LABEL_SIZE,
@@ -62,16 +64,47 @@ class Asked(Protocol):
         """Rows as a table of that name, beside the catalog."""
 
 
+@dataclass(frozen=True)
+class Scan:
+    """Tables that are read as one row for each file, joined on fkey.
+
+    Attributes:
+        tables: Those that have a row for every file that is read.
+        optional: Those that may have none for a file.
+    """
+
+    tables: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+    def holding(self, table: str) -> str:
+        """Where the columns of a table of the catalog lie: in it, or in the one that is read."""
+        return table if table in (*self.tables, *self.optional) else self.tables[0]
+
+
 class TableLayout(Protocol):
     """The layout of a snapshot's frames in tables.
 
     Attributes:
         columns: DuckDB type of columns that its frames have besides those of every layout.
         has_label: The condition that a frame's label is in the catalog, too.
+        encodes_texts: A text tag may lie as an ENUM, which is no text before it is cast.
     """
 
     columns: Mapping[str, str]
     has_label: str
+    encodes_texts: bool
+
+    def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
+        """Type of each column of the tables that `scan` names."""
+
+    def scan(self, required: Sequence[str], optional: Sequence[str], *, files: bool) -> Scan:
+        """What is read for the columns of some tables of the catalog.
+
+        Args:
+            required: Tables of tags that have a row for every file wanted.
+            optional: Tables of tags that may have none.
+            files: Columns of the files themselves are wanted, too.
+        """
 
     def frames(self, tags: Tags, *, labelled: bool) -> str:
         """The SELECT that gives the frames; only those with a label where ``labelled``."""
@@ -100,6 +133,19 @@ class Joined:
         "cluster || ':' || datasource || ':' || label_file IN "
         f"(SELECT fkey FROM {LAKE}.main.{FILES})"
     )
+    encodes_texts = False
+
+    def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
+        """See TableLayout."""
+        found = {FILES: dict(FILES_COLUMNS)}
+        for name, tag in tags.items():
+            found.setdefault(tag.table, {"fkey": "VARCHAR"})[name] = tag.type
+        return found
+
+    def scan(self, required: Sequence[str], optional: Sequence[str], *, files: bool) -> Scan:
+        """See TableLayout: every tag's row has its file, so that the files need not be read."""
+        tables = (*required, FILES) if files or not required else tuple(required)
+        return Scan(tables, tuple(table for table in optional if table not in tables))
 
     def frames(self, tags: Tags, *, labelled: bool) -> str:
         """See TableLayout."""
@@ -144,6 +190,16 @@ class Wide:
 
     columns: Mapping[str, str] = {LABEL_SIZE: "BIGINT"}
     has_label = f"{LABEL_SIZE} > -1"
+    encodes_texts = True
+
+    def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
+        """See TableLayout."""
+        columns = {**FILES_COLUMNS, **{name: tag.type for name, tag in tags.items()}}
+        return {TAGGED_FILES: columns, EVERY_FILE: columns}
+
+    def scan(self, required: Sequence[str], _optional: Sequence[str], *, files: bool) -> Scan:
+        """See TableLayout: one table, that of the files with tags where one must be there."""
+        return Scan((TAGGED_FILES if required else EVERY_FILE,))
 
     def frames(self, tags: Tags, *, labelled: bool) -> str:
         """See TableLayout."""

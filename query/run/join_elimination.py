@@ -7,8 +7,8 @@ Those of them that a query equates on fkey are therefore one row of the tables b
     where t_car.fkey = metaocean.fkey    ->    from class_pixels a join files b on b.fkey = a.fkey
       and t_bicycle.fkey = metaocean.fkey      where a.car is not null and a.bicycle is not null)
 
-With a snapshot in memory (catalog.memory.wide_tables) they are one scan of tagged_files, or of
-every_file where no tag must be there.
+Which tables these are, the snapshot's layout says (catalog.frames.layouts): in memory they are one
+scan of tagged_files, or of every_file where no tag must be there.
 
 A tag's text, `value`, is the text of its column, so that db2.semantics can leave both casts out
 where it makes a number of it again. DuckDB removes no self join by itself, not even on a primary
@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
+from catalog.frames.layouts import Scan, TableLayout
 from catalog.lake.schema import FILES, FILES_COLUMNS
-from catalog.memory.wide_names import EVERY_FILE, TAGGED_FILES
 from catalog.values import TagColumn
 from query.db2.calls import Db2Cast
 
@@ -39,22 +39,15 @@ class Tables:
 
     Attributes:
         tags: The column behind every tag, by its name in lower case.
-        wide: The tables are those of catalog.memory.wide_tables.
+        layout: How the files and these columns lie in tables.
     """
 
     tags: Mapping[str, TagColumn]
-    wide: bool = False
+    layout: TableLayout
 
     def schema(self) -> dict[str, dict[str, str]]:
         """Column types of the tables, as read_only.Schema has those of the views."""
-        of_tags = {name: tag.type for name, tag in self.tags.items()}
-        if self.wide:
-            columns = FILES_COLUMNS | of_tags
-            return {TAGGED_FILES: columns, EVERY_FILE: columns}
-        tables: dict[str, dict[str, str]] = {FILES: dict(FILES_COLUMNS)}
-        for name, tag in self.tags.items():
-            tables.setdefault(tag.table, {_FKEY: "VARCHAR"})[name] = tag.type
-        return tables
+        return self.layout.tables(self.tags)
 
 
 def eliminate_joins(query: exp.Query, tables: Tables) -> None:
@@ -85,6 +78,14 @@ class _Member:
     optional: bool = False
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """A column of a table of the catalog."""
+
+    table: str
+    name: str
+
+
 @dataclass
 class _Row:
     """Views that are one row: what they become together.
@@ -93,17 +94,22 @@ class _Row:
         alias: The derived table's name.
         members: The views.
         columns: What the derived table must have, by its name there.
-        required: Tables that have a row for every result, in order.
-        optional: Other tables, whose columns may be null.
+        required: Tables of tags that have a row for every result, in order.
+        optional: Other tables of tags, whose columns may be null.
         present: Columns that must not be null.
     """
 
     alias: str
     members: list[_Member]
-    columns: dict[str, exp.Column] = field(default_factory=dict)
+    columns: dict[str, _Stored] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
     optional: list[str] = field(default_factory=list)
-    present: list[exp.Column] = field(default_factory=list)
+    present: list[_Stored] = field(default_factory=list)
+
+    @property
+    def anchor(self) -> str:
+        """The table whose fkey is the row's."""
+        return self.required[0] if self.required else FILES
 
 
 class _Rewrite:
@@ -231,15 +237,15 @@ class _Rewrite:
             return
         if tag.table not in row.required:
             row.required.append(tag.table)
-        row.present.append(_base(tag.table, tag.tag))
+        row.present.append(_Stored(tag.table, tag.tag))
 
     def _column(self, row: _Row, member: _Member, name: str) -> exp.Expr:
         """The expression in the derived table for a column of a member."""
         if name == _FKEY:
             if not member.optional:
-                return self._of(row, _FKEY, row.required[0] if row.required else FILES, _FKEY)
+                return self._of(row, _FKEY, row.anchor, _FKEY)
             value = self._tag(row, self.tags[member.view[2:]])
-            fkey = self._of(row, _FKEY, row.required[0] if row.required else FILES, _FKEY)
+            fkey = self._of(row, _FKEY, row.anchor, _FKEY)
             return exp.Case(ifs=[exp.If(this=_is_present(value), true=fkey)])
         if member.view not in _FILE_VIEWS:
             tag = self.tags[member.view[2:]]
@@ -257,50 +263,36 @@ class _Rewrite:
     def _of(self, row: _Row, name: str, table: str, column: str) -> exp.Column:
         if table not in row.required and table != FILES and table not in row.optional:
             row.optional.append(table)
-        row.columns.setdefault(name, _base(table, column))
+        row.columns.setdefault(name, _Stored(table, column))
         return exp.column(name, table=row.alias, quoted=True)
 
     def _derived(self, row: _Row) -> exp.Select:
-        return self._wide(row) if self.tables.wide else self._joined(row)
-
-    def _wide(self, row: _Row) -> exp.Select:
-        """One scan: a tag that must be there makes it one of the files with tags."""
-        table = TAGGED_FILES if row.present else EVERY_FILE
-        select = exp.Select().from_(_table(table))
-        for name, column in (row.columns or {_FKEY: _base(table, _FKEY)}).items():
-            value: exp.Expr = _base(table, column.name)
-            tag = self.tags.get(column.name.lower())
-            if tag is not None and tag.type == "VARCHAR":  # it may be kept as an ENUM
-                value = _as_text(_base(table, column.name), tag.type)
-            select = select.select(exp.alias_(value, name, quoted=True), copy=False)
-        for column in self._to_check(row):
-            select = select.where(_is_present(_base(table, column.name)), copy=False)
-        return select
-
-    def _joined(self, row: _Row) -> exp.Select:
-        has_files = any(member.view in _FILE_VIEWS for member in row.members)
-        uses_files = any(column.table == f"_{FILES}" for column in row.columns.values())
-        # Every tag's row has its file, so that a file of which nothing is asked need not be read.
-        tables = [*row.required]
-        if uses_files or (has_files and not tables):
-            tables.append(FILES)
-        anchor = tables[0]
-        columns = row.columns or {_FKEY: _base(anchor, _FKEY)}
+        columns = row.columns or {_FKEY: _Stored(row.anchor, _FKEY)}
+        uses_files = any(column.table == FILES for column in columns.values())
+        scan = self.tables.layout.scan(row.required, row.optional, files=uses_files)
+        anchor, *others = scan.tables
         select = exp.Select(
             expressions=[
-                exp.alias_(column.copy(), name, quoted=True) for name, column in columns.items()
+                exp.alias_(self._value(scan, column), name, quoted=True)
+                for name, column in columns.items()
             ]
         ).from_(_table(anchor))
-        for table in tables[1:]:
+        for table in others:
             select = select.join(_table(table), on=_same_file(table, anchor))
-        for table in row.optional:
-            if table not in tables:
-                select = select.join(_table(table), on=_same_file(table, anchor), join_type="left")
+        for table in scan.optional:
+            select = select.join(_table(table), on=_same_file(table, anchor), join_type="left")
         for column in self._to_check(row):
-            select = select.where(_is_present(column.copy()), copy=False)
+            select = select.where(_is_present(_lying(scan, column)), copy=False)
         return select
 
-    def _to_check(self, row: _Row) -> list[exp.Column]:
+    def _value(self, scan: Scan, column: _Stored) -> exp.Expr:
+        is_tag = column.table != FILES and column.name != _FKEY
+        kind = self.tags[column.name.lower()].type if is_tag else ""
+        lying = _lying(scan, column)
+        is_encoded = kind == "VARCHAR" and self.tables.layout.encodes_texts
+        return _as_text(lying, kind) if is_encoded else lying
+
+    def _to_check(self, row: _Row) -> list[_Stored]:
         """Columns that must not be null, but for those that a condition rejects nulls of anyway."""
         where = self.select.args.get("where")
         conditions = [] if where is None else list(_conjuncts(where.this))
@@ -424,6 +416,10 @@ def _same_file(table: str, anchor: str) -> exp.Expr:
 
 def _base(table: str, column: str) -> exp.Column:
     return exp.column(column, table=f"_{table}", quoted=True)
+
+
+def _lying(scan: Scan, column: _Stored) -> exp.Column:
+    return _base(scan.holding(column.table), column.name)
 
 
 def _is_present(column: exp.Column) -> exp.Expr:

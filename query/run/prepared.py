@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from catalog.frames.layouts import WIDE
 from catalog.lake.snapshot import Snapshot
 from query.db2.semantics import to_duckdb
 from query.run import read_only
@@ -44,5 +43,4 @@ def prepare(snapshot: Snapshot, text: str) -> str:
 
 def _of(snapshot: Snapshot) -> _Known:
     tags = {name.lower(): column for name, column in snapshot.tags.items()}
-    is_wide = snapshot.layout is WIDE
-    return _Known(snapshot.schema, Tables(tags, is_wide), open_tags(snapshot))
+    return _Known(snapshot.schema, Tables(tags, snapshot.layout), open_tags(snapshot))

@@ -81,7 +81,7 @@ def _tag(store: CatalogStore, fkeys: list[str]) -> None:
 
 
 def tables_of(cursor: Snapshot) -> Tables:
-    return Tables({column.tag: column for column in tag_columns(cursor)}, cursor.layout is WIDE)
+    return Tables({column.tag: column for column in tag_columns(cursor)}, cursor.layout)
 
 
 def rows_of(cursor: Snapshot, statement: str, tables: Tables | None) -> list[str] | str:
