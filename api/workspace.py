@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from api.server.machine import memory_mb
 from api.settings import Settings
-from catalog.errors import NotMade, StorageError
+from catalog.errors import NotAllowed, NotMade, StorageError
 from catalog.memory.lru import Lru
 from catalog.records import glance as record_glance
 from catalog.records.home_places import HomePlaces
@@ -25,6 +25,7 @@ from ingest.sources.sealed_keys import SecretKey
 from pipeline.jobs.queue import JobQueue
 
 if TYPE_CHECKING:
+    from catalog.lake.catalog import Catalog
     from catalog.limited_store import LimitedStore
     from catalog.records.store import RecordStore
     from catalog.store import CatalogStore
@@ -90,6 +91,7 @@ class Workspace:
         self.on_making = on_making
         self.home = settings.home.expanduser().absolute()
         self._limited: Lru[tuple[str, ...], tuple[LimitedStore, SeenDatasets]] = Lru(_LIMITED)
+        self._seen: LimitedStore | None = None
         self._limiting = threading.Lock()
         key = settings.secret_key.get_secret_value() if settings.secret_key else ""
         sealed_keys.use(SecretKey(self.home / "secret.key", key))
@@ -114,13 +116,34 @@ class Workspace:
             settings.catalog_s3_ca_bundle,
         )
 
-    @cached_property
-    def catalog(self) -> "CatalogStore":
-        """The catalog of files and tags.
+    @property
+    def catalog(self) -> "Catalog":
+        """The catalog of files and tags, as far as this workspace's user may see it.
 
         Raises:
             NotMade: There is none, and this workspace makes none.
         """
+        return self.whole_catalog if self._seen is None else self._seen
+
+    @property
+    def whole_catalog(self) -> "CatalogStore":
+        """The catalog with every row, which can be written.
+
+        Raises:
+            NotAllowed: This workspace's user may see some rows only.
+            NotMade: There is none, and this workspace makes none.
+        """
+        if self._seen is not None:
+            raise NotAllowed("the catalog is written by those who may see every row")
+        return self._store
+
+    @property
+    def opened_catalog(self) -> "CatalogStore | None":
+        """`whole_catalog`, if it has been used."""
+        return self.whole_catalog if "_store" in self.__dict__ else None
+
+    @cached_property
+    def _store(self) -> "CatalogStore":
         from catalog.lake import extensions
         from catalog.lake.connection import is_made
         from catalog.store import CatalogStore
@@ -161,13 +184,13 @@ class Workspace:
                     "memory_limit": self.settings.query_memory,
                     "max_temp_directory_size": self.settings.query_spill,
                 }
-                catalog = LimitedStore(self.catalog, rows_of(rules), limits)
+                catalog = LimitedStore(self.whole_catalog, rows_of(rules), limits)
                 folder = self.home / "seen"
                 read = partial(read_manifest, self.records)
                 rows = catalog, SeenDatasets(catalog, folder, read)
                 self._limited.put(rules, rows)
         limited = copy(self)
-        limited.catalog, seen = rows
+        limited._seen, seen = rows
         limited.records = self.records.limited_to(user, seen_by(user, seen))
         return limited
 
@@ -324,5 +347,5 @@ class Workspace:
         """Close what is open."""
         for catalog, _ in self._limited.clear():
             catalog.close()
-        if "catalog" in self.__dict__:
-            self.catalog.close()
+        if "_store" in self.__dict__:
+            self._store.close()

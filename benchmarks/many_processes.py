@@ -53,7 +53,7 @@ COMPACT_EVERY_S = 60.0
 
 @dataclass
 class Work:
-    """Operations of one process.
+    """What one process did.
 
     Attributes:
         role: Which.
@@ -70,7 +70,7 @@ class Work:
 
 @dataclass
 class Report:
-    """Operations of all processes.
+    """What all of them did.
 
     Attributes:
         alone: Reads of the readers alone.
@@ -155,11 +155,11 @@ def _run(environment: dict[str, str], roles: list[str], seconds: float, frames: 
             if process.stdin is not None:
                 process.stdin.write("go\n")
                 process.stdin.flush()
-        works = [Work(**json.loads(process.communicate()[0])) for process in processes]
+        found = [Work(**json.loads(process.communicate()[0])) for process in processes]
     finally:
         for process in processes:
             process.kill()
-    return works
+    return found
 
 
 def _work(role: str, number: int, seconds: float, frames: int) -> Work:
@@ -172,7 +172,7 @@ def _work(role: str, number: int, seconds: float, frames: int) -> Work:
         return work
     if role == "check":
         print("ready", flush=True)
-        work.failures.append(json.dumps(_check(workspace.catalog)))
+        work.failures.append(json.dumps(_check(workspace.whole_catalog)))
         return work
     step = _STEPS[role](workspace, work, number, frames) if role != "busy" else None
     print("ready", flush=True)
@@ -239,7 +239,7 @@ def _ingest(workspace: Workspace, work: Work, number: int, _frames: int) -> Step
             [file.key for file in files],
             [Problem("orphan", f"x{batch}", "r")],
         )
-        with workspace.catalog.writing(f"batch {batch}", author="ingest") as connection:
+        with workspace.whole_catalog.writing(f"batch {batch}", author="ingest") as connection:
             register(connection, _names(source), files, frames, _SCAN)
         work.seconds.append(time.perf_counter() - began)
         work.added += len(files)
@@ -258,7 +258,7 @@ def _watcher(workspace: Workspace, work: Work, number: int, _frames: int) -> Ste
         files, frames = _frames_of(f"{batch:06d}", 3)
         old = [file.key for file in _frames_of(f"{batch - 5:06d}", 3)[0]] if batch >= 5 else []
         began = time.perf_counter()
-        with workspace.catalog.writing(f"event {batch}", author="watch") as connection:
+        with workspace.whole_catalog.writing(f"event {batch}", author="watch") as connection:
             remove(connection, _names(source), old)
             register(connection, _names(source), files, frames, _SCAN)
         work.seconds.append(time.perf_counter() - began)
@@ -282,10 +282,10 @@ def _tags(workspace: Workspace, work: Work, _number: int, frames: int) -> Step:
             writer.writerow(["filename", "weather", "rating", "turn"])
             writer.writerows([key, "rain", 0.5 + turn, turn] for key in keys)
         began = time.perf_counter()
-        counts = import_tags(workspace.catalog, path, "mine", datasource="base")
+        found = import_tags(workspace.whole_catalog, path, "mine", datasource="base")
         work.seconds.append(time.perf_counter() - began)
-        if counts.imported != len(keys):
-            work.failures.append(f"tags: {counts.imported} of {len(keys)} rows imported")
+        if found.imported != len(keys):
+            work.failures.append(f"tags: {found.imported} of {len(keys)} rows imported")
         turn += 1
         return 0.5
 
@@ -295,7 +295,7 @@ def _tags(workspace: Workspace, work: Work, _number: int, frames: int) -> Step:
 def _compact(workspace: Workspace, work: Work, _number: int, _frames: int) -> Step:
     def step() -> float:
         began = time.perf_counter()
-        compact(workspace.catalog, list, keep=timedelta(days=1))
+        compact(workspace.whole_catalog, list, keep=timedelta(days=1))
         work.seconds.append(time.perf_counter() - began)
         return COMPACT_EVERY_S
 
@@ -319,10 +319,10 @@ _SCAN = 1
 def _fill(workspace: Workspace, frames: int) -> None:
     """A source of many frames, and a scan of it for the problems."""
     source = _source(workspace, "base")
-    add_class_tags(workspace.catalog, CLASSES)
+    add_class_tags(workspace.whole_catalog, CLASSES)
     for start in range(0, frames, 10_000):
         files, some = _frames_of("base", min(10_000, frames - start), start)
-        with workspace.catalog.writing("base") as connection:
+        with workspace.whole_catalog.writing("base") as connection:
             register(connection, _names(source), files, some, _SCAN)
 
 
@@ -352,7 +352,7 @@ def _frames_of(prefix: str, count: int, start: int = 0) -> tuple[list[File], lis
     for number in range(start, start + count):
         key = f"{prefix}_{number:09d}.png"
         files.append(File(key, 2_000_000 + number, when))
-        pixels = {tag: number * (index + 7) * 997 % 1_000_003 for index, tag in enumerate(CLASSES)}
+        pixels = {tag: number * (place + 7) * 997 % 1_000_003 for place, tag in enumerate(CLASSES)}
         frames.append(
             Frame(key, f"label/{key}", None, None, "20180807_145028", "front_center", number,
                   1920, 1208, positions, pixels, 0)
@@ -419,29 +419,27 @@ def main() -> None:
     parser.add_argument("--no-compaction", action="store_true")
     parser.add_argument("--role")
     parser.add_argument("--number", type=int, default=0)
-    options = parser.parse_args()
-    if options.role:
-        print(
-            json.dumps(vars(_work(options.role, options.number, options.seconds, options.frames)))
-        )
+    given = parser.parse_args()
+    if given.role:
+        print(json.dumps(vars(_work(given.role, given.number, given.seconds, given.frames))))
         return
     from tests.catalog.backends import new_location, variables
     from tests.ingest.s3_server import moto
     from tests.postgres_server import postgres
 
     with tempfile.TemporaryDirectory() as folder:
-        if options.backend.endswith("s3"):
+        if given.backend.endswith("s3"):
             keys = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}
             os.environ.update(keys)
             moto()
         home = Path(folder)
-        records = postgres().new() if "postgres" in options.backend else home / "records.sqlite"
-        named = variables(new_location(options.backend, home), records)
-        print(f"{options.backend}, {options.frames:,} frames, {os.cpu_count()} cores")
+        records = postgres().new() if "postgres" in given.backend else home / "records.sqlite"
+        named = variables(new_location(given.backend, home), records)
+        print(f"{given.backend}, {given.frames:,} frames, {os.cpu_count()} cores")
         show(
             measure(
-                named, home, frames=options.frames, seconds=options.seconds,
-                compacting=not options.no_compaction,
+                named, home, frames=given.frames, seconds=given.seconds,
+                compacting=not given.no_compaction,
             )
         )  # fmt: skip
 

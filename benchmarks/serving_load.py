@@ -158,8 +158,8 @@ def _make_home(home: Path, frames: int, images: Path, folder: Path) -> None:
     """Drawn frames, 24 with pictures among them, and all in a SQLite file, too."""
     palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
     workspace = open_home(home)
-    load_frames(workspace.catalog, list(palette.tags), frames)
-    _write_wide(workspace.catalog, folder / "wide.duckdb")
+    load_frames(workspace.whole_catalog, list(palette.tags), frames)
+    _write_wide(workspace.whole_catalog, folder / "wide.duckdb")
     Sqlite(folder / "wide.duckdb", folder)
     add_source(workspace, "pictures", SAMPLE)
     with workspace.catalog.reading() as cursor:
@@ -186,7 +186,7 @@ def _committing(home: Path, seconds: float) -> Iterator[None]:
 
 def _commit(home: Path, seconds: float) -> None:
     """Commit every so many seconds until standard input ends."""
-    store, commits = open_home(home).catalog, 0
+    store, commits = open_home(home).whole_catalog, 0
     while not select.select([sys.stdin], [], [], seconds)[0]:
         new_frames(store, f"new{commits}", _COMMITTED)
         commits += 1

@@ -17,13 +17,7 @@ from typing import Any
 import duckdb
 from typing_extensions import override
 
-from catalog.errors import (
-    CatalogDamaged,
-    CollectionFails,
-    NotAllowed,
-    SqlError,
-    StorageError,
-)
+from catalog.errors import CatalogDamaged, CollectionFails, SqlError, StorageError
 from catalog.frames.layouts import JOINED
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
@@ -38,7 +32,6 @@ from catalog.lake.schema import FILES
 from catalog.lake.snapshot import FactsOfSnapshots, Snapshot
 from catalog.lake.sql_guard import SelectOnly, nodes
 from catalog.memory.lru import Lru
-from catalog.memory.nothing import NothingInMemory
 from catalog.store import CatalogStore
 
 STORED = "stored"
@@ -77,8 +70,8 @@ _RULE_FAILS = (
 _SCHEMAS = (LAKE, "main", DISCOVER)
 
 
-class LimitedStore(CatalogStore):
-    """The rows of a catalog for which a condition holds; it cannot be written.
+class LimitedStore:
+    """The rows of a catalog for which a condition holds: a Catalog, which cannot be written.
 
     Attributes:
         condition: Which rows, in DuckDB's SQL over the columns of ROW.
@@ -93,51 +86,44 @@ class LimitedStore(CatalogStore):
                 for no row (query.question.collection_rule): its errors would tell of them.
             limits: DuckDB's settings of memory and threads.
         """
-        self.location, self.lock_wait_s = whole.location, whole.lock_wait_s
-        self.timeout_s = whole.timeout_s
         self._facts = FactsOfSnapshots()
-        self.hot = NothingInMemory()
         self._whole, self.condition, self._limits = whole, condition, limits
         self._opened: Lru[int, Lake] = Lru(_SNAPSHOTS)
         self._opening = threading.Lock()
 
-    @override
+    def reading(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
+        """See Catalog: with the rows that may be seen."""
+        return self.reading_files(at)
+
     @contextmanager
-    def reading(self, at: int | None = None) -> Iterator[Snapshot]:
-        """As CatalogStore's, with the rows that may be seen."""
+    def reading_files(self, at: int | None = None) -> Iterator[Snapshot]:
+        """See Catalog: memory holds no limited snapshot."""
         number = self._whole.snapshot() if at is None else at
         try:
             with self._cursor_at(number, newest=at is None) as cursor:
-                with translated(self.location):
+                with translated(self._whole.location):
                     cursor.execute(f"USE {LAKE}.{DISCOVER}")
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
-                with translated(self.location, STORE_FAILS), self._whole._compaction_noticed():
-                    limited = SelectLimited(cursor)
-                    yield Snapshot(limited, JOINED, self._facts.of, self.timeout_s, number)
+                with (
+                    translated(self._whole.location, STORE_FAILS),
+                    self._whole.compaction_noticed(),
+                ):
+                    limited, timeout_s = SelectLimited(cursor), self._whole.timeout_s
+                    yield Snapshot(limited, JOINED, self._facts.of, timeout_s, number)
         except (StorageError, CatalogDamaged):
             with self._opening:
                 self._opened.pop(number)
             self._whole.engines.forget((self.condition, number))
             raise
 
-    @override
-    def lock(
-        self, name: str, held: str, wait_s: float | None = None
-    ) -> AbstractContextManager[Callable[[], None]]:
-        """Refused, and with it writing."""
-        raise NotAllowed("the catalog is written by those who may see every row")
+    def snapshot(self) -> int:
+        """See Catalog: limited catalogs have the whole one's snapshots."""
+        return self._whole.snapshot()
 
-    @override
     def kept_still(self, held: str) -> AbstractContextManager[Callable[[], None]]:
-        """As CatalogStore's: who holds it writes nothing."""
+        """See Catalog: the block writes nothing."""
         return self._whole.kept_still(held)
 
-    @override
-    def inspecting(self, at: int | None = None) -> Any:
-        """Refused."""
-        raise NotAllowed("the catalog's own tables are for those who may see every row")
-
-    @override
     def close(self) -> None:
         """Close the connections; the store can be used again and opens them anew."""
         self._facts.forget()
@@ -172,8 +158,9 @@ class LimitedStore(CatalogStore):
             return lake.connection.cursor()
 
     def _limited(self, number: int, limits: dict[str, str]) -> Lake:
-        with translated(self.location), self._whole._snapshot_known(number):
-            lake = Lake(self.location, limits, read_only=True, at=number, attached_as=STORED)
+        location = self._whole.location
+        with translated(location), self._whole.snapshot_known(number):
+            lake = Lake(location, limits, read_only=True, at=number, attached_as=STORED)
             try:
                 _create_views(lake.connection, number, self.condition)
             except BaseException:
@@ -234,9 +221,8 @@ class SelectLimited(SelectOnly):
         return self
 
     @override
-    def explain(self, query: str) -> str:
-        """Refused: a plan tells of rows that may not be seen."""
-        raise SqlError(-551, "42501", "A plan is for those who may see every row.")
+    def plan(self, query: str) -> None:
+        """None: a plan tells of rows that may not be seen."""
 
     @override
     def _refuse_others(self, query: str) -> None:

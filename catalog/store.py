@@ -8,7 +8,7 @@ lock from BEGIN to COMMIT.
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from catalog.errors import CatalogBusy, CatalogDamaged, NotFound, StorageError
-from catalog.frames.layouts import JOINED, WIDE
+from catalog.frames.layouts import JOINED
 from catalog.lake import column_statistics
 from catalog.lake import views as discover_views
 from catalog.lake.connection import (
@@ -63,7 +63,7 @@ _DATA_FILE_GONE = re.compile(r"([\w.-]+\.parquet)\b.*(No such file|404)")
 
 
 class CatalogStore:
-    """A catalog, opened; made first where there is none.
+    """A catalog with every row, opened; made first where there is none: a WritableCatalog.
 
     Safe to use from several threads and processes at once.
     """
@@ -120,58 +120,34 @@ class CatalogStore:
 
     def _kept_in_memory(self, budget_mb: int) -> "HotSnapshots | NothingInMemory":
         if not budget_mb:
-            return NothingInMemory()
+            return NothingInMemory(self)
         from catalog.memory.keeper import HotSnapshots  # commands hold nothing, and go without it
 
         metadata = self.location.metadata
         newest = NewestSnapshot(self._newest, metadata if isinstance(metadata, Path) else None)
-        return HotSnapshots(newest, self.inspecting, budget_mb, self._limits)
+        return HotSnapshots(self, newest, budget_mb, self._limits)
 
-    @contextmanager
-    def reading(self, at: int | None = None) -> Iterator[Snapshot]:
-        """A snapshot, inside one read transaction.
-
-        Args:
-            at: Number of the snapshot, with the tags and views of its time; the newest when None.
-
-        Raises:
-            NotFound: There never was such a snapshot, or it has expired.
-            StorageError: The catalog's files cannot be read.
-            CatalogBusy: They were compacted away under this reader.
-            CatalogDamaged: They do not fit together.
-        """
-        hot = self.hot.at(at)
-        if hot is not None:
-            from catalog.memory.snapshot import Moved
-
-            with ExitStack() as stack:
-                try:
-                    held = stack.enter_context(hot.reading())
-                except Moved:
-                    held = None
-                if held is not None:
-                    yield Snapshot(held, WIDE, lambda _: hot.facts, self.timeout_s, hot.number)
-                    return
-        with self.reading_files(at) as snapshot:
-            yield snapshot
+    def reading(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
+        """See Catalog."""
+        return self.hot.reading(at)
 
     @contextmanager
     def reading_files(self, at: int | None = None) -> Iterator[Snapshot]:
-        """`reading`, from the catalog's own files also where memory holds the snapshot."""
+        """See Catalog."""
         with self.inspecting(at) as cursor:
             yield Snapshot(SelectOnly(cursor), JOINED, self._facts.of, self.timeout_s, at)
 
     @contextmanager
     def inspecting(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-        """`reading`, with DuckLake's own functions and tables; never for a user's statement."""
+        """See WritableCatalog."""
         try:
             with self._cursor(at) as cursor:
-                with translated(self.location), self._snapshot_known(at):
+                with translated(self.location), self.snapshot_known(at):
                     cursor.execute(f"USE {LAKE}.{DISCOVER}")
                     cursor.execute("BEGIN TRANSACTION READ ONLY")
                     if at is not None:  # from here on it stays, even if it expires meanwhile
                         snapshot_of(cursor)
-                with translated(self.location, STORE_FAILS), self._compaction_noticed():
+                with translated(self.location, STORE_FAILS), self.compaction_noticed():
                     yield cursor
         except (StorageError, CatalogDamaged):
             self._forget(at)  # a connection that was cut does not heal by itself
@@ -205,8 +181,12 @@ class CatalogStore:
             return self._newest_reader.connection.cursor()
 
     @contextmanager
-    def _snapshot_known(self, at: int | None) -> Iterator[None]:
-        """Turn the engine's complaint that there is no such snapshot into ours."""
+    def snapshot_known(self, at: int | None) -> Iterator[None]:
+        """Turn the engine's complaint that there is no such snapshot into ours.
+
+        Raises:
+            NotFound: There never was such a snapshot, or it has expired.
+        """
         if at is not None and not 1 <= at < 2**63:  # 0 is before the catalog's tables
             raise self._no_snapshot(at)
         try:
@@ -231,8 +211,13 @@ class CatalogStore:
         )
 
     @contextmanager
-    def _compaction_noticed(self) -> Iterator[None]:
-        """Tell a data file that compaction deleted under a reader from one that is lost."""
+    def compaction_noticed(self) -> Iterator[None]:
+        """Tell a data file that compaction deleted under a reader from one that is lost.
+
+        Raises:
+            CatalogBusy: It was compacted away.
+            duckdb.IOException: It is lost.
+        """
         try:
             yield
         except duckdb.IOException as error:
@@ -259,16 +244,7 @@ class CatalogStore:
     def writing(
         self, reason: str, author: str = "framesift"
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection inside the one write transaction; commits at the end, or undoes it all.
-
-        Args:
-            reason: What the snapshot is for; kept with it.
-            author: Who makes it; kept with it.
-
-        Raises:
-            CatalogBusy: The write lock was not free in time.
-            StorageError: The commit could not be written.
-        """
+        """See WritableCatalog."""
         with self.lock(WRITE_LOCK, "the catalog is being written") as still_held:
             # Kept for the next write: loading DuckDB's extensions takes longer than a commit. The
             # lock keeps this store's other threads out, too.
@@ -326,32 +302,15 @@ class CatalogStore:
     def lock(
         self, name: str, held: str, wait_s: float | None = None
     ) -> AbstractContextManager[Callable[[], None]]:
-        """A lock of that name for the block, which every process on this catalog sees.
-
-        Args:
-            name: Its name.
-            held: What another holder is doing, for the message.
-            wait_s: How long to wait for another holder; the store's own wait when None.
-
-        Yields:
-            A check that raises StorageError where the lock was lost meanwhile.
-
-        Raises:
-            CatalogBusy: Another process held it for longer; the message names it.
-            StorageError: The lock cannot be asked for.
-        """
+        """See WritableCatalog."""
         return self.location.lock(name, self.lock_wait_s if wait_s is None else wait_s, held)
 
     def kept_still(self, held: str) -> AbstractContextManager[Callable[[], None]]:
-        """A block during which nothing is written, and no snapshot expires; as `lock`.
-
-        Args:
-            held: What it is for, for those who wait.
-        """
+        """See Catalog."""
         return self.lock(WRITE_LOCK, held)
 
     def snapshot(self) -> int:
-        """Number of the newest committed snapshot."""
+        """See Catalog."""
         with self.reading() as snapshot:
             return snapshot.number
 
@@ -393,7 +352,7 @@ class CatalogStore:
             return Lake(self.location, self._limits, read_only=read_only)
 
     def _open_at(self, at: int, limits: dict[str, str]) -> Lake:
-        with translated(self.location), self._snapshot_known(at):
+        with translated(self.location), self.snapshot_known(at):
             return Lake(self.location, limits, read_only=True, at=at)
 
     def _make_tables(self) -> None:

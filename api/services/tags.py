@@ -77,7 +77,7 @@ class Tags:
     ) -> TagBody:
         """Add a tag that no file has a value of yet: catalog.tags.tags.add_tag."""
         tags.add_tag(
-            self._workspace.catalog,
+            self._workspace.whole_catalog,
             name,
             type,
             DEFAULT.kind if kind is None else kind,
@@ -88,12 +88,12 @@ class Tags:
 
     def set(self, tag: str, kind: str, *, values: Sequence[str] = ()) -> TagBody:
         """Give a tag another kind or other values: catalog.tags.tags.set_kind."""
-        tags.set_kind(self._workspace.catalog, tag, kind, values)
+        tags.set_kind(self._workspace.whole_catalog, tag, kind, values)
         return self.get(tag)
 
     def remove(self, tag: str) -> TagRemoved:
         """Remove a tag with its values; older snapshots keep it."""
-        return TagRemoved(tag=tag, files=tags.drop_tag(self._workspace.catalog, tag))
+        return TagRemoved(tag=tag, files=tags.drop_tag(self._workspace.whole_catalog, tag))
 
     def values(self, tag: str, *, at: int | None = None, limit: int = 100) -> TagValuesAnswer:
         """The most frequent values of a tag, and how many files have each.
@@ -138,7 +138,7 @@ class Tags:
 
     def drop(self, family: str) -> FamilyDropped:
         """Remove a tag family with its tags and values; older snapshots keep it."""
-        rows = tag_families.drop(self._workspace.catalog, family)
+        rows = tag_families.drop(self._workspace.whole_catalog, family)
         return FamilyDropped(family=family, rows=rows)
 
     def import_values(
@@ -168,7 +168,7 @@ class Tags:
             stopped: Whether nobody waits for it any more.
         """
         result = import_tags(
-            self._workspace.catalog,
+            self._workspace.whole_catalog,
             file,
             family,
             key=key,
@@ -194,7 +194,7 @@ class Tags:
     ) -> MapJoinBody:
         """Tag the frames near a map's features: ingest.imports.map_join.import_map."""
         result = import_map(
-            self._workspace.catalog,
+            self._workspace.whole_catalog,
             file,
             family,
             within_m,

@@ -48,7 +48,7 @@ def alike(cursor: Cursor) -> list[Alike]:
     """Frames whose labels show the same and whose images are of the same size, those together.
 
     Args:
-        cursor: Of CatalogStore.inspecting: the tables of scans are not held in memory.
+        cursor: Of WritableCatalog.inspecting: the tables of scans are not held in memory.
     """
     rows = cursor.execute(f"{_alike()} SELECT * FROM alike ORDER BY label, size, fkey").fetchall()
     return [Alike(*row) for row in rows]
@@ -58,7 +58,7 @@ def mark(connection: duckdb.DuckDBPyConnection, images: Mapping[str, str]) -> in
     """Keep digests of images, and mark the frames that are there more than once.
 
     Args:
-        connection: Inside CatalogStore.writing.
+        connection: Inside WritableCatalog.writing.
         images: Digest by fkey of the image.
 
     Returns:

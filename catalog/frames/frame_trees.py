@@ -53,7 +53,7 @@ def merge(
     """Make one frame of each of these that several trees have, in the caller's transaction.
 
     Args:
-        connection: Inside CatalogStore.writing, with the rows of each tree as they are now.
+        connection: Inside WritableCatalog.writing, with the rows of each tree as they are now.
         cluster: The source's cluster.
         datasource: The source's datasource.
         frames: Those of which a file was written or removed.
@@ -109,7 +109,7 @@ def not_merged(cursor: Cursor, cluster: str, datasource: str) -> list[Identity]:
     """Frames of a source that are counted more than once, as releases before 0.2 left them.
 
     Args:
-        cursor: Of CatalogStore.reading.
+        cursor: Of Catalog.reading.
         cluster: The source's cluster.
         datasource: The source's datasource.
     """

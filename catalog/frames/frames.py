@@ -9,6 +9,8 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
+from catalog.lake.catalog import Catalog
+from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.quoting import quoted
 from catalog.lake.schema import (
@@ -26,7 +28,6 @@ from catalog.lake.schema import (
 )
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.views import tag_columns
-from catalog.store import LAKE, CatalogStore
 from catalog.tags import kept_tags
 from catalog.tags.extractions import extracted_families
 from catalog.tags.families import family_of, put_rows
@@ -86,7 +87,7 @@ def register(
     frame's tags and the label file's does not, so that nothing counts twice.
 
     Args:
-        connection: Inside CatalogStore.writing.
+        connection: Inside WritableCatalog.writing.
         source: How the files are named.
         files: The files; each key once.
         frames: Frames whose files are among ``files``.
@@ -141,7 +142,7 @@ def known_files(cursor: Cursor, source: SourceNames, below: str = "") -> Iterato
     Streamed: the cursor must not be used for anything else meanwhile.
 
     Args:
-        cursor: Of CatalogStore.reading.
+        cursor: Of Catalog.reading.
         source: Which source.
         below: Only what lies in this folder (ends in a slash), or this one file.
     """
@@ -278,7 +279,7 @@ def _tables_of_tags(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [*dict.fromkeys(column.table for column in tag_columns(connection)), *OF_SCANS, FILES]
 
 
-def info(store: CatalogStore) -> CatalogInfo:
+def info(store: Catalog) -> CatalogInfo:
     """Snapshot number, and how many files, labelled frames and tags the catalog holds."""
     with store.reading() as snapshot:
         counts = snapshot.execute(
@@ -290,7 +291,7 @@ def info(store: CatalogStore) -> CatalogInfo:
 
 
 def class_shares(
-    store: CatalogStore, class_names: Mapping[str, str], at: int | None = None
+    store: Catalog, class_names: Mapping[str, str], at: int | None = None
 ) -> list[ClassShare]:
     """For every class its frames and its share of all pixels, classes in catalog order.
 

@@ -97,7 +97,7 @@ class TableLayout(Protocol):
     def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
         """Type of each column of the tables that `scan` names."""
 
-    def scan(self, required: Sequence[str], optional: Sequence[str], *, files: bool) -> Scan:
+    def scan(self, required: Sequence[str], optional: Sequence[str], files: bool) -> Scan:
         """What is read for the columns of some tables of the catalog.
 
         Args:
@@ -142,7 +142,7 @@ class Joined:
             found.setdefault(tag.table, {"fkey": "VARCHAR"})[name] = tag.type
         return found
 
-    def scan(self, required: Sequence[str], optional: Sequence[str], *, files: bool) -> Scan:
+    def scan(self, required: Sequence[str], optional: Sequence[str], files: bool) -> Scan:
         """See TableLayout: every tag's row has its file, so that the files need not be read."""
         tables = (*required, FILES) if files or not required else tuple(required)
         return Scan(tables, tuple(table for table in optional if table not in tables))
@@ -197,7 +197,7 @@ class Wide:
         columns = {**FILES_COLUMNS, **{name: tag.type for name, tag in tags.items()}}
         return {TAGGED_FILES: columns, EVERY_FILE: columns}
 
-    def scan(self, required: Sequence[str], _optional: Sequence[str], *, files: bool) -> Scan:
+    def scan(self, required: Sequence[str], _optional: Sequence[str], _files: bool) -> Scan:
         """See TableLayout: one table, that of the files with tags where one must be there."""
         return Scan((TAGGED_FILES if required else EVERY_FILE,))
 

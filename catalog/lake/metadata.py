@@ -61,7 +61,7 @@ def written_since(cursor: Cursor, number: int) -> tuple[str, ...] | None:
     """Tables whose rows the commits after a snapshot wrote, and nothing else than rows.
 
     Args:
-        cursor: Of CatalogStore.inspecting.
+        cursor: Of WritableCatalog.inspecting.
         number: The snapshot's number.
 
     Returns:

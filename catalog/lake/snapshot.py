@@ -21,17 +21,17 @@ Found = TypeVar("Found")
 
 
 class Facts:
-    """Facts about a snapshot, which never changes: all of its readers share them."""
+    """What was found out of a snapshot, which never changes: shared by all of its readers."""
 
     def __init__(self) -> None:
         self._found: dict[str, Any] = {}
 
     def once(self, name: str, find: Callable[[], Found]) -> Found:
-        """The value that ``find`` gave the first reader; always the same object."""
+        """What ``find`` gave the first reader; always the same object."""
         if name not in self._found:
             self._found.setdefault(name, find())
-        fact: Found = self._found[name]
-        return fact
+        found: Found = self._found[name]
+        return found
 
 
 _KEPT = 4
@@ -39,14 +39,14 @@ _KEPT = 4
 
 
 class FactsOfSnapshots:
-    """Facts about a catalog's latest snapshots, by their numbers."""
+    """What is known of a catalog's latest snapshots, by their numbers."""
 
     def __init__(self) -> None:
         self._kept: Lru[int, Facts] = Lru(_KEPT)
         self._lock = threading.Lock()
 
     def of(self, number: int) -> Facts:
-        """Facts about one snapshot."""
+        """What is known of a snapshot."""
         with self._lock:
             facts = self._kept.get(number)
             if facts is None:
@@ -98,7 +98,7 @@ class Snapshot:
         return self._number
 
     def once(self, name: str, find: Callable[[], Found]) -> Found:
-        """The value that ``find`` finds out of this snapshot, once for all of its readers.
+        """What ``find`` finds out of this snapshot, once for all of its readers.
 
         Names of tables and columns take 4 ms to ask for, more than most questions of a snapshot in
         memory.
@@ -140,7 +140,7 @@ class Snapshot:
 
     @property
     def timeout_s(self) -> float:
-        """The time that a statement of a question may take [s]."""
+        """How long a statement of a question may take [s]."""
         return allowed_s(self._timeout_s)
 
     def execute(self, query: str, parameters: Any = None, /) -> "Snapshot":
@@ -164,15 +164,21 @@ class Snapshot:
             self._cursor.execute(query, [*parameters] or None)
             return self._cursor.to_arrow_table()
 
-    def explain(self, query: str) -> Any:
-        """DuckDB's plan for one SELECT.
+    def plan(self, query: str) -> dict[str, Any] | None:
+        """How DuckDB would answer one SELECT; None where only some rows may be seen.
+
+        A plan tells of the other rows, too.
 
         Raises:
-            SqlError: As of `table`; or the snapshot is limited to some rows.
+            SqlError: As of `table`.
             duckdb.Error: As of `execute`.
         """
         with self.watched() as watch, watch.errors():
-            return json.loads(self._cursor.explain(query))
+            made = self._cursor.plan(query)
+        if made is None:
+            return None
+        (found,) = json.loads(made)
+        return dict(found)
 
     def watched(
         self,
@@ -193,24 +199,24 @@ class Snapshot:
 
     @property
     def description(self) -> list[Any]:
-        """Name and type of each column of the rows, and nothing else."""
-        columns: list[Any] = self._cursor.description
-        return columns
+        """Of each column of the rows its name, its type, and nothing else."""
+        found: list[Any] = self._cursor.description
+        return found
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row; None after the last one."""
-        row: tuple[Any, ...] | None = self._cursor.fetchone()
-        return row
+        found: tuple[Any, ...] | None = self._cursor.fetchone()
+        return found
 
     def fetchmany(self, size: int = 1, /) -> list[tuple[Any, ...]]:
         """The next rows, at most so many."""
-        rows: list[tuple[Any, ...]] = self._cursor.fetchmany(size)
-        return rows
+        found: list[tuple[Any, ...]] = self._cursor.fetchmany(size)
+        return found
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
-        rows: list[tuple[Any, ...]] = self._cursor.fetchall()
-        return rows
+        found: list[tuple[Any, ...]] = self._cursor.fetchall()
+        return found
 
     def to_arrow_table(self) -> pa.Table:
         """The rows that are left."""

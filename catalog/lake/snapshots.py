@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from catalog.lake.catalog import WritableCatalog
+from catalog.lake.connection import LAKE
 from catalog.lake.metadata import Commit, commits
 from catalog.lake.schema import FILES, FRAME_TAGS
-from catalog.store import LAKE, CatalogStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Snapshot:
     frames: int
 
 
-def log(store: CatalogStore, limit: int | None = None) -> list[Snapshot]:
+def log(store: WritableCatalog, limit: int | None = None) -> list[Snapshot]:
     """The newest snapshots, newest first; all of them when ``limit`` is None."""
     with store.inspecting() as cursor:
         entries = []

@@ -71,8 +71,8 @@ class SelectOnly:
         self._cursor.execute(self._plan(query) if planned else query, parameters)
         return self
 
-    def explain(self, query: str) -> str:
-        """DuckDB's plan for one SELECT, as JSON.
+    def plan(self, query: str) -> str | None:
+        """How one SELECT would be answered, as DuckDB's JSON; None where that may not be told.
 
         Raises:
             SqlError: As of `execute`.
@@ -174,8 +174,8 @@ def _check_node(node: dict[str, Any]) -> None:
             raise SqlError(-551, "42501", f"The function {name} may not be executed here.")
     if node.get("type") == "BASE_TABLE":
         table = str(node.get("table_name", ""))
-        schema = f"{node.get('catalog_name', '')} {node.get('schema_name', '')}"
-        foreign = _METADATA in schema.lower() and not table.lower().startswith("ducklake_")
+        place = f"{node.get('catalog_name', '')} {node.get('schema_name', '')}"
+        foreign = _METADATA in place.lower() and not table.lower().startswith("ducklake_")
         # DuckDB reads a table that it does not know as a file of that name.
         if "/" in table or foreign:
             raise SqlError(-551, "42501", f"The table {table} may not be read here.")

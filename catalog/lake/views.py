@@ -58,7 +58,7 @@ def create(
     all of them anew takes 0.22 s instead of 0.10 s, and keeps 500 more rows of metadata each time.
 
     Args:
-        connection: Of CatalogStore.writing.
+        connection: Of WritableCatalog.writing.
         anew: Make every view anew, whatever there is.
         before: The tags before a table was altered in this transaction: until it is committed,
             DuckDB gives such a table another place among the others than readers will find.

@@ -9,17 +9,20 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import Enum
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 
 from catalog.errors import FramesiftError
+from catalog.frames.layouts import WIDE
 from catalog.lake.interruptible import Interruptible
+from catalog.lake.snapshot import Snapshot
 from catalog.memory.refresh import MustLoad
-from catalog.memory.snapshot import HotSnapshot, TooLarge
+from catalog.memory.snapshot import HotSnapshot, Moved, TooLarge
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,7 +50,21 @@ _AGAIN_S = 0.02
 _ENGINE_FAILS = (duckdb.Error, pa.ArrowException, OSError)
 """What DuckDB raises, and pyarrow where it reads from it: an interrupt is an OSError there."""
 
-Inspecting = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
+
+class Files(Protocol):
+    """The catalog's own files, which memory is filled from: CatalogStore.
+
+    Attributes:
+        timeout_s: How long a statement of a question may take [s].
+    """
+
+    timeout_s: float
+
+    def reading_files(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
+        """See catalog.lake.catalog.Catalog."""
+
+    def inspecting(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """See catalog.lake.catalog.WritableCatalog; of the newest snapshot."""
 
 
 class State(Enum):
@@ -73,20 +90,20 @@ class HotSnapshots:
 
     def __init__(
         self,
+        files: Files,
         newest: Callable[[], int],
-        inspecting: Inspecting,
         budget_mb: int,
         limits: dict[str, str],
     ) -> None:
         """Nothing is loaded before the first question.
 
         Args:
+            files: What is loaded, and read where it is not in memory.
             newest: Number of the newest snapshot.
-            inspecting: CatalogStore.inspecting.
             budget_mb: Memory that the tables may take [MB].
             limits: DuckDB's settings of memory and threads for questions.
         """
-        self._newest, self._inspecting = newest, inspecting
+        self._files, self._newest = files, newest
         self._budget_mb, self._limits = budget_mb, limits
         self._held: HotSnapshot | None = None
         self._changed = threading.Condition()
@@ -98,6 +115,23 @@ class HotSnapshots:
         self._refused = -1  # number of the snapshot that does not fit
         self.tried = False
         _KEEPERS.add(self)
+
+    @contextmanager
+    def reading(self, at: int | None = None) -> Iterator[Snapshot]:
+        """See Catalog: from memory where the snapshot is there, else from the catalog's files."""
+        hot = self.at(at)
+        if hot is not None:
+            facts = hot.facts
+            with ExitStack() as stack:
+                try:
+                    held = stack.enter_context(hot.reading())
+                except Moved:
+                    held = None
+                if held is not None:
+                    yield Snapshot(held, WIDE, lambda _: facts, self._files.timeout_s, hot.number)
+                    return
+        with self._files.reading_files(at) as snapshot:
+            yield snapshot
 
     def at(self, number: int | None) -> HotSnapshot | None:
         """The snapshot of that number, or the newest, if it is in memory; else it may be soon.
@@ -181,7 +215,7 @@ class HotSnapshots:
 
     def _load(self, number: int, loading: Interruptible) -> None:
         try:
-            with self._inspecting() as cursor, loading.using(cursor):
+            with self._files.inspecting() as cursor, loading.using(cursor):
                 self._must_load = not self._refresh(cursor, loading)
                 if self._must_load and not self._rests:
                     self._become(State.LOADING)

@@ -1,6 +1,12 @@
 """The memory of a process that holds no snapshot in it."""
 
-from typing import Final
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
+
+from catalog.lake.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from catalog.memory.keeper import Files  # commands hold nothing, and go without it
 
 
 class NothingInMemory:
@@ -13,6 +19,18 @@ class NothingInMemory:
 
     tried: Final = True
     held_bytes: Final = 0
+
+    def __init__(self, files: "Files") -> None:
+        """Hold nothing.
+
+        Args:
+            files: What is read.
+        """
+        self._files = files
+
+    def reading(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
+        """See Catalog: from the catalog's files."""
+        return self._files.reading_files(at)
 
     def at(self, _number: int | None) -> None:
         """No snapshot."""

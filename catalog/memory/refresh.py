@@ -36,7 +36,7 @@ def refresh(
     """Exchange what commits wrote; where it fails, the transaction on ``target`` is to be undone.
 
     Args:
-        source: A cursor of CatalogStore.inspecting that reads snapshot ``until``.
+        source: A cursor of WritableCatalog.inspecting that reads snapshot ``until``.
         target: A cursor on the tables of wide_tables.load, in a transaction.
         layout: What that gave.
         before: The snapshot that ``target`` has.

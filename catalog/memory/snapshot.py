@@ -65,7 +65,7 @@ class HotSnapshot:
         """Load the snapshot that ``source`` reads.
 
         Args:
-            source: A cursor of CatalogStore.inspecting.
+            source: A cursor of WritableCatalog.inspecting.
             budget_mb: Memory that the tables may take [MB].
             limits: DuckDB's settings of memory and threads for questions.
             loading: Ends it.
@@ -132,7 +132,7 @@ class HotSnapshot:
         """The snapshot that ``source`` reads, in the same tables; this one stays while it is read.
 
         Args:
-            source: A cursor of CatalogStore.inspecting.
+            source: A cursor of WritableCatalog.inspecting.
             loading: Ends it.
 
         Raises:

@@ -73,7 +73,7 @@ class Layout:
 
     @staticmethod
     def of(source: duckdb.DuckDBPyConnection) -> "Layout":
-        """That of the snapshot that a cursor of CatalogStore.inspecting reads."""
+        """That of the snapshot that a cursor of WritableCatalog.inspecting reads."""
         tags = tuple(discover_views.tag_columns(source))
         families = tuple(dict.fromkeys(tag.table for tag in tags))
         return Layout(tags, families, tuple(_other_tables(source, families)))
@@ -119,7 +119,7 @@ def load(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection) -
     """Lay out the snapshot that ``source`` reads.
 
     Args:
-        source: A cursor of CatalogStore.inspecting.
+        source: A cursor of WritableCatalog.inspecting.
         target: An empty DuckDB in memory; the tables come into its database `lake`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Records which frames an extractor has read, from which state of their file, and faults.
+"""Which frames an extractor has read, from which state of their file, and what was wrong.
 
 The table `extracted` has a row per family and frame: the file that was read with its size and
 mtime, the extractor's version, and the reason where the file was bad. A frame is read again when
@@ -14,9 +14,10 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
+from catalog.lake.catalog import Catalog, WritableCatalog
+from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FILES, FRAME_TAGS
-from catalog.store import LAKE, CatalogStore
 from catalog.tags.families import (
     TYPES,
     define,
@@ -98,7 +99,7 @@ class CataloguedFrame:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """Values or fault from reading one frame.
+    """What reading one frame gave.
 
     Attributes:
         frame: The frame.
@@ -113,7 +114,7 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Tags that an extractor writes, and the source that it reads.
+    """What an extractor writes, and of which source.
 
     Attributes:
         cluster: The source's cluster.
@@ -141,7 +142,7 @@ class Extraction:
 
     @property
     def prefix(self) -> str:
-        """The text that every fkey of the source begins with."""
+        """What every fkey of the source begins with."""
         return make_fkey(self.cluster, self.datasource, "")
 
 
@@ -160,7 +161,7 @@ class Coverage:
     pending: int
 
 
-def begin(store: CatalogStore, extraction: Extraction) -> None:
+def begin(store: WritableCatalog, extraction: Extraction) -> None:
     """Make the family and its bookkeeping where needed, and drop the tags of vanished files.
 
     Commits only where there is something to change.
@@ -190,8 +191,8 @@ def begin(store: CatalogStore, extraction: Extraction) -> None:
             )
 
 
-def coverage(store: CatalogStore, extraction: Extraction, *, full: bool) -> Coverage:
-    """Counts of the frames to read; `begin` must have run."""
+def coverage(store: Catalog, extraction: Extraction, *, full: bool) -> Coverage:
+    """How many frames there are to read; `begin` must have run."""
     with store.reading() as cursor:
         row = cursor.execute(
             f"WITH {_found(extraction)} SELECT (SELECT count(*) FROM frame), "
@@ -202,7 +203,7 @@ def coverage(store: CatalogStore, extraction: Extraction, *, full: bool) -> Cove
 
 
 def pending_frames(
-    store: CatalogStore, extraction: Extraction, *, full: bool, page: int = PAGE_FRAMES
+    store: Catalog, extraction: Extraction, *, full: bool, page: int = PAGE_FRAMES
 ) -> Iterator[CataloguedFrame]:
     """The frames to read, by fkey, fetched a page at a time; `begin` must have run.
 
@@ -211,20 +212,20 @@ def pending_frames(
     last = ""
     while True:
         with store.reading() as cursor:
-            rows = cursor.execute(
+            found = cursor.execute(
                 f"WITH {_found(extraction)} SELECT found.* {_pending(extraction, full)} "
                 f"AND found.fkey > ? ORDER BY found.fkey LIMIT {page}",
                 [last],
             ).to_arrow_table()
-        for batch in rows.to_batches(max_chunksize=1_000):
+        for batch in found.to_batches(max_chunksize=1_000):
             for row in batch.to_pylist():
                 yield CataloguedFrame(**row)
-        if rows.num_rows < page:
+        if found.num_rows < page:
             return
-        last = rows["fkey"][-1].as_py()
+        last = found["fkey"][-1].as_py()
 
 
-def commit(store: CatalogStore, extraction: Extraction, done: Sequence[Extracted]) -> int:
+def commit(store: WritableCatalog, extraction: Extraction, done: Sequence[Extracted]) -> int:
     """Keep what reading some frames gave, in one commit; how many frames were kept.
 
     Frames that a scan removed meanwhile are left out. A bad file's frame loses its older tags.
@@ -265,7 +266,7 @@ def commit(store: CatalogStore, extraction: Extraction, done: Sequence[Extracted
         return written.rows
 
 
-def problems(store: CatalogStore, extraction: Extraction) -> list[Problem]:
+def problems(store: Catalog, extraction: Extraction) -> list[Problem]:
     """The files that the extractor could not use, by key."""
     with store.reading() as cursor:
         if not _has_table(cursor):
@@ -279,7 +280,7 @@ def problems(store: CatalogStore, extraction: Extraction) -> list[Problem]:
 
 
 def is_extracted(cursor: Cursor, family: str) -> bool:
-    """Return whether an extractor has written a family, as the cursor's snapshot has it."""
+    """Whether an extractor has written a family, as the cursor's snapshot has it."""
     if not _has_table(cursor):
         return False
     row = cursor.execute(
@@ -378,7 +379,7 @@ def _found(extraction: Extraction) -> str:
             " QUALIFY row_number() OVER (PARTITION BY frame.fkey"
             f" ORDER BY p.source = {prefix} DESC, {own_tree} DESC, p.fkey) = 1"
         )
-    with_file = (
+    found = (
         "found AS (SELECT frame.fkey, substr(p.fkey, length(p.source) + 1) AS file,"
         " p.source AS file_source, p.size,"
         " p.mtime, image, label_file AS label, lidar_file AS lidar,"
@@ -386,7 +387,7 @@ def _found(extraction: Extraction) -> str:
         " image_width AS width, image_height AS height"
         f" FROM frame JOIN partner AS p ON {key}{best})"
     )
-    return f"{frame}, {with_file}"
+    return f"{frame}, {found}"
 
 
 def _pattern_join(pattern: str) -> tuple[str, str]:

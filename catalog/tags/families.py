@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput, NotFound
 from catalog.lake import views as discover_views
+from catalog.lake.catalog import Catalog, WritableCatalog
+from catalog.lake.connection import DISCOVER, LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import (
     CLASS_PIXELS_COLUMNS,
@@ -22,7 +24,6 @@ from catalog.lake.schema import (
     FRAME_TAGS,
     VIEW_COLUMNS,
 )
-from catalog.store import DISCOVER, LAKE, CatalogStore
 from catalog.tags import kept_tags, tag_kinds
 
 TYPES: dict[str, pa.DataType] = {
@@ -102,7 +103,7 @@ def family_of(table: str) -> str:
     return table.removeprefix(_PREFIX)
 
 
-def families(store: CatalogStore) -> list[Family]:
+def families(store: Catalog) -> list[Family]:
     """Every family that extractors and imports wrote, in order of creation."""
     with store.reading() as cursor:
         columns: dict[str, dict[str, str]] = {}
@@ -124,7 +125,7 @@ def family_columns(cursor: Cursor, family: str) -> dict[str, str]:
 
 
 def write(
-    store: CatalogStore,
+    store: WritableCatalog,
     family: str,
     columns: Mapping[str, str],
     rows: pa.Table | None = None,
@@ -276,7 +277,7 @@ def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table)
     return Written(fresh.num_rows, tuple(str(row[0]) for row in unknown))
 
 
-def drop(store: CatalogStore, family: str) -> int:
+def drop(store: WritableCatalog, family: str) -> int:
     """Remove a family with its tags and views from the current snapshot; how many rows it had.
 
     Older snapshots keep it.

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 
 import duckdb
 
-from catalog.store import LAKE
+from catalog.lake.connection import LAKE
 from catalog.values import TagColumn
 
 TABLE = "kept_tags"

@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 import duckdb
 
 from catalog.errors import InvalidInput
+from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
-from catalog.store import LAKE
 from catalog.tags.tag_rules import DEFAULT, LONGEST, TagKind
 
 TABLE = "tag_kinds"

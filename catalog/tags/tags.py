@@ -6,6 +6,8 @@ import duckdb
 
 from catalog.errors import AlreadyExists, InUse, InvalidInput, NotFound, nearest_names
 from catalog.lake import views as discover_views
+from catalog.lake.catalog import WritableCatalog
+from catalog.lake.connection import DISCOVER, LAKE
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import (
     CLASS_PIXELS,
@@ -16,7 +18,6 @@ from catalog.lake.schema import (
     POSITION_TAGS,
     VIEW_COLUMNS,
 )
-from catalog.store import DISCOVER, LAKE, CatalogStore
 from catalog.tags import kept_tags, tag_kinds
 from catalog.tags.extractions import is_extracted
 from catalog.tags.families import define, family_of
@@ -25,7 +26,7 @@ from catalog.values import TagColumn
 
 
 def add_tag(
-    store: CatalogStore,
+    store: WritableCatalog,
     tag: str,
     type_name: str,
     kind: str = DEFAULT.kind,
@@ -58,7 +59,7 @@ def add_tag(
     return new_kind
 
 
-def set_kind(store: CatalogStore, tag: str, kind: str, allowed: Sequence[str] = ()) -> TagKind:
+def set_kind(store: WritableCatalog, tag: str, kind: str, allowed: Sequence[str] = ()) -> TagKind:
     """Give a tag another kind, or other values; its kind as it was kept.
 
     Raises:
@@ -75,7 +76,7 @@ def set_kind(store: CatalogStore, tag: str, kind: str, allowed: Sequence[str] = 
     return new_kind
 
 
-def drop_tag(store: CatalogStore, tag: str) -> int:
+def drop_tag(store: WritableCatalog, tag: str) -> int:
     """Remove a tag with its values, its family with its last one; how many files had a value.
 
     Older snapshots keep it.
@@ -149,7 +150,7 @@ def _spelled(connection: duckdb.DuckDBPyConnection, kind: str, allowed: Sequence
     return spelled
 
 
-def add_class_tags(store: CatalogStore, tags: Sequence[str]) -> list[str]:
+def add_class_tags(store: WritableCatalog, tags: Sequence[str]) -> list[str]:
     """Give every class a column in class_pixels and a view; the tags that were new.
 
     Raises:

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import InvalidInput, UnknownName
+from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
 from catalog.memory.wide_names import FKEY_HASH
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
-from catalog.store import CatalogStore
 from pipeline.datasets.datasets import (
     Content,
     Origin,
@@ -49,7 +49,7 @@ class Stores:
         class_names: Class name of each class tag.
     """
 
-    catalog: CatalogStore
+    catalog: Catalog
     records: RecordStore
     class_names: Mapping[str, str]
 

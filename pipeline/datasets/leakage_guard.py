@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.lake.catalog import Catalog
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
-from catalog.store import CatalogStore
 from pipeline.manifest_store import read_manifest
 from query.frames.candidates import DUPLICATE, columns_of, mark_column
 from query.frames.sampling import Hashes, hashes_of
@@ -18,7 +18,7 @@ _NUMBER = r"_(?P<number>[0-9]{1,9})\.[^./]*$"
 
 
 def keep_away_from(
-    store: CatalogStore, records: RecordStore, dataset: Dataset, min_gap_s: float
+    store: Catalog, records: RecordStore, dataset: Dataset, min_gap_s: float
 ) -> KeepAway:
     """Frames, scenes, drives and times of a dataset.
 
@@ -29,7 +29,7 @@ def keep_away_from(
     return keep_away_from_rows(store, rows, dataset.snapshot, min_gap_s)
 
 
-def keep_away_from_rows(store: CatalogStore, rows: pa.Table, at: int, min_gap_s: float) -> KeepAway:
+def keep_away_from_rows(store: Catalog, rows: pa.Table, at: int, min_gap_s: float) -> KeepAway:
     """Frames, scenes, drives and times of a manifest's rows."""
     hashes = hashes_of(rows["fkey"].to_pylist())
     drives: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ def keep_away_from_rows(store: CatalogStore, rows: pa.Table, at: int, min_gap_s:
     )
 
 
-def marks_of(store: CatalogStore, hashes: Hashes) -> frozenset[str]:
+def marks_of(store: Catalog, hashes: Hashes) -> frozenset[str]:
     """The marks of frames that are there more than once, by now: a copy may have come later."""
     with store.reading() as snapshot:
         if not len(hashes) or not mark_column(snapshot):

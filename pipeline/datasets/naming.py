@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from catalog.store import CatalogStore
+from catalog.lake.catalog import Catalog
 
 
 @contextmanager
-def naming(catalog: CatalogStore, snapshot: int, name: str) -> Iterator[None]:
+def naming(catalog: Catalog, snapshot: int, name: str) -> Iterator[None]:
     """A block that records a dataset of a snapshot that was asked before.
 
     Compaction holds the write lock while it chooses the snapshots to expire: it leaves those alone

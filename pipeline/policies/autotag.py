@@ -6,12 +6,12 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import UnknownName
+from catalog.lake.catalog import Catalog, WritableCatalog
 from catalog.lake.snapshot import Snapshot
 from catalog.policies import regexes as policy_regexes
 from catalog.policies.regexes import check_pattern
 from catalog.policies.tables import Policy
 from catalog.records.store import RecordStore
-from catalog.store import CatalogStore
 from pipeline.policies.actions import BATCH_ROWS, Rule, SetTags, TakeFromField
 from pipeline.policies.matching import matching
 from pipeline.policies.report import Report
@@ -45,8 +45,8 @@ def check(snapshot: Snapshot, records: RecordStore, action: SetTags | TakeFromFi
 
 
 def run(
-    store: CatalogStore,
-    seen: CatalogStore,
+    store: WritableCatalog,
+    seen: Catalog,
     records: RecordStore,
     policy: Policy,
     action: SetTags | TakeFromField,

@@ -14,8 +14,8 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
+from catalog.lake.catalog import Catalog, WritableCatalog
 from catalog.policies.tables import Policy
-from catalog.store import CatalogStore
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.matching import matching
 from pipeline.policies.report import Report
@@ -40,8 +40,8 @@ class _Given:
 
 
 def run(
-    store: CatalogStore,
-    seen: CatalogStore,
+    store: WritableCatalog,
+    seen: Catalog,
     policy: Policy,
     content: bytes,
     report: Report,

@@ -6,9 +6,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from catalog.errors import SqlError
+from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
 from catalog.policies.tables import Policy
-from catalog.store import CatalogStore
 from query.db2.dialect import Db2
 from query.discover.search import VIEW
 from query.run import read_only
@@ -38,7 +38,7 @@ def check_condition(snapshot: Snapshot, condition: str) -> None:
             raise
 
 
-def matching(seen: CatalogStore, policy: Policy, columns: Sequence[str]) -> pa.Table:
+def matching(seen: Catalog, policy: Policy, columns: Sequence[str]) -> pa.Table:
     """The policy's files with these columns of metaocean_view, all of one snapshot.
 
     Args:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 from catalog.errors import CatalogBusy, FramesiftError, InvalidInput, NotFound
+from catalog.lake.catalog import WritableCatalog
 from catalog.policies import runs as policy_runs
 from catalog.policies.runs import ACTIVE
 from catalog.policies.tables import Policy, PolicyRun
 from catalog.records.jobs import recorded_job
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
-from catalog.store import CatalogStore
 from pipeline.jobs.command_job import submit_command
 from pipeline.jobs.follow import refresh
 from pipeline.jobs.queue import JobQueue
@@ -22,7 +22,7 @@ _BEGINNING = timedelta(seconds=60)
 
 
 def perform(
-    store: CatalogStore,
+    store: WritableCatalog,
     records: RecordStore,
     policy: Policy,
     run: PolicyRun,
@@ -56,7 +56,7 @@ def perform(
 
 
 def start(
-    store: CatalogStore,
+    store: WritableCatalog,
     records: RecordStore,
     queue: JobQueue,
     policy: Policy,
@@ -107,7 +107,7 @@ def check_active(policy: Policy) -> None:
         )
 
 
-def newest(store: CatalogStore, records: RecordStore, policy: Policy) -> PolicyRun | None:
+def newest(store: WritableCatalog, records: RecordStore, policy: Policy) -> PolicyRun | None:
     """A policy's newest run, ended on paper where its process has ended; None before the first."""
     run = policy_runs.last(records, policy.id)
     if run is None or run.state not in ACTIVE:
@@ -118,7 +118,7 @@ def newest(store: CatalogStore, records: RecordStore, policy: Policy) -> PolicyR
     return policy_runs.finish(records, run.id, ended[0], None, ended[1])
 
 
-def ask(store: CatalogStore, records: RecordStore, policy: Policy, action: str) -> None:
+def ask(store: WritableCatalog, records: RecordStore, policy: Policy, action: str) -> None:
     """Let the policy's run pause, resume, or end ("kill"); it does between two batches.
 
     Raises:
@@ -136,7 +136,7 @@ def ask(store: CatalogStore, records: RecordStore, policy: Policy, action: str) 
 
 
 def _ended(
-    store: CatalogStore, records: RecordStore, policy: Policy, run: PolicyRun
+    store: WritableCatalog, records: RecordStore, policy: Policy, run: PolicyRun
 ) -> tuple[str, str] | None:
     """The state of a run whose process left none; None where a process works on it."""
     if run.job:
@@ -167,7 +167,7 @@ def _reason(error: BaseException) -> str:
 
 
 def history(
-    store: CatalogStore, records: RecordStore, policy: Policy, limit: int = 100
+    store: WritableCatalog, records: RecordStore, policy: Policy, limit: int = 100
 ) -> Sequence[PolicyRun]:
     """A policy's newest runs, newest first."""
     newest(store, records, policy)

@@ -7,10 +7,10 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import AlreadyExists, InvalidInput
+from catalog.lake.catalog import Catalog, WritableCatalog
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FRAME_TAGS
 from catalog.lake.views import tag_columns
-from catalog.store import CatalogStore
 from catalog.tags import tag_kinds, tags
 from catalog.tags.families import check_tag_name, put_rows
 from catalog.tags.tag_rules import DEFAULT, LONGEST, TagKind
@@ -66,7 +66,7 @@ _NEW = TagKind("Open")
 """Kind of a tag that a policy makes."""
 
 
-def make_missing(store: CatalogStore, names: Iterable[str]) -> None:
+def make_missing(store: WritableCatalog, names: Iterable[str]) -> None:
     """Give the catalog the tags that it lacks: free text of at most 256 characters.
 
     Raises:
@@ -82,7 +82,7 @@ def make_missing(store: CatalogStore, names: Iterable[str]) -> None:
             tags.add_tag(store, name, "text", _NEW.kind)
 
 
-def usable(store: CatalogStore, rows: pa.Table, names: Sequence[str]) -> pa.Table:
+def usable(store: Catalog, rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows whose values their tags may have.
 
     Args:
@@ -109,7 +109,7 @@ def usable(store: CatalogStore, rows: pa.Table, names: Sequence[str]) -> pa.Tabl
 
 
 def set_tags(
-    store: CatalogStore,
+    store: WritableCatalog,
     report: Report,
     reason: str,
     rows: pa.Table,
@@ -144,8 +144,8 @@ def set_tags(
         report.heed()
 
 
-def _set(store: CatalogStore, reason: str, batch: pa.Table) -> int:
-    """Set the tags, and return the number of files that were gone."""
+def _set(store: WritableCatalog, reason: str, batch: pa.Table) -> int:
+    """How many of the files were gone."""
     with store.writing(reason, author="policy") as connection:
         families: dict[str, list[str]] = {}
         known = settable(connection)

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from catalog.errors import UnknownName
 from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from catalog.memory.wide_names import FKEY_HASH
-from catalog.store import LAKE
 from query.db2.errors import in_db2s_words
 from query.frames.sampling import Hashes
 from query.frames.selection import Question

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
-from catalog.store import LAKE
 from query.frames.selection import Selection
 from query.run.run_sql import execute
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.errors import InvalidInput, UnknownName
+from catalog.lake.catalog import Catalog
 from catalog.memory.wide_names import FKEY_HASH, LABEL_SIZE
-from catalog.store import CatalogStore
 from query.run.result_format import to_records
 from query.statistics.population import POPULATION, Frames, population
 
@@ -87,7 +87,7 @@ def _digest(question: str) -> str:
 
 
 def page_of(
-    store: CatalogStore,
+    store: Catalog,
     frames: Frames,
     class_names: Mapping[str, str],
     columns: Sequence[str],

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog.errors import NotFound
+from catalog.lake.catalog import Catalog
+from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.lake.snapshot import Snapshot
-from catalog.store import LAKE, CatalogStore
 from catalog.values import make_fkey
 from query.run.result_text import plain
 from query.run.run_sql import execute
@@ -37,7 +38,7 @@ class FoundFrame:
         return str(self.file["fkey"])
 
 
-def find_frame(store: CatalogStore, fkey: str, at: int | None = None) -> FoundFrame:
+def find_frame(store: Catalog, fkey: str, at: int | None = None) -> FoundFrame:
     """The frame of that fkey.
 
     Args:

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.catalog import Catalog
+from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from catalog.memory.wide_names import FKEY_HASH, LABEL_SIZE
-from catalog.store import LAKE, CatalogStore
 from query.frames.candidates import candidates, mark_column, once, only
 from query.frames.sampling import Hashes, first, places
 from query.frames.selection import Question, Selection
@@ -27,7 +28,7 @@ _COLUMNS = (
 
 
 def select_frames(
-    store: CatalogStore,
+    store: Catalog,
     question: Question,
     class_names: Mapping[str, str],
     at: int | None = None,

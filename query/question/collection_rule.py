@@ -13,10 +13,10 @@ import duckdb
 from sqlglot import exp
 
 from catalog.errors import CollectionFails, InvalidInput, SqlError
-from catalog.lake.connection import SAFE, one_line
+from catalog.lake.catalog import Catalog
+from catalog.lake.connection import LAKE, SAFE, one_line
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.limited_store import ROW
-from catalog.store import LAKE, CatalogStore
 from query.db2.semantics import condition_to_duckdb
 from query.db2.templates import fill
 from query.run import read_only
@@ -72,7 +72,7 @@ def check_rule(text: str) -> None:
         )
 
 
-def try_rule(text: str, catalog: Callable[[], CatalogStore]) -> None:
+def try_rule(text: str, catalog: Callable[[], Catalog]) -> None:
     """`check_rule`, and the rule fails for no row that there is; for who sees them all.
 
     Args:

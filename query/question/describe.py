@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from catalog.errors import SqlError
+from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
-from catalog.store import CatalogStore
 from query.frames.selection import Question
 from query.question.conditions import question_where, vocabulary_of
 from query.question.question_sql import QuestionSql, to_sql
@@ -31,7 +31,7 @@ class Description:
 
 
 def describe(
-    store: CatalogStore,
+    store: Catalog,
     question: Question,
     class_names: Mapping[str, str],
     at: int | None = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from catalog.store import CatalogStore
+from catalog.lake.catalog import Catalog
 from query.frames.selection import Question
 from query.question.condition import Group, Leaf, PixelRange
 from query.question.conditions import question_where, relation_for, vocabulary_of
@@ -15,7 +15,7 @@ _SHOWN = 5
 
 
 def why_empty(
-    store: CatalogStore,
+    store: Catalog,
     question: Question,
     class_names: Mapping[str, str],
     at: int | None = None,

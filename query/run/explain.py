@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
+from catalog.lake.catalog import Catalog
+from catalog.lake.connection import LAKE
 from catalog.lake.schema import FILES
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import current
-from catalog.limited_store import LimitedStore
-from catalog.store import LAKE, CatalogStore
 from query.db2.errors import in_db2s_words
 from query.run.preparation import preparing
 from query.run.prepared import prepare
@@ -55,7 +55,7 @@ class Explanation:
     snapshot: int
 
 
-def explain(store: CatalogStore, text: str, at: int | None = None) -> Explanation:
+def explain(store: Catalog, text: str, at: int | None = None) -> Explanation:
     """Explain how a statement would be answered; it is not run.
 
     Always of the catalog's tables, also where a server holds them in memory.
@@ -69,18 +69,32 @@ def explain(store: CatalogStore, text: str, at: int | None = None) -> Explanatio
         SqlError: The statement is refused or wrong.
         NotFound: There is no snapshot ``at``.
     """
-    if isinstance(store, LimitedStore):
-        return _of_seen(store, text, at)
     with store.reading_files(at) as snapshot:
         statement = _prepared(snapshot, text)
         with in_db2s_words():
-            (plan,) = snapshot.explain(statement)
-        scans = [node for node in _nodes(plan) if "Table" in node.get("extra_info", {})]
-        names = {_table(scan) for scan in scans}
-        columns = {name: _columns(snapshot, name) for name in names}
-        counts = {name: _count(snapshot, name) for name in names}
-        number = snapshot.number
-    tables = tuple(
+            plan = snapshot.plan(statement)
+        tables = _named(snapshot, statement) if plan is None else _scanned(snapshot, plan)
+        return Explanation(
+            sql=_pretty(statement),
+            tables=tables,
+            families=_families(tables),
+            estimated_rows=None if plan is None else _estimate(plan),
+            snapshot=snapshot.number,
+        )
+
+
+def _prepared(snapshot: Snapshot, text: str) -> str:
+    with preparing(snapshot.timeout_s, lambda: current().cancelled):
+        return prepare(snapshot, text)
+
+
+def _scanned(snapshot: Snapshot, plan: dict[str, Any]) -> tuple[TableRead, ...]:
+    """The tables that a plan scans."""
+    scans = [node for node in _nodes(plan) if "Table" in node.get("extra_info", {})]
+    names = {_table(scan) for scan in scans}
+    columns = {name: _columns(snapshot, name) for name in names}
+    counts = {name: _count(snapshot, name) for name in names}
+    return tuple(
         TableRead(
             name=_table(scan),
             columns=_read(scan, columns[_table(scan)]),
@@ -89,37 +103,22 @@ def explain(store: CatalogStore, text: str, at: int | None = None) -> Explanatio
         )
         for scan in scans
     )
-    return Explanation(
-        sql=_pretty(statement),
-        tables=tables,
-        families=_families(tables),
-        estimated_rows=_estimate(plan),
-        snapshot=number,
-    )
 
 
-def _prepared(snapshot: Snapshot, text: str) -> str:
-    with preparing(snapshot.timeout_s, lambda: current().cancelled):
-        return prepare(snapshot, text)
-
-
-def _of_seen(store: LimitedStore, text: str, at: int | None) -> Explanation:
-    """An explanation for who sees some rows: a plan would tell of the others, so there is none."""
-    with store.reading(at) as snapshot:
-        statement = _prepared(snapshot, text)
-        parsed = parse_one(statement, dialect="duckdb")
-        named = {column.name for column in parsed.find_all(exp.Column)}
-        tables = tuple(
-            TableRead(
-                name=table.name,
-                columns=tuple(name for name in _columns(snapshot, table.name) if name in named),
-                rows=_count(snapshot, table.name),
-                estimated_rows=None,
-            )
-            for table in parsed.find_all(exp.Table)
-            if table.db == "main"  # no name of the statement's own, and no view
+def _named(snapshot: Snapshot, statement: str) -> tuple[TableRead, ...]:
+    """The tables that a statement names, where no plan may be shown."""
+    parsed = parse_one(statement, dialect="duckdb")
+    named = {column.name for column in parsed.find_all(exp.Column)}
+    return tuple(
+        TableRead(
+            name=table.name,
+            columns=tuple(name for name in _columns(snapshot, table.name) if name in named),
+            rows=_count(snapshot, table.name),
+            estimated_rows=None,
         )
-        return Explanation(_pretty(statement), tables, _families(tables), None, snapshot.number)
+        for table in parsed.find_all(exp.Table)
+        if table.db == "main"  # no name of the statement's own, and no view
+    )
 
 
 def _count(snapshot: Snapshot, table: str) -> int:

@@ -269,7 +269,7 @@ class _Rewrite:
     def _derived(self, row: _Row) -> exp.Select:
         columns = row.columns or {_FKEY: _Stored(row.anchor, _FKEY)}
         uses_files = any(column.table == FILES for column in columns.values())
-        scan = self.tables.layout.scan(row.required, row.optional, files=uses_files)
+        scan = self.tables.layout.scan(row.required, row.optional, uses_files)
         anchor, *others = scan.tables
         select = exp.Select(
             expressions=[

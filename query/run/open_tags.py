@@ -9,8 +9,8 @@ from collections.abc import Collection
 
 from sqlglot import exp
 
+from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
-from catalog.store import LAKE
 from catalog.tags.tag_kinds import TABLE
 from query.run.read_only import Schema
 

@@ -8,9 +8,9 @@ from itertools import islice
 
 import pyarrow as pa
 
+from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import Cancellation, StatementWatch, current, ended
-from catalog.store import CatalogStore
 from query.db2.errors import in_db2s_words
 from query.run.preparation import preparing
 from query.run.prepared import prepare
@@ -65,7 +65,7 @@ class SqlStream:
 
 
 def run_sql(
-    store: CatalogStore,
+    store: Catalog,
     text: str,
     *,
     at: int | None = None,
@@ -92,7 +92,7 @@ def run_sql(
 
 @contextmanager
 def stream_sql(
-    store: CatalogStore,
+    store: Catalog,
     text: str,
     *,
     at: int | None = None,

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import InvalidInput
+from catalog.lake.catalog import Catalog
 from catalog.lake.snapshot import Snapshot
 from catalog.memory.wide_names import FKEY_HASH
-from catalog.store import CatalogStore
 from query.frames.candidates import DUPLICATE, columns_of
 from query.frames.sampling import hashes_of
 from query.frames.select_frames import frames_of, select_frames
@@ -42,7 +42,7 @@ class Asked:
 
 
 def select_set(
-    store: CatalogStore,
+    store: Catalog,
     request: Asked,
     class_names: Mapping[str, str],
     at: int | None = None,
@@ -88,7 +88,7 @@ def _drawn_by(request: Asked) -> tuple[Method | None, Question]:
 
 
 def _whole(
-    store: CatalogStore, request: Asked, class_names: Mapping[str, str], snapshot: Snapshot
+    store: Catalog, request: Asked, class_names: Mapping[str, str], snapshot: Snapshot
 ) -> tuple[Selection, dict[str, Any]]:
     """All frames that answer the question, less those that are kept away from."""
     question, at = request.question, snapshot.number
@@ -133,7 +133,7 @@ def with_columns(snapshot: Snapshot, selection: Selection, columns: Sequence[str
 
 
 def distribution(
-    store: CatalogStore,
+    store: Catalog,
     fkeys: Sequence[str],
     stratifiers: Sequence[str],
     class_names: Mapping[str, str],

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.catalog import Catalog
 from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
-from catalog.store import CatalogStore
 from query.statistics.class_report import (
     ClassGroup,
     ClassReport,
@@ -28,7 +28,7 @@ _PIXELS = '"frame pixels"'
 
 
 def class_report(
-    store: CatalogStore,
+    store: Catalog,
     class_names: Mapping[str, str],
     frames: Frames | None = None,
     *,

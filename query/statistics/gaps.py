@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from catalog.store import CatalogStore
+from catalog.lake.catalog import Catalog
 from query.frames.selection import Question
 from query.question.label_range import LabelRange
 from query.statistics.class_statistics import present_classes
@@ -34,7 +34,7 @@ class Content:
 
 
 def find_gaps(
-    store: CatalogStore,
+    store: Catalog,
     class_names: Mapping[str, str],
     content: Content,
     *,

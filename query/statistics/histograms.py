@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from catalog.store import CatalogStore
+from catalog.lake.catalog import Catalog
 from query.statistics.histogram_axis import make_axis, position_sql, value_sql
 from query.statistics.histogram_report import AxisRequest, Histogram
 from query.statistics.population import POPULATION, Frames, population
 
 
 def histogram(
-    store: CatalogStore,
+    store: Catalog,
     class_names: Mapping[str, str],
     axes: Sequence[AxisRequest],
     frames: Frames | None = None,

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from catalog.errors import InvalidInput
 from catalog.frames.frames_relation import FramesRelation
+from catalog.lake.catalog import Catalog
 from catalog.lake.schema import LABELLED
 from catalog.lake.snapshot import Snapshot
-from catalog.store import CatalogStore
 from query.frames.selection import Question
 from query.question.conditions import question_where, relation_for
 from query.run.run_sql import execute
@@ -104,7 +104,7 @@ def refuse_unlabelled(members: Population, question: Question, what: str) -> Non
 
 @contextmanager
 def population(
-    store: CatalogStore,
+    store: Catalog,
     frames: Frames,
     class_names: Mapping[str, str],
 ) -> Iterator[Population]:

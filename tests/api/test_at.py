@@ -26,7 +26,7 @@ QUESTION = ["--range", "car=1:", "--sample", "9", "--seed", "3"]
 def change(home: Path) -> tuple[int, int]:
     """Remove a frame, change the others' counts, give them a new tag; snapshots before, after."""
     workspace = open_home(home)
-    catalog = workspace.catalog
+    catalog = workspace.whole_catalog
     before = catalog.snapshot()
     with catalog.reading() as cursor:
         row = cursor.execute("SELECT min(fkey) FROM t_car WHERE value::INTEGER > 0").fetchone()
@@ -114,7 +114,7 @@ def test_an_expired_snapshot_becomes_no_dataset(home: Path) -> None:
     question = Question()
     selection = ask(workspace, question)
     change(home)
-    with workspace.catalog.writing("expire") as connection:
+    with workspace.whole_catalog.writing("expire") as connection:
         expire(connection, [selection.snapshot])
     with pytest.raises(NotFound, match=f"no snapshot named '{selection.snapshot}'"):
         save_selection(workspace, NewDataset(name="late", question=question), selection)

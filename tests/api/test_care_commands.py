@@ -51,7 +51,7 @@ def test_check_and_repair(home: Path) -> None:
     sound = framesift(home, "catalog", "check")
     assert (sound.returncode, sound.stdout) == (0, "nothing is wrong\n")
     workspace = open_home(home)
-    with workspace.catalog.writing("broken by a test") as connection:
+    with workspace.whole_catalog.writing("broken by a test") as connection:
         connection.execute("DROP VIEW lake.bluadmin.t_car")
     workspace.close()
     check = ["catalog", "check"]

@@ -94,7 +94,7 @@ def test_a_connection_from_the_first_request_to_the_last(
     never = manager.get("scan/nfs1")
     assert (never.status_code, never.json()["reason"]) == (404, "No scan is in progress for nfs1.")
     workspace = open_home(home)
-    with workspace.catalog.lock(WRITE_LOCK, "held"):  # so long the scan does not end
+    with workspace.whole_catalog.lock(WRITE_LOCK, "held"):  # so long the scan does not end
         begun = manager.post("scan/nfs1")
         assert (begun.status_code, begun.text) == (200, "null")
         assert status(manager, "nfs1") == "Running"
@@ -142,7 +142,7 @@ def test_a_connection_from_the_first_request_to_the_last(
     assert manager.put("scan/nfs2/stop").json()["reason"] == (
         "No scan is currently in progress for nfs2."
     )
-    with workspace.catalog.lock(WRITE_LOCK, "held"):
+    with workspace.whole_catalog.lock(WRITE_LOCK, "held"):
         manager.post("scan/nfs2")
         assert manager.put("scan/nfs2/stop").text == "null"
     workspace.close()
@@ -155,7 +155,7 @@ def test_a_scan_at_a_terminal_is_seen(manager: TestClient, home: Path) -> None:
     """It runs as long as its process holds the source; then what it left behind has failed."""
     workspace = open_home(home)
     source = recorded_source(workspace.records, "a2d2")
-    with scan_lock(workspace.catalog, source):
+    with scan_lock(workspace.whole_catalog, source):
         scan_record.begin(workspace.records, source)
         assert status(manager, "a2d2") == "Running"
         assert "in-progress" in manager.post("scan/a2d2").json()["reason"]

@@ -97,7 +97,7 @@ def engine(home: Path) -> Iterator[Engine]:
     for name, collection in (("cora", "images"), ("otto", "images"), ("carl", "texts")):
         row_collections.assign(records, collection, name)
     workspace = open_home(home)
-    tags.add_tag(workspace.catalog, "mark", "text", "Open")
+    tags.add_tag(workspace.whole_catalog, "mark", "text", "Open")
     workspace.close()
     with TestClient(create_app(Settings(home=home, cache=None))) as client:
         yield Engine(home, client, secrets)

@@ -65,7 +65,7 @@ def served(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """URL and process of a server that gives up after 20 s, with a tag of a hyphenated name."""
     home = copy_home(catalogued, tmp_path_factory.mktemp("search"))
     workspace = open_home(home)
-    add_tag(workspace.catalog, "u2-source", "text")
+    add_tag(workspace.whole_catalog, "u2-source", "text")
     workspace.close()
     with serving(home, variables={"FRAMESIFT_QUERY_TIMEOUT_S": "20"}) as (url, process):
         yield url, process.pid

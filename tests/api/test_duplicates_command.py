@@ -22,7 +22,7 @@ def test_groups_are_listed(tmp_path: Path) -> None:
         workspace.records,
         Source(name="a2d2", uri=str(root), platform="NFS", cluster="host1", datasource="a2d2"),
     )
-    scan_source(workspace.catalog, workspace.records, source)
+    scan_source(workspace.whole_catalog, workspace.records, source)
     workspace.close()
     listed = framesift(home, "duplicates", "--json")
     assert listed.returncode == 0, listed.stderr

@@ -414,7 +414,7 @@ def test_a_bucket_s_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             datasource="a2d2", options={"endpoint_url": s3.endpoint},
         )
     )  # fmt: skip
-    scan_source(workspace.catalog, workspace.records, source)
+    scan_source(workspace.whole_catalog, workspace.records, source)
     with (
         serving(tmp_path / "home") as (url, _),
         httpx.Client(base_url=url, timeout=120) as client,

@@ -62,7 +62,7 @@ def test_a_client_that_leaves(url: str, home: Path) -> None:
         f"Content-Type: text/csv\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     workspace = open_home(home)
-    with workspace.catalog.lock(WRITE_LOCK, "held"):
+    with workspace.whole_catalog.lock(WRITE_LOCK, "held"):
         with socket.create_connection((where.hostname or "", where.port or 0)) as connection:
             connection.sendall(head.encode() + body)
             time.sleep(0.5)

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.accounts import row_collections, tokens, users
+from catalog.errors import NotAllowed
+from catalog.limited_store import LimitedStore
 from catalog.records.store import RecordStore
 from tests.pipeline.homes import SAMPLE, copy_home, make_home
 
@@ -120,6 +123,17 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     header = _user(folder / "home", "root", "admin")
     with TestClient(create_app(Settings(home=folder / "home", cache=None))) as client:
         yield Asked(client, header)
+
+
+def test_the_whole_catalog_is_refused(limited: Asked) -> None:
+    """A limited workspace gives no catalog that could be written, or that has other rows."""
+    app = limited.client.app
+    assert isinstance(app, FastAPI)
+    workspace = app.state.workspace.limited_to(tuple(RULES.values()), "otto")
+    assert isinstance(workspace.catalog, LimitedStore)
+    for refused in ("whole_catalog", "opened_catalog"):
+        with pytest.raises(NotAllowed, match="every row"):
+            getattr(workspace, refused)
 
 
 UNSTABLE = {"inode", "mtime", "atime", "ctime", "inserttime", "updatedtime", "requesttime"}

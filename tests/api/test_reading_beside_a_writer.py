@@ -39,7 +39,7 @@ def test_every_list_is_read_while_a_writer_is_open(
     headers = {"Authorization": f"Bearer {token}"}
     with (
         TestClient(app, base_url="http://127.0.0.1:8008") as client,
-        workspace.catalog.writing("without end"),
+        workspace.whole_catalog.writing("without end"),
         writer.session() as session,
     ):
         session.execute(select(Source))  # the transaction begins with its first statement

@@ -27,10 +27,10 @@ def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
             workspace.records,
             Source(name=name, uri=str(root), platform="NFS", cluster="c", datasource=name),
         )
-        scan_source(workspace.catalog, workspace.records, source)
+        scan_source(workspace.whole_catalog, workspace.records, source)
     put(root, frame_key("label", 2), b"no png")
     put(root, frame_key("camera", 9, "json"), b"an orphan")
-    scan_source(workspace.catalog, workspace.records, source)
+    scan_source(workspace.whole_catalog, workspace.records, source)
     workspace.close()
     return folder / "home"
 

@@ -119,7 +119,7 @@ def test_a_datasets_question_replays(home: Path) -> None:
     (status, made, err), (_, chosen, _) = several(home, create, ["select", *OPTIONS, "--json"])
     assert status == 0, err
     workspace = open_home(home)
-    with workspace.catalog.writing("changed by a test") as connection:
+    with workspace.whole_catalog.writing("changed by a test") as connection:
         connection.execute("UPDATE class_pixels SET car = 0")
     stored = recorded_dataset(workspace.records, "cars").question
     question = Question.of_dataset(stored)

@@ -34,9 +34,9 @@ def settings(tmp_path: Path) -> Settings:
             datasource="one",
         ),
     )
-    scan_source(workspace.catalog, workspace.records, source)
+    scan_source(workspace.whole_catalog, workspace.records, source)
     rows = pa.table({"fkey": [make_fkey("c", "one", frame_key("camera", 1))], "rain": [1]})
-    families.write(workspace.catalog, "weather", {"rain": "INTEGER"}, rows)
+    families.write(workspace.whole_catalog, "weather", {"rain": "INTEGER"}, rows)
     workspace.close()
     return settings
 

@@ -114,7 +114,7 @@ def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
             reader.image(0)
     for remove in (
         lambda: None,
-        lambda: remove_source(workspace.catalog, workspace.records, "a2d2"),
+        lambda: remove_source(workspace.whole_catalog, workspace.records, "a2d2"),
     ):
         remove()
         for made in (dataset, divided):

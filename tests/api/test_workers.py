@@ -298,8 +298,8 @@ def test_the_snapshot_in_memory_is_divided(home: Path) -> None:
     """What a server may hold is shared by its processes."""
     settings = Settings(home=home, hot_memory_mb=400)
     workspace = Workspace(settings, serves=True, processes=4)
-    assert isinstance(workspace.catalog.hot, HotSnapshots)
-    assert workspace.catalog.hot._budget_mb == 100
+    assert isinstance(workspace.whole_catalog.hot, HotSnapshots)
+    assert workspace.whole_catalog.hot._budget_mb == 100
     workspace.close()
 
 

@@ -53,7 +53,7 @@ def test_a_later_source_of_the_same_name(catalogued: Path, tmp_path: Path) -> No
     (within / "source").rename(outside)
     (within / "source").symlink_to(outside)
     assert "leads out of" in _refused(workspace, dataset, tmp_path / "cache")
-    remove_source(workspace.catalog, workspace.records, "a2d2")
+    remove_source(workspace.whole_catalog, workspace.records, "a2d2")
     assert "leads out of" in _refused(workspace, dataset, tmp_path / "cache")
     for datasource, said in (("another", "leads out of"), ("a2d2", "cannot be reached")):
         added = add_source(workspace.records, _s3("a2d2", datasource))
@@ -61,7 +61,7 @@ def test_a_later_source_of_the_same_name(catalogued: Path, tmp_path: Path) -> No
         header = Manifest.read(manifest_folder(workspace.records, dataset)).header
         is_folder = "://" not in header.roots["a2d2"]
         assert is_folder == bool(header.within["a2d2"])
-        remove_source(workspace.catalog, workspace.records, added.name)
+        remove_source(workspace.whole_catalog, workspace.records, added.name)
     workspace.close()
 
 

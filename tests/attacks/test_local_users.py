@@ -46,7 +46,7 @@ def test_a_home_and_its_backups(no_umask: Path) -> None:
     trained(workspace, dataset)
     backups = [no_umask / "b.tar", no_umask / "folder"]
     for backup in backups:
-        back_up(workspace.catalog, workspace.records, backup)
+        back_up(workspace.whole_catalog, workspace.records, backup)
     workspace.close()
     restored = no_umask / "restored"
     restored.mkdir(mode=0o755)  # as it may be there before

@@ -91,7 +91,7 @@ _READY = "ready"
 
 
 def _write(home: Path, acknowledged: list[int], told: int, *, once: bool) -> None:
-    store = Workspace(Settings(home=home)).catalog
+    store = Workspace(Settings(home=home)).whole_catalog
     check(store, acknowledged)
     number = _next(store)
     os.write(told, f"{_READY}\n".encode())

@@ -207,7 +207,7 @@ def test_what_has_moved_on_is_not_read(store: CatalogStore) -> None:
     later = refreshed(held, store)
     with pytest.raises(Moved), held.reading():
         pass
-    kept = HotSnapshots(lambda: held.number, store.inspecting, 200, LIMITS)
+    kept = HotSnapshots(store, lambda: held.number, 200, LIMITS)
     kept._held = held  # as in the moment before the later one takes its place
     store.hot = kept
     for at in (held.number, None):

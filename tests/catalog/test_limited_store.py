@@ -5,8 +5,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from catalog.errors import CollectionFails, NotAllowed, NotFound, SqlError
+from catalog.errors import CollectionFails, NotFound, SqlError
 from catalog.frames.frames import register, remove
+from catalog.lake.catalog import Catalog
 from catalog.limited_store import LimitedStore
 from catalog.store import CatalogStore
 from tests.catalog.backends import new_location, open_at
@@ -44,7 +45,7 @@ def limited(whole: CatalogStore) -> LimitedStore:
     return LimitedStore(whole, MINE, LIMITS)
 
 
-def fkeys(store: CatalogStore, statement: str, at: int | None = None) -> list[str]:
+def fkeys(store: Catalog, statement: str, at: int | None = None) -> list[str]:
     """The first column of a statement's rows, sorted."""
     with store.reading(at) as cursor:
         return sorted(str(row[0]) for row in cursor.execute(statement).fetchall())
@@ -195,14 +196,20 @@ def test_a_statement_s_condition_stays_above_the_rule(
     lake.close()
 
 
-def test_it_is_read_only(limited: LimitedStore) -> None:
-    """No writing, no locks, none of DuckLake's own tables."""
-    with pytest.raises(NotAllowed), limited.writing("x"):
-        pass
-    with pytest.raises(NotAllowed), limited.inspecting():
-        pass
-    with pytest.raises(NotAllowed):
-        limited.lock("catalog", "x")
+def test_there_is_nothing_to_write_with(limited: LimitedStore) -> None:
+    """It offers what readers need: no writing, no locks, none of DuckLake's own tables."""
+    asked = {name for name in [*dir(limited), *vars(limited)] if not name.startswith("_")}
+    assert asked == {"close", "condition", "kept_still", "reading", "reading_files", "snapshot"}
+
+
+def test_no_plan_is_shown(whole: CatalogStore, limited: LimitedStore) -> None:
+    """It tells of rows that may not be seen: of how many there are, and of their values."""
+    statement = "SELECT count(*) FROM lake.main.files"
+    for reading in (limited.reading, limited.reading_files):
+        with reading() as snapshot:
+            assert snapshot.plan(statement) is None
+    with whole.reading_files() as snapshot:
+        assert snapshot.plan(statement) is not None
 
 
 def test_commits_are_seen_and_old_snapshots_are_limited(

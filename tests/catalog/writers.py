@@ -41,7 +41,7 @@ def _forked(folder: Path, name: str, commits: int) -> int:
 def _write(folder: Path, name: str, commits: int) -> None:
     """Each commit adds files of the writer's own and rewrites one that all writers share."""
     workspace = Workspace(Settings(home=folder))
-    store, records = workspace.catalog, workspace.records
+    store, records = workspace.whole_catalog, workspace.records
     for number in range(commits):
         files, frames = two_frames(f"{name}/{number}", SHARED_KEY)
         with store.writing(f"commit {number}", author=name) as connection:

@@ -41,7 +41,7 @@ def add_source(workspace: Workspace, name: str, root: Path) -> None:
             site="",
         ),
     )
-    scan_source(workspace.catalog, workspace.records, source)
+    scan_source(workspace.whole_catalog, workspace.records, source)
 
 
 def copy_home(template: Path, into: Path, *, with_source: bool = False) -> Path:

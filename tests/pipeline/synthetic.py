@@ -30,5 +30,5 @@ def synthetic(home: Path) -> Workspace:
         ),
     )
     define_class_tags(workspace.records, names)
-    load_frames(workspace.catalog, list(names), SCENES * FRAMES_PER_SCENE)
+    load_frames(workspace.whole_catalog, list(names), SCENES * FRAMES_PER_SCENE)
     return workspace

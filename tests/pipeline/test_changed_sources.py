@@ -43,7 +43,9 @@ def home(tmp_path: Path) -> Workspace:
 
 def scan(home: Workspace) -> ScanCounts:
     """What a scan of the source did."""
-    return scan_source(home.catalog, home.records, recorded_source(home.records, "a2d2")).counts
+    return scan_source(
+        home.whole_catalog, home.records, recorded_source(home.records, "a2d2")
+    ).counts
 
 
 def test_the_next_scan_obeys(home: Workspace, tmp_path: Path) -> None:

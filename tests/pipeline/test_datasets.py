@@ -122,7 +122,7 @@ def test_a_new_scan_makes_a_new_version(own_source: Workspace) -> None:
     first = make(own_source)
     source = recorded_source(own_source.records, "a2d2")
     (Path(source.uri) / "notes.txt").write_text("new")
-    scan_source(own_source.catalog, own_source.records, source)
+    scan_source(own_source.whole_catalog, own_source.records, source)
     second = make(own_source)
     assert second.snapshot > first.snapshot
     assert second.version == 2
@@ -134,7 +134,7 @@ def test_labels_without_images_are_refused(own_source: Workspace) -> None:
     scene = next(Path(source.uri).glob("*/*/camera"))
     gone = len(list(scene.rglob("*.png")))
     shutil.rmtree(scene)
-    scan_source(own_source.catalog, own_source.records, source)
+    scan_source(own_source.whole_catalog, own_source.records, source)
     with pytest.raises(InvalidInput, match=f"{gone} of the selection's .* without a camera image"):
         make(own_source, "everything", "sky=0:")
     question = Question(where="filename LIKE '%_camera_%'")
@@ -207,7 +207,7 @@ def test_sources_with_different_class_lists_are_refused(
 def test_a_removed_source_is_named(workspace: Workspace) -> None:
     """A selection made before its source was removed says so instead of crashing."""
     selection = ask(workspace, Question())
-    remove_source(workspace.catalog, workspace.records, "a2d2")
+    remove_source(workspace.whole_catalog, workspace.records, "a2d2")
     with pytest.raises(NotFound, match=r"no source named 'a2d2'.*it has been removed"):
         create_dataset(workspace.records, "streets", selection)
 

@@ -130,7 +130,7 @@ def test_a_backup_has_datasets_and_models(workspace: Workspace, tmp_path: Path) 
     lost = make(workspace, "lost")
     shutil.rmtree(lost.manifest)
     model = trained(workspace, dataset)
-    made = back_up(workspace.catalog, workspace.records, tmp_path / "b.tar")
+    made = back_up(workspace.whole_catalog, workspace.records, tmp_path / "b.tar")
     assert (made.datasets, made.models, made.missing) == (1, 1, ("lost@1",))
     home = tmp_path / "new"
     home.mkdir()
@@ -163,7 +163,9 @@ def test_a_second_host_reads_what_was_copied_to_a_team(
     trained(workspace, dataset)
     location = new_location(backend, tmp_path / "team")
     database = new_location("postgres-folder", tmp_path / "unused").metadata
-    copied = copy_catalog(workspace.catalog, location, (workspace.records, RecordStore(database)))
+    copied = copy_catalog(
+        workspace.whole_catalog, location, (workspace.records, RecordStore(database))
+    )
     assert (copied.datasets, copied.models, copied.missing) == (1, 1, ())
     shutil.rmtree(workspace.home)
     second = team_home(tmp_path / "second", location, RecordStore(database))
@@ -205,7 +207,7 @@ def test_a_job_reads_sources_where_they_lie_now(workspace: Workspace, tmp_path: 
     assert Manifest.read(folder).header.roots == {"a2d2": "/moved"}
     assert Manifest.read(folder).header.id == dataset.content_id
     assert manifest_folder(workspace.records, dataset) == folder
-    remove_source(workspace.catalog, workspace.records, "a2d2")
+    remove_source(workspace.whole_catalog, workspace.records, "a2d2")
     assert manifest_folder(workspace.records, dataset) == own
 
 

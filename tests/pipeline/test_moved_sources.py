@@ -36,7 +36,7 @@ def moved(tmp_path: Path) -> Workspace:
             datasource="a2d2",
         ),
     )
-    scan_source(workspace.catalog, workspace.records, source)
+    scan_source(workspace.whole_catalog, workspace.records, source)
     make(workspace)
     (tmp_path / "old").rename(tmp_path / "new")
     return workspace
@@ -52,7 +52,7 @@ def test_a_moved_source_is_re_pointed(moved: Workspace, tmp_path: Path) -> None:
     assert len(rows) == found["same"] > 48
     assert all(Path(path, name).is_file() and path.startswith(f"{new}/") for path, name in rows)
     counts = scan_source(
-        moved.catalog, moved.records, recorded_source(moved.records, "a2d2")
+        moved.whole_catalog, moved.records, recorded_source(moved.records, "a2d2")
     ).counts
     assert (counts.added, counts.changed, counts.removed) == (0, 0, 0)
     dataset = recorded_dataset(moved.records, "streets")

@@ -44,7 +44,7 @@ from tests.zygote import Forked
 def unchanged(catalogued: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A home for what is refused."""
     workspace = open_home(copy_home(catalogued, tmp_path_factory.mktemp("unchanged")))
-    tags.add_tag(workspace.catalog, "rank", "integer")
+    tags.add_tag(workspace.whole_catalog, "rank", "integer")
     yield workspace
     workspace.close()
 
@@ -66,7 +66,7 @@ def done(workspace: Workspace, made: Policy, batch_rows: int = 50_000) -> Policy
     """A run of it, here, to its end."""
     run = policy_runs.begin(workspace.records, made)
     work = work_of(workspace, made, batch_rows)
-    return runs.perform(workspace.catalog, workspace.records, made, run, work)
+    return runs.perform(workspace.whole_catalog, workspace.records, made, run, work)
 
 
 def counts(run: PolicyRun) -> tuple[int, int, int, int, int]:
@@ -83,8 +83,8 @@ def values(workspace: Workspace, *columns: str, where: str = "") -> list[tuple[A
 
 def test_the_same_values_for_what_is_found(workspace: Workspace) -> None:
     """A new tag is made, one that is there keeps its kind, and other files keep what they have."""
-    tags.add_tag(workspace.catalog, "weather", "text", "Restricted", ["rain", "sun"])
-    tags.add_tag(workspace.catalog, "rank", "integer")
+    tags.add_tag(workspace.whole_catalog, "weather", "text", "Restricted", ["rain", "sun"])
+    tags.add_tag(workspace.whole_catalog, "rank", "integer")
     made = policy(
         workspace,
         {"tags": {"Weather": "rain", "rank": 7, "project": 'Ünic\'ode "x"', "seen": True}},
@@ -151,9 +151,9 @@ def test_a_path_s_first_part_comes_after_its_slash(workspace: Workspace) -> None
 
 def test_long_values_are_cut_and_others_fail(workspace: Workspace) -> None:
     """256 characters at most; what a tag may not have counts as failed and is not written."""
-    tags.add_tag(workspace.catalog, "long_", "text", "Characteristics")
-    tags.add_tag(workspace.catalog, "number_", "integer")
-    tags.add_tag(workspace.catalog, "kind_", "text", "Restricted", ["png"])
+    tags.add_tag(workspace.whole_catalog, "long_", "text", "Characteristics")
+    tags.add_tag(workspace.whole_catalog, "number_", "integer")
+    tags.add_tag(workspace.whole_catalog, "kind_", "text", "Restricted", ["png"])
     done(workspace, policy(workspace, {"tags": {"long_": "ä" * 300}}))
     rule = {"action": "regex", "existingField": "long_", "regexPattern": ".+", "newField": "cut"}
     done(workspace, policy(workspace, {"rule": rule}, name="cut"))
@@ -249,15 +249,15 @@ def test_a_column_that_comes_later(workspace: Workspace) -> None:
     made = policy(workspace, {"tags": {"x_": "1"}}, "later = 'yes'")
     with pytest.raises(SqlError, match="LATER"):
         done(workspace, made)
-    tags.add_tag(workspace.catalog, "later", "text")
+    tags.add_tag(workspace.whole_catalog, "later", "text")
     assert counts(done(workspace, made)) == (0, 0, 0, 0, 0)
 
 
 def test_values_of_a_csv_file(own_source: Workspace, tmp_path: Path) -> None:
     """Every row is imported or counted as failed; a column that is no tag is left out."""
     workspace = own_source
-    tags.add_tag(workspace.catalog, "bus", "text", "Open")
-    tags.add_tag(workspace.catalog, "tree", "integer")
+    tags.add_tag(workspace.whole_catalog, "bus", "text", "Open")
+    tags.add_tag(workspace.whole_catalog, "tree", "integer")
     names = [name for (name,) in values(workspace, "filename", where="where filetype='png'")]
     lines = [
         "objectname,Bus,tree,stop_sign,car,rain_dirt",
@@ -309,7 +309,7 @@ def test_tag_files_lie_in_their_connection(unchanged: Workspace, path: str, word
 
 def test_what_is_no_tag_file(workspace: Workspace) -> None:
     """Refused whole, in words."""
-    tags.add_tag(workspace.catalog, "bus", "text")
+    tags.add_tag(workspace.whole_catalog, "bus", "text")
     parameters = {"source_connection": "a2d2", "tag_file_path": "a2d2/x.csv"}
     made = policy(workspace, parameters, action="IMPORT_TAGS")
     report = Report(workspace.records, policy_runs.begin(workspace.records, made).id)
@@ -321,7 +321,7 @@ def test_what_is_no_tag_file(workspace: Workspace) -> None:
         (b'name,bus\n"' + b"x" * 200_000 + b'",1\n', "field larger than field limit"),
     ):
         with pytest.raises(InvalidInput, match=words):
-            csv_import.run(workspace.catalog, workspace.catalog, made, content, report)
+            csv_import.run(workspace.whole_catalog, workspace.whole_catalog, made, content, report)
 
 
 def test_extractors_read_what_is_found(workspace: Workspace) -> None:
@@ -336,7 +336,7 @@ def test_extractors_read_what_is_found(workspace: Workspace) -> None:
     assert counts(found) == (total, total, len(read), 0, total - len(read))
     (family,) = [each for each in families.families(workspace.catalog) if each.name == "image"]
     assert family.columns == {"image_brightness": "DOUBLE"}  # what was asked for, and no more
-    run_extractor(workspace.catalog, recorded_source(workspace.records, "a2d2"), Image())
+    run_extractor(workspace.whole_catalog, recorded_source(workspace.records, "a2d2"), Image())
     contrasts = dict(values(workspace, "filename", "image_contrast"))
     assert all(contrasts[name] is not None for name in read)  # they were still to be read
     for agent, wanted, words in (("none", [], "extractor"), ("image", ["vin"], "tag of agent")):
@@ -372,7 +372,7 @@ def test_a_run_pauses_goes_on_and_is_killed_between_batches(
 ) -> None:
     """What it says it has done is what is there; killed while paused it goes no further."""
     made = policy(workspace, {"tags": {"x_": "1"}})
-    store, records = workspace.catalog, workspace.records
+    store, records = workspace.whole_catalog, workspace.records
     run = policy_runs.begin(records, made)
     ended: list[PolicyRun] = []
     work = work_of(workspace, made, batch_rows=1)
@@ -433,7 +433,7 @@ sys.exit(main())
 def test_a_run_whose_process_dies(workspace: Workspace) -> None:
     """SIGKILL leaves whole batches, the run counts as failed, and the next one does all of it."""
     made = policy(workspace, {"tags": {"x_": "1"}})
-    store, records = workspace.catalog, workspace.records
+    store, records = workspace.whole_catalog, workspace.records
     words = ["policy", "run", "p"]
     slow = ["-c", _SLOW, *words, "--batch-rows", "1"]
     process = Forked(slow, environment(workspace.home))

@@ -116,7 +116,7 @@ def add(workspace: Workspace, name: str, uri: str, proxy: FaultyS3) -> None:
             source = session.merge(source)
             source.options = {**source.options, "give_up_after": 1.0}
     options = ScanOptions(index_folder=workspace.indexes)
-    scan_source(workspace.catalog, workspace.records, source, options)
+    scan_source(workspace.whole_catalog, workspace.records, source, options)
 
 
 @pytest.fixture

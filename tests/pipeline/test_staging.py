@@ -105,13 +105,13 @@ def test_a_label_rewritten_with_as_many_bytes_is_copied_again(
     png, old_size = png + bytes(max(0, len(old) - len(png))), len(old)
     label.write_bytes(old + bytes(max(0, len(png) - old_size)))  # both of one size
     source = recorded_source(own_source.records, "a2d2")
-    scan_source(own_source.catalog, own_source.records, source)
+    scan_source(own_source.whole_catalog, own_source.records, source)
     second = make(own_source)
     stage_dataset(own_source.records, second, tmp_path / "cache")
     before = label.stat().st_mtime_ns
     while label.stat().st_mtime_ns // 1000 == before // 1000:
         label.write_bytes(png)
-    scan_source(own_source.catalog, own_source.records, source)
+    scan_source(own_source.whole_catalog, own_source.records, source)
     third = make(own_source)
     assert len({first.content_id, second.content_id, third.content_id}) == 3
     staging = stage_dataset(own_source.records, third, tmp_path / "cache")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from catalog.lake.catalog import Catalog
 from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
@@ -88,7 +89,7 @@ def listed_files() -> list[str]:
     )
 
 
-def rows(store: CatalogStore, text: str) -> list[tuple[object, ...]]:
+def rows(store: Catalog, text: str) -> list[tuple[object, ...]]:
     """The rows of a statement as tuples."""
     return as_tuples(run_sql(store, text, timeout_s=120).rows)
 

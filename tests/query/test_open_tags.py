@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import SqlError
+from catalog.lake.catalog import Catalog
 from catalog.limited_store import LimitedStore
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
@@ -38,7 +39,7 @@ def tagged(
     return CatalogStore(CatalogLocation.in_folder(folder), memory_limit="1GB", hot_memory_mb=500)
 
 
-def rows_of(store: CatalogStore, statement: str) -> list[tuple[object, ...]]:
+def rows_of(store: Catalog, statement: str) -> list[tuple[object, ...]]:
     """What a statement gives."""
     table = run_sql(store, statement).rows
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

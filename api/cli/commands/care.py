@@ -57,7 +57,7 @@ def compact(
     workspace = open_workspace()
     with progress_bar("compact", quiet=as_json) as bar:
         done = compaction.compact(
-            workspace.catalog,
+            workspace.whole_catalog,
             lambda: set(_named(workspace).values()),
             keep=timedelta(days=keep_days),
             in_use=timedelta(0) if now else compaction.IN_USE,
@@ -81,12 +81,12 @@ def log(
     from api.schemas.snapshots import SnapshotBody
     from catalog.lake import snapshots
 
-    commits = [SnapshotBody.of(one) for one in snapshots.log(open_workspace().catalog, limit)]
+    found = [SnapshotBody.of(one) for one in snapshots.log(open_workspace().whole_catalog, limit)]
     if as_json:
-        emit_json(commits)
+        emit_json(found)
         return
     columns = ("snapshot", "time", "author", "reason", "changed", "files", "frames")
-    rows = [[one[column] for column in columns] for one in commits]
+    rows = [[one[column] for column in columns] for one in found]
     emit_table(columns, [[*row[:4], ", ".join(row[4]), *row[5:]] for row in rows])
 
 
@@ -103,39 +103,29 @@ def diff(
     from api.schemas.snapshots import TagChangeBody
     from catalog.care import snapshot_diff
 
-    catalog = open_workspace().catalog
-    difference = snapshot_diff.diff(catalog, before, after)
+    catalog = open_workspace().whole_catalog
+    found = snapshot_diff.diff(catalog, before, after)
     listed = list(islice(snapshot_diff.changes(catalog, before, after), rows)) if rows else []
     if as_json:
         changes = [TagChangeBody.of(one).model_dump() for one in listed]
-        document = asdict(difference) | {"changes": changes}
-        emit_json(document)
+        shown = asdict(found) | {"changes": changes}
+        emit_json(shown)
         return
     emit_table(
         ("", "added", "removed", "changed"),
         [
-            ("files", difference.files_added, difference.files_removed, difference.files_changed),
-            (
-                "frames",
-                difference.frames_added,
-                difference.frames_removed,
-                difference.frames_changed,
-            ),
-            (
-                "tags",
-                len(difference.tags_added),
-                len(difference.tags_removed),
-                len(difference.tags),
-            ),
+            ("files", found.files_added, found.files_removed, found.files_changed),
+            ("frames", found.frames_added, found.frames_removed, found.frames_changed),
+            ("tags", len(found.tags_added), len(found.tags_removed), len(found.tags)),
         ],
     )
-    for word, tags in (("new", difference.tags_added), ("gone", difference.tags_removed)):
+    for word, tags in (("new", found.tags_added), ("gone", found.tags_removed)):
         if tags:
             stdout.print(f"{word} tags: {', '.join(tags)}")
-    if difference.tags:
+    if found.tags:
         emit_table(
             ("tag", "set", "cleared", "changed"),
-            [(tag, one.set, one.cleared, one.changed) for tag, one in difference.tags.items()],
+            [(tag, one.set, one.cleared, one.changed) for tag, one in found.tags.items()],
         )
     if listed:
         emit_table(
@@ -156,21 +146,21 @@ def check(
 
     With --repair it is 0 if everything wrong was repaired.
     """
-    findings = _checked(open_workspace(), repair)
+    found = _checked(open_workspace(), repair)
     if as_json:
-        emit_json([asdict(finding) for finding in findings])
+        emit_json([asdict(finding) for finding in found])
     else:
-        for finding in findings:
+        for finding in found:
             end = "repaired" if finding.repaired else finding.remedy
             stdout.print(f"{finding.kind}: {finding.what}: {end}")
-        if not findings:
+        if not found:
             stdout.print("nothing is wrong")
-    if any(not finding.repaired for finding in findings):
+    if any(not finding.repaired for finding in found):
         raise typer.Exit(1)
 
 
 def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
-    """Faults of the records and the catalog, also where one cannot be opened."""
+    """What is wrong with the records and the catalog, also where one cannot be opened."""
     from catalog.care.check import check as check_catalog
     from catalog.care.damage import damage, damage_of_records
     from catalog.errors import CatalogDamaged
@@ -178,22 +168,22 @@ def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     from catalog.records.sources import recorded_sources
     from pipeline.datasets.check_belongings import check_belongings
 
-    findings: list[Finding] = []
+    found: list[Finding] = []
     if is_made(workspace.catalog_location):  # else there is nothing, and nothing wrong
-        findings += damage_of_records(workspace.records_place)
+        found += damage_of_records(workspace.records_place)
     named, sources = dict[str, int](), None
-    if not findings:
+    if not found:
         named = _named(workspace)
         sources = {(one.cluster, one.datasource) for one in recorded_sources(workspace.records)}
-        findings += check_belongings(workspace.records, repair=repair)
+        found += check_belongings(workspace.records, repair=repair)
     try:
-        catalog = workspace.catalog
+        catalog = workspace.whole_catalog
     except CatalogDamaged:
         damaged = damage(workspace.catalog_location, workspace.settings.lock_wait_s).findings
         if not damaged:
             raise
-        return [*findings, *damaged]
-    return [*findings, *check_catalog(catalog, named, sources=sources, repair=repair)]
+        return [*found, *damaged]
+    return [*found, *check_catalog(catalog, named, sources=sources, repair=repair)]
 
 
 @catalog_app.command("export")
@@ -210,7 +200,7 @@ def export(
     from catalog.care.export import export_iceberg, export_parquet
 
     write = export_iceberg if format_ == "iceberg" else export_parquet
-    done = write(open_workspace().catalog, folder.absolute(), at)
+    done = write(open_workspace().whole_catalog, folder.absolute(), at)
     if as_json:
         emit_json(asdict(done))
     else:
@@ -231,7 +221,7 @@ def backup(
     workspace = open_workspace()
     with progress_bar(f"backup {target.name}", quiet=as_json) as bar:
         done = back_up(
-            workspace.catalog,
+            workspace.whole_catalog,
             workspace.records,
             target.absolute(),
             lambda files, total: bar.show(files, total, f"{files:,} of {total:,} files"),
@@ -282,11 +272,11 @@ def restore(
 def _go_back(workspace: "Workspace", number: int, as_json: bool) -> None:
     from catalog.care.go_back import go_back
 
-    snapshot = go_back(workspace.catalog_location, number, workspace.settings.lock_wait_s)
+    made = go_back(workspace.catalog_location, number, workspace.settings.lock_wait_s)
     if as_json:
-        emit_json({"snapshot": snapshot, "restored": number})
+        emit_json({"snapshot": made, "restored": number})
     else:
-        stdout.print(f"snapshot {snapshot} is as snapshot {number} was")
+        stdout.print(f"snapshot {made} is as snapshot {number} was")
 
 
 def _emit_backup(what: str, done: dict[str, Any], as_json: bool) -> None:

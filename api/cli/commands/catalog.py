@@ -58,7 +58,7 @@ def copy(
     records = (workspace.records, RecordStore(location)) if location is not None else None
     with progress_bar("copying", quiet=as_json) as bar:
         copied = copy_catalog(
-            workspace.catalog,
+            workspace.whole_catalog,
             target,
             records,
             lambda done, files: bar.show(done, files, f"{done:,} of {files:,} files"),

@@ -140,7 +140,7 @@ def ingest(
         _end(strict, None, _list_problems(record, as_json))
         return
     workspace.on_making = chosen.tell  # a source that was never scanned may have no catalog yet
-    store = workspace.catalog
+    store = workspace.whole_catalog
     options = ScanOptions(
         class_list=class_list,
         full=full,

@@ -78,7 +78,7 @@ def watch(
     )
     with open_engine(EngineChoice(workers=workers)) as engine:
         Watcher(
-            workspace.catalog,
+            workspace.whole_catalog,
             workspace.records,
             record,
             WatchOptions(scan, relist),

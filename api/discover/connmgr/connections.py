@@ -20,9 +20,9 @@ from api.services.session import Session
 from api.services.sources.service import check_text, options_of
 from api.workspace import Workspace
 from catalog.errors import AlreadyExists, InvalidInput
+from catalog.lake.connection import LAKE
 from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.tables import Scan, Source
-from catalog.store import LAKE
 from catalog.text.bounded import Text
 from catalog.values import OBJECT_PLATFORMS, PLATFORMS
 from ingest.scan.scan_lock import scan_lock
@@ -244,7 +244,7 @@ def _change(session: Session, name: str, body: ConnectionBody) -> None:
         "site": definition.site,
         "options": options.to_json(),
     }
-    with scan_lock(workspace.catalog, source):
+    with scan_lock(workspace.whole_catalog, source):
         named = ("platform", "cluster", "datasource")
         rows = _counts(workspace).get((source.cluster, source.datasource), 0)
         if rows and any(columns[column] != getattr(source, column) for column in named):

@@ -51,7 +51,7 @@ class Folder(BaseModel):
 
 
 class Partial(BaseModel):
-    """The partitions of a connection to scan."""
+    """What of a connection is to be scanned."""
 
     partitions: list[Text | Folder] = Field(min_length=1, max_length=100, fail_fast=True)
 
@@ -76,10 +76,10 @@ async def get_scans(workspace: CurrentWorkspace) -> Response:
 async def get_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     """Where the connection's newest scan stands, while it runs and afterwards."""
     source = await run_in_threadpool(_source, workspace, connection)
-    status = None if source is None else await run_in_threadpool(_status, workspace, source)
-    if status is None:
+    found = None if source is None else await run_in_threadpool(_status, workspace, source)
+    if found is None:
         return _not_found(f"No scan is in progress for {connection[:128]}.")
-    return in_json(status)
+    return in_json(found)
 
 
 @router.post("/scan/{connection}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))
@@ -148,9 +148,9 @@ def _not_found(why: str) -> Response:
 
 def _start(workspace: Workspace, source: Source, arguments: Sequence[str]) -> None:
     # One at a time, also of several servers: what is looked for is there before the next one looks.
-    with workspace.catalog.lock(f"start-scan-{source.id}", "a scan is being started"):
-        status = _status(workspace, source)
-        if status is not None and status["status"] == "Running":
+    with workspace.whole_catalog.lock(f"start-scan-{source.id}", "a scan is being started"):
+        found = _status(workspace, source)
+        if found is not None and found["status"] == "Running":
             raise InvalidInput(f"Scan already currently in-progress for {source.name}.")
         submit_command(
             workspace.records,
@@ -180,19 +180,19 @@ def _arguments(workspace: Workspace, source: Source, body: Partial) -> list[str]
     """
     deep: list[str] = []
     flat: list[str] = []
-    for partition in body.partitions:
-        folder = partition if isinstance(partition, str) else partition.dir
-        recursive = isinstance(partition, str) or partition.recursive
+    for given in body.partitions:
+        folder = given if isinstance(given, str) else given.dir
+        recursive = isinstance(given, str) or given.recursive
         (deep if recursive else flat).append(_below_root(source, folder))
-    portion = Part.of(deep, flat)
+    part = Part.of(deep, flat)
     files = open_recorded(source, workspace.indexes)
-    for folder in (*portion.whole, *portion.flat):
+    for folder in (*part.whole, *part.flat):
         if next(iter(files.list(folder)), None) is None:
             raise InvalidInput(f"partition '{folder[:200]}' of {source.name} is not found")
     # In one word each: a folder may be called --full.
     return [
-        *(f"--folder={folder}" for folder in portion.whole),
-        *(f"--flat-folder={folder}" for folder in portion.flat),
+        *(f"--folder={folder}" for folder in part.whole),
+        *(f"--flat-folder={folder}" for folder in part.flat),
     ]
 
 
@@ -210,8 +210,8 @@ def _below_root(source: Source, folder: str) -> str:
 
 
 def _running(workspace: Workspace) -> list[dict[str, Any]]:
-    states = [_status(workspace, source) for source in recorded_sources(workspace.records)]
-    return [status for status in states if status is not None and status["status"] == "Running"]
+    found = [_status(workspace, source) for source in recorded_sources(workspace.records)]
+    return [status for status in found if status is not None and status["status"] == "Running"]
 
 
 def _status(workspace: Workspace, source: Source) -> dict[str, Any] | None:
@@ -275,9 +275,9 @@ def _command(job: Job) -> list[str]:
 
 
 def _is_held(workspace: Workspace, source: Source) -> bool:
-    """Return whether a process scans the source."""
+    """Whether a process scans the source."""
     try:
-        with scan_lock(workspace.catalog, source):
+        with scan_lock(workspace.whole_catalog, source):
             return False
     except CatalogBusy:
         return True

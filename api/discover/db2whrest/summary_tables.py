@@ -99,7 +99,7 @@ def _known(table: str) -> str:
 
 
 def _shown(workspace: Workspace) -> dict[str, Any]:
-    with workspace.catalog.inspecting() as cursor:
+    with workspace.whole_catalog.inspecting() as cursor:
         newest = commits(cursor, 1)[0].time
     stored = _kept(_file(workspace))
     return {

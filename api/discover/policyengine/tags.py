@@ -41,7 +41,7 @@ class TagBody(BaseModel):
 
 
 class TagChange(BaseModel):
-    """Fields of a tag that may change."""
+    """What may change of a tag."""
 
     value: _Values = Field(description="All values of a Restricted tag.")
     type: Name | None = Field(default=None, description="The one it has: types do not change.")
@@ -74,7 +74,7 @@ async def post_tag(request: Request, workspace: CurrentWorkspace) -> Response:
     """Add a tag that no file has a value of yet."""
     body = read_as(TagBody, await json_of(request))
     await run_in_threadpool(
-        tags.add_tag, workspace.catalog, body.tag.lower(), "text", body.type, body.value
+        tags.add_tag, workspace.whole_catalog, body.tag.lower(), "text", body.type, body.value
     )
     return in_text(f"Tag {body.tag} added", 201)
 
@@ -95,23 +95,23 @@ async def put_tag(tag: str, request: Request, workspace: CurrentWorkspace) -> Re
 def _tags(workspace: Workspace) -> dict[str, dict[str, Any]]:
     with workspace.catalog.reading() as cursor:
         kinds = tag_kinds.kinds(cursor)
-        documents = {}
+        found = {}
         for column in tag_columns(cursor):
             kind = kinds.get(column.tag, DEFAULT)
             value = json.dumps(list(kind.allowed))
-            documents[column.tag] = {"tag": column.tag, "type": kind.kind, "value": value}
-        return documents
+            found[column.tag] = {"tag": column.tag, "type": kind.kind, "value": value}
+        return found
 
 
 def _tag(workspace: Workspace, tag: str) -> dict[str, Any]:
-    document = _tags(workspace).get(tag.lower())
-    if document is None:
+    found = _tags(workspace).get(tag.lower())
+    if found is None:
         raise NotFound("tag", tag[:80])
-    return document
+    return found
 
 
 def _change(workspace: Workspace, tag: str, body: TagChange) -> None:
-    document = _tag(workspace, tag)
-    if body.type not in (None, document["type"]):
-        raise InvalidInput(f"tag '{tag}' is {document['type']}: the type of a tag cannot change")
-    tags.set_kind(workspace.catalog, document["tag"], document["type"], body.value)
+    held = _tag(workspace, tag)
+    if body.type not in (None, held["type"]):
+        raise InvalidInput(f"tag '{tag}' is {held['type']}: the type of a tag cannot change")
+    tags.set_kind(workspace.whole_catalog, held["tag"], held["type"], body.value)

@@ -7,12 +7,12 @@ from pathlib import PurePosixPath
 from api.workspace import Workspace
 from catalog.accounts import row_collections
 from catalog.errors import InvalidInput, UnknownName
+from catalog.lake.catalog import Catalog
 from catalog.limited_store import LimitedStore
 from catalog.policies.tables import Policy
 from catalog.records.sources import recorded_source, recorded_sources
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
-from catalog.store import CatalogStore
 from ingest.extractors.base import Extractor
 from ingest.extractors.registry import extractor_named
 from ingest.extractors.run import ExtractCounts, run_extractor
@@ -59,7 +59,7 @@ def work_of(
     Raises:
         InvalidInput: Its action or parameters are none.
     """
-    store, records = workspace.catalog, workspace.records
+    store, records = workspace.whole_catalog, workspace.records
     action = action_of(policy.action, policy.parameters)
     if isinstance(action, SetTags | TakeFromField):
         return lambda report: autotag.run(
@@ -76,17 +76,17 @@ def _import(
     source, key = _tag_file(workspace.records, action)
     content = open_recorded(source, workspace.indexes).read(key)
     seen = _seen(workspace, policy)
-    csv_import.run(workspace.catalog, seen, policy, content, report, batch_rows)
+    csv_import.run(workspace.whole_catalog, seen, policy, content, report, batch_rows)
 
 
-def _seen(workspace: Workspace, policy: Policy) -> CatalogStore:
+def _seen(workspace: Workspace, policy: Policy) -> Catalog:
     """The rows that a run of the policy may look at: all, or those of its collections."""
     if not policy.collections:
         return workspace.catalog
     collections = (row_collections.found(workspace.records, name)[0] for name in policy.collections)
     condition = rows_of([collection.rule for collection in collections])
     return LimitedStore(
-        workspace.catalog, condition, {"memory_limit": workspace.settings.query_memory}
+        workspace.whole_catalog, condition, {"memory_limit": workspace.settings.query_memory}
     )
 
 
@@ -162,7 +162,7 @@ def _inspect_source(
         return not killed
 
     run_extractor(
-        workspace.catalog,
+        workspace.whole_catalog,
         source,
         extractor,
         full=True,

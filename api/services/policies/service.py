@@ -103,7 +103,7 @@ class Policies:
         Raises:
             NotFound: There is none of that name.
         """
-        store, records = self._workspace.catalog, self._workspace.records
+        store, records = self._workspace.whole_catalog, self._workspace.records
         history = runs.history(store, records, self._policy(name), _MOST_RUNS)
         return [RunBody.of(run, name) for run in history]
 
@@ -130,7 +130,7 @@ class Policies:
             NotFound: There is no such policy, or no such run of it.
             InvalidInput: The policy is inactive, or the run has ended.
         """
-        store, records = self._workspace.catalog, self._workspace.records
+        store, records = self._workspace.whole_catalog, self._workspace.records
         policy = self._policy(name)
         work = work_of(self._workspace, policy, batch_rows)
         if run_id:
@@ -149,7 +149,7 @@ class Policies:
         """
         started, records = [], self._workspace.records
         for policy in policy_records.listed(records):
-            last = runs.newest(self._workspace.catalog, records, policy)
+            last = runs.newest(self._workspace.whole_catalog, records, policy)
             idle = last is None or last.state not in ACTIVE
             since = max(policy.updated, last.started) if last is not None else policy.updated
             if idle and policy.state.lower() == "active" and is_due(policy.schedule, since, now()):
@@ -160,19 +160,19 @@ class Policies:
         return policy_records.found(self._workspace.records, name)
 
     def _body(self, policy: Policy) -> PolicyBody:
-        newest = runs.newest(self._workspace.catalog, self._workspace.records, policy)
+        newest = runs.newest(self._workspace.whole_catalog, self._workspace.records, policy)
         return PolicyBody.of(policy, newest)
 
     def _idle_on_paper(self, name: str) -> Policy:
         """The policy; a run of it whose process has ended is recorded as ended."""
         policy = self._policy(name)
-        runs.newest(self._workspace.catalog, self._workspace.records, policy)
+        runs.newest(self._workspace.whole_catalog, self._workspace.records, policy)
         return policy
 
     def _begun(self, policy: Policy) -> PolicyRun:
         """A run as a job; its record, which names the job."""
         workspace = self._workspace
-        store, records = workspace.catalog, workspace.records
+        store, records = workspace.whole_catalog, workspace.records
         run = runs.start(store, records, workspace.job_queue, policy, workspace.variables)
         return policy_runs.found(records, run.run_id) or run
 

@@ -3,10 +3,10 @@
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import CurrentWorkspace
 from api.http.errors import problem
 from api.http.routing import Router
 from api.http.rules import OPEN, Api
+from api.workspace import Workspace
 
 router = Router(api=Api.OTHER, tags=["health"])
 
@@ -33,11 +33,12 @@ async def healthz() -> dict[str, str]:
         },
     },
 )
-async def readyz(request: Request, workspace: CurrentWorkspace) -> dict[str, object] | Response:
+async def readyz(request: Request) -> dict[str, object] | Response:
     """The catalog answers; its newest snapshot."""
     if request.app.state.stopping.begun:
         return problem(503, "Stopping", "the server is stopping: ask another one, or later")
-    catalog = workspace.catalog
+    workspace: Workspace = request.app.state.workspace
+    catalog = workspace.whole_catalog  # the process is asked, whatever its caller may see
     snapshot = await run_in_threadpool(catalog.snapshot)  # which begins to load it
     if not catalog.hot.tried:
         return problem(

@@ -1,0 +1,89 @@
+"""What a catalog can be asked, and what else one can do that holds every row."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import duckdb
+
+from catalog.lake.snapshot import Snapshot
+
+
+class Catalog(Protocol):
+    """A catalog, or some of its rows, to be read: CatalogStore, LimitedStore.
+
+    Safe to use from several threads.
+    """
+
+    def reading(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
+        """A snapshot, inside one read transaction.
+
+        Args:
+            at: Number of the snapshot, with the tags and views of its time; the newest when None.
+
+        Raises:
+            NotFound: There never was such a snapshot, or it has expired.
+            StorageError: The catalog's files cannot be read.
+            CatalogBusy: They were compacted away under this reader.
+            CatalogDamaged: They do not fit together.
+        """
+
+    def reading_files(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
+        """`reading`, from the catalog's own files also where memory holds the snapshot."""
+
+    def snapshot(self) -> int:
+        """Number of the newest committed snapshot."""
+
+    def kept_still(self, held: str) -> AbstractContextManager[Callable[[], None]]:
+        """A block during which nothing is written, and no snapshot expires.
+
+        Args:
+            held: What it is for, for those who wait.
+
+        Yields:
+            A check that raises StorageError where the lock was lost meanwhile.
+
+        Raises:
+            CatalogBusy: Another process held the write lock for longer; the message names it.
+        """
+
+
+class WritableCatalog(Catalog, Protocol):
+    """A catalog with every row, which can be written: CatalogStore."""
+
+    def inspecting(
+        self, at: int | None = None
+    ) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """`reading`, with DuckLake's own functions and tables; never for a user's statement."""
+
+    def writing(
+        self, reason: str, author: str = "framesift"
+    ) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """A connection inside the one write transaction; commits at the end, or undoes it all.
+
+        Args:
+            reason: What the snapshot is for; kept with it.
+            author: Who makes it; kept with it.
+
+        Raises:
+            CatalogBusy: The write lock was not free in time.
+            StorageError: The commit could not be written.
+        """
+
+    def lock(
+        self, name: str, held: str, wait_s: float | None = None
+    ) -> AbstractContextManager[Callable[[], None]]:
+        """A lock of that name for the block, which every process on this catalog sees.
+
+        Args:
+            name: Its name.
+            held: What another holder is doing, for the message.
+            wait_s: How long to wait for another holder; the store's own wait when None.
+
+        Yields:
+            A check that raises StorageError where the lock was lost meanwhile.
+
+        Raises:
+            CatalogBusy: Another process held it for longer; the message names it.
+            StorageError: The lock cannot be asked for.
+        """
