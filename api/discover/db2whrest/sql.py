@@ -22,7 +22,7 @@ router = Router(
 
 @router.post(
     "/sql_query_json",
-    rule=READ,
+    rule=READ.but(work="sql"),
     openapi_extra=STATEMENT_BODY,
     answers=IN_JSON_ROWS | BECOMES_A_TASK,
 )
@@ -33,7 +33,7 @@ async def post_sql_query_json(
     return await _answer(request, workspace, tasks, "json")
 
 
-@router.get("/sql_query_json", rule=READ, answers=IN_JSON_ROWS | BECOMES_A_TASK)
+@router.get("/sql_query_json", rule=READ.but(work="sql"), answers=IN_JSON_ROWS | BECOMES_A_TASK)
 async def get_sql_query_json(
     request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
 ) -> Response:
