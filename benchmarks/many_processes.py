@@ -53,7 +53,7 @@ COMPACT_EVERY_S = 60.0
 
 @dataclass
 class Work:
-    """What one process did.
+    """Operations of one process.
 
     Attributes:
         role: Which.
@@ -70,7 +70,7 @@ class Work:
 
 @dataclass
 class Report:
-    """What all of them did.
+    """Operations of all processes.
 
     Attributes:
         alone: Reads of the readers alone.
@@ -155,11 +155,11 @@ def _run(environment: dict[str, str], roles: list[str], seconds: float, frames: 
             if process.stdin is not None:
                 process.stdin.write("go\n")
                 process.stdin.flush()
-        found = [Work(**json.loads(process.communicate()[0])) for process in processes]
+        works = [Work(**json.loads(process.communicate()[0])) for process in processes]
     finally:
         for process in processes:
             process.kill()
-    return found
+    return works
 
 
 def _work(role: str, number: int, seconds: float, frames: int) -> Work:
@@ -282,10 +282,10 @@ def _tags(workspace: Workspace, work: Work, _number: int, frames: int) -> Step:
             writer.writerow(["filename", "weather", "rating", "turn"])
             writer.writerows([key, "rain", 0.5 + turn, turn] for key in keys)
         began = time.perf_counter()
-        found = import_tags(workspace.whole_catalog, path, "mine", datasource="base")
+        counts = import_tags(workspace.whole_catalog, path, "mine", datasource="base")
         work.seconds.append(time.perf_counter() - began)
-        if found.imported != len(keys):
-            work.failures.append(f"tags: {found.imported} of {len(keys)} rows imported")
+        if counts.imported != len(keys):
+            work.failures.append(f"tags: {counts.imported} of {len(keys)} rows imported")
         turn += 1
         return 0.5
 
@@ -352,7 +352,7 @@ def _frames_of(prefix: str, count: int, start: int = 0) -> tuple[list[File], lis
     for number in range(start, start + count):
         key = f"{prefix}_{number:09d}.png"
         files.append(File(key, 2_000_000 + number, when))
-        pixels = {tag: number * (place + 7) * 997 % 1_000_003 for place, tag in enumerate(CLASSES)}
+        pixels = {tag: number * (index + 7) * 997 % 1_000_003 for index, tag in enumerate(CLASSES)}
         frames.append(
             Frame(key, f"label/{key}", None, None, "20180807_145028", "front_center", number,
                   1920, 1208, positions, pixels, 0)
@@ -419,27 +419,29 @@ def main() -> None:
     parser.add_argument("--no-compaction", action="store_true")
     parser.add_argument("--role")
     parser.add_argument("--number", type=int, default=0)
-    given = parser.parse_args()
-    if given.role:
-        print(json.dumps(vars(_work(given.role, given.number, given.seconds, given.frames))))
+    options = parser.parse_args()
+    if options.role:
+        print(
+            json.dumps(vars(_work(options.role, options.number, options.seconds, options.frames)))
+        )
         return
     from tests.catalog.backends import new_location, variables
     from tests.ingest.s3_server import moto
     from tests.postgres_server import postgres
 
     with tempfile.TemporaryDirectory() as folder:
-        if given.backend.endswith("s3"):
+        if options.backend.endswith("s3"):
             keys = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}
             os.environ.update(keys)
             moto()
         home = Path(folder)
-        records = postgres().new() if "postgres" in given.backend else home / "records.sqlite"
-        named = variables(new_location(given.backend, home), records)
-        print(f"{given.backend}, {given.frames:,} frames, {os.cpu_count()} cores")
+        records = postgres().new() if "postgres" in options.backend else home / "records.sqlite"
+        named = variables(new_location(options.backend, home), records)
+        print(f"{options.backend}, {options.frames:,} frames, {os.cpu_count()} cores")
         show(
             measure(
-                named, home, frames=given.frames, seconds=given.seconds,
-                compacting=not given.no_compaction,
+                named, home, frames=options.frames, seconds=options.seconds,
+                compacting=not options.no_compaction,
             )
         )  # fmt: skip
 

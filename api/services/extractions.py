@@ -51,7 +51,7 @@ class Extractions:
             UnknownName: There is no such extractor.
             StorageError: The job cannot be started.
         """
-        wanted = NewExtraction(
+        request = NewExtraction(
             source=source, extractors=[*extractors], full=full, workers=workers, errors=errors
         )
         name = recorded_source(self._workspace.records, source).name
@@ -66,7 +66,7 @@ class Extractions:
             f"extract-{name}",
             ("tags", "extract", "--json", *options, "--", name, *extractors),
             environment=self._workspace.variables,
-            settings=wanted.model_dump(),
+            settings=request.model_dump(),
         )
         return JobBody.of(job, self._workspace.place)
 
@@ -101,17 +101,17 @@ class Extractions:
             InvalidInput: No extractor is given, or its file has none.
         """
         workspace = self._workspace
-        place = recorded_source(workspace.records, source)
+        record = recorded_source(workspace.records, source)
         loaded = [extractor_named(name) for name in extractors]
         loaded += [extractor_in_file(file) for file in own]
         check_some(loaded)
-        others = others_of_data_set(workspace.records, place)
+        others = others_of_data_set(workspace.records, record)
         for extractor in loaded:
             body = {"source": source, "family": extractor.family}
             if not errors:
                 counts = run_extractor(
                     workspace.whole_catalog,
-                    place,
+                    record,
                     extractor,
                     open_files=partial(open_recorded, index_folder=workspace.indexes),
                     others=others,
@@ -120,5 +120,5 @@ class Extractions:
                     progress=partial(progress, extractor.family),
                 )
                 body |= asdict(counts)
-            bad = problems(workspace.catalog, extraction_of(place, extractor, others))
+            bad = problems(workspace.catalog, extraction_of(record, extractor, others))
             yield {**body, "problems": [asdict(problem) for problem in bad]}

@@ -21,17 +21,17 @@ Found = TypeVar("Found")
 
 
 class Facts:
-    """What was found out of a snapshot, which never changes: shared by all of its readers."""
+    """Facts about a snapshot, which never changes: all of its readers share them."""
 
     def __init__(self) -> None:
         self._found: dict[str, Any] = {}
 
     def once(self, name: str, find: Callable[[], Found]) -> Found:
-        """What ``find`` gave the first reader; always the same object."""
+        """The value that ``find`` gave the first reader; always the same object."""
         if name not in self._found:
             self._found.setdefault(name, find())
-        found: Found = self._found[name]
-        return found
+        fact: Found = self._found[name]
+        return fact
 
 
 _KEPT = 4
@@ -39,14 +39,14 @@ _KEPT = 4
 
 
 class FactsOfSnapshots:
-    """What is known of a catalog's latest snapshots, by their numbers."""
+    """Facts about a catalog's latest snapshots, by their numbers."""
 
     def __init__(self) -> None:
         self._kept: Lru[int, Facts] = Lru(_KEPT)
         self._lock = threading.Lock()
 
     def of(self, number: int) -> Facts:
-        """What is known of a snapshot."""
+        """Facts about one snapshot."""
         with self._lock:
             facts = self._kept.get(number)
             if facts is None:
@@ -98,7 +98,7 @@ class Snapshot:
         return self._number
 
     def once(self, name: str, find: Callable[[], Found]) -> Found:
-        """What ``find`` finds out of this snapshot, once for all of its readers.
+        """The value that ``find`` finds out of this snapshot, once for all of its readers.
 
         Names of tables and columns take 4 ms to ask for, more than most questions of a snapshot in
         memory.
@@ -140,7 +140,7 @@ class Snapshot:
 
     @property
     def timeout_s(self) -> float:
-        """How long a statement of a question may take [s]."""
+        """The time that a statement of a question may take [s]."""
         return allowed_s(self._timeout_s)
 
     def execute(self, query: str, parameters: Any = None, /) -> "Snapshot":
@@ -199,24 +199,24 @@ class Snapshot:
 
     @property
     def description(self) -> list[Any]:
-        """Of each column of the rows its name, its type, and nothing else."""
-        found: list[Any] = self._cursor.description
-        return found
+        """Name and type of each column of the rows, and nothing else."""
+        columns: list[Any] = self._cursor.description
+        return columns
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row; None after the last one."""
-        found: tuple[Any, ...] | None = self._cursor.fetchone()
-        return found
+        row: tuple[Any, ...] | None = self._cursor.fetchone()
+        return row
 
     def fetchmany(self, size: int = 1, /) -> list[tuple[Any, ...]]:
         """The next rows, at most so many."""
-        found: list[tuple[Any, ...]] = self._cursor.fetchmany(size)
-        return found
+        rows: list[tuple[Any, ...]] = self._cursor.fetchmany(size)
+        return rows
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
-        found: list[tuple[Any, ...]] = self._cursor.fetchall()
-        return found
+        rows: list[tuple[Any, ...]] = self._cursor.fetchall()
+        return rows
 
     def to_arrow_table(self) -> pa.Table:
         """The rows that are left."""

@@ -174,8 +174,8 @@ def _check_node(node: dict[str, Any]) -> None:
             raise SqlError(-551, "42501", f"The function {name} may not be executed here.")
     if node.get("type") == "BASE_TABLE":
         table = str(node.get("table_name", ""))
-        place = f"{node.get('catalog_name', '')} {node.get('schema_name', '')}"
-        foreign = _METADATA in place.lower() and not table.lower().startswith("ducklake_")
+        schema = f"{node.get('catalog_name', '')} {node.get('schema_name', '')}"
+        foreign = _METADATA in schema.lower() and not table.lower().startswith("ducklake_")
         # DuckDB reads a table that it does not know as a file of that name.
         if "/" in table or foreign:
             raise SqlError(-551, "42501", f"The table {table} may not be read here.")

@@ -1,4 +1,4 @@
-"""Which frames an extractor has read, from which state of their file, and what was wrong.
+"""Records which frames an extractor has read, from which state of their file, and faults.
 
 The table `extracted` has a row per family and frame: the file that was read with its size and
 mtime, the extractor's version, and the reason where the file was bad. A frame is read again when
@@ -99,7 +99,7 @@ class CataloguedFrame:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What reading one frame gave.
+    """Values or fault from reading one frame.
 
     Attributes:
         frame: The frame.
@@ -114,7 +114,7 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor writes, and of which source.
+    """Tags that an extractor writes, and the source that it reads.
 
     Attributes:
         cluster: The source's cluster.
@@ -142,7 +142,7 @@ class Extraction:
 
     @property
     def prefix(self) -> str:
-        """What every fkey of the source begins with."""
+        """The text that every fkey of the source begins with."""
         return make_fkey(self.cluster, self.datasource, "")
 
 
@@ -192,7 +192,7 @@ def begin(store: WritableCatalog, extraction: Extraction) -> None:
 
 
 def coverage(store: Catalog, extraction: Extraction, *, full: bool) -> Coverage:
-    """How many frames there are to read; `begin` must have run."""
+    """Counts of the frames to read; `begin` must have run."""
     with store.reading() as cursor:
         row = cursor.execute(
             f"WITH {_found(extraction)} SELECT (SELECT count(*) FROM frame), "
@@ -212,17 +212,17 @@ def pending_frames(
     last = ""
     while True:
         with store.reading() as cursor:
-            found = cursor.execute(
+            rows = cursor.execute(
                 f"WITH {_found(extraction)} SELECT found.* {_pending(extraction, full)} "
                 f"AND found.fkey > ? ORDER BY found.fkey LIMIT {page}",
                 [last],
             ).to_arrow_table()
-        for batch in found.to_batches(max_chunksize=1_000):
+        for batch in rows.to_batches(max_chunksize=1_000):
             for row in batch.to_pylist():
                 yield CataloguedFrame(**row)
-        if found.num_rows < page:
+        if rows.num_rows < page:
             return
-        last = found["fkey"][-1].as_py()
+        last = rows["fkey"][-1].as_py()
 
 
 def commit(store: WritableCatalog, extraction: Extraction, done: Sequence[Extracted]) -> int:
@@ -280,7 +280,7 @@ def problems(store: Catalog, extraction: Extraction) -> list[Problem]:
 
 
 def is_extracted(cursor: Cursor, family: str) -> bool:
-    """Whether an extractor has written a family, as the cursor's snapshot has it."""
+    """Return whether an extractor has written a family, as the cursor's snapshot has it."""
     if not _has_table(cursor):
         return False
     row = cursor.execute(
@@ -379,7 +379,7 @@ def _found(extraction: Extraction) -> str:
             " QUALIFY row_number() OVER (PARTITION BY frame.fkey"
             f" ORDER BY p.source = {prefix} DESC, {own_tree} DESC, p.fkey) = 1"
         )
-    found = (
+    with_file = (
         "found AS (SELECT frame.fkey, substr(p.fkey, length(p.source) + 1) AS file,"
         " p.source AS file_source, p.size,"
         " p.mtime, image, label_file AS label, lidar_file AS lidar,"
@@ -387,7 +387,7 @@ def _found(extraction: Extraction) -> str:
         " image_width AS width, image_height AS height"
         f" FROM frame JOIN partner AS p ON {key}{best})"
     )
-    return f"{frame}, {found}"
+    return f"{frame}, {with_file}"
 
 
 def _pattern_join(pattern: str) -> tuple[str, str]:

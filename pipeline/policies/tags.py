@@ -145,7 +145,7 @@ def set_tags(
 
 
 def _set(store: WritableCatalog, reason: str, batch: pa.Table) -> int:
-    """How many of the files were gone."""
+    """Set the tags, and return the number of files that were gone."""
     with store.writing(reason, author="policy") as connection:
         families: dict[str, list[str]] = {}
         known = settable(connection)

@@ -81,12 +81,12 @@ def log(
     from api.schemas.snapshots import SnapshotBody
     from catalog.lake import snapshots
 
-    found = [SnapshotBody.of(one) for one in snapshots.log(open_workspace().whole_catalog, limit)]
+    commits = [SnapshotBody.of(one) for one in snapshots.log(open_workspace().whole_catalog, limit)]
     if as_json:
-        emit_json(found)
+        emit_json(commits)
         return
     columns = ("snapshot", "time", "author", "reason", "changed", "files", "frames")
-    rows = [[one[column] for column in columns] for one in found]
+    rows = [[one[column] for column in columns] for one in commits]
     emit_table(columns, [[*row[:4], ", ".join(row[4]), *row[5:]] for row in rows])
 
 
@@ -104,28 +104,38 @@ def diff(
     from catalog.care import snapshot_diff
 
     catalog = open_workspace().whole_catalog
-    found = snapshot_diff.diff(catalog, before, after)
+    difference = snapshot_diff.diff(catalog, before, after)
     listed = list(islice(snapshot_diff.changes(catalog, before, after), rows)) if rows else []
     if as_json:
         changes = [TagChangeBody.of(one).model_dump() for one in listed]
-        shown = asdict(found) | {"changes": changes}
-        emit_json(shown)
+        document = asdict(difference) | {"changes": changes}
+        emit_json(document)
         return
     emit_table(
         ("", "added", "removed", "changed"),
         [
-            ("files", found.files_added, found.files_removed, found.files_changed),
-            ("frames", found.frames_added, found.frames_removed, found.frames_changed),
-            ("tags", len(found.tags_added), len(found.tags_removed), len(found.tags)),
+            ("files", difference.files_added, difference.files_removed, difference.files_changed),
+            (
+                "frames",
+                difference.frames_added,
+                difference.frames_removed,
+                difference.frames_changed,
+            ),
+            (
+                "tags",
+                len(difference.tags_added),
+                len(difference.tags_removed),
+                len(difference.tags),
+            ),
         ],
     )
-    for word, tags in (("new", found.tags_added), ("gone", found.tags_removed)):
+    for word, tags in (("new", difference.tags_added), ("gone", difference.tags_removed)):
         if tags:
             stdout.print(f"{word} tags: {', '.join(tags)}")
-    if found.tags:
+    if difference.tags:
         emit_table(
             ("tag", "set", "cleared", "changed"),
-            [(tag, one.set, one.cleared, one.changed) for tag, one in found.tags.items()],
+            [(tag, one.set, one.cleared, one.changed) for tag, one in difference.tags.items()],
         )
     if listed:
         emit_table(
@@ -146,21 +156,21 @@ def check(
 
     With --repair it is 0 if everything wrong was repaired.
     """
-    found = _checked(open_workspace(), repair)
+    findings = _checked(open_workspace(), repair)
     if as_json:
-        emit_json([asdict(finding) for finding in found])
+        emit_json([asdict(finding) for finding in findings])
     else:
-        for finding in found:
+        for finding in findings:
             end = "repaired" if finding.repaired else finding.remedy
             stdout.print(f"{finding.kind}: {finding.what}: {end}")
-        if not found:
+        if not findings:
             stdout.print("nothing is wrong")
-    if any(not finding.repaired for finding in found):
+    if any(not finding.repaired for finding in findings):
         raise typer.Exit(1)
 
 
 def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
-    """What is wrong with the records and the catalog, also where one cannot be opened."""
+    """Faults of the records and the catalog, also where one cannot be opened."""
     from catalog.care.check import check as check_catalog
     from catalog.care.damage import damage, damage_of_records
     from catalog.errors import CatalogDamaged
@@ -168,22 +178,22 @@ def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     from catalog.records.sources import recorded_sources
     from pipeline.datasets.check_belongings import check_belongings
 
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if is_made(workspace.catalog_location):  # else there is nothing, and nothing wrong
-        found += damage_of_records(workspace.records_place)
+        findings += damage_of_records(workspace.records_place)
     named, sources = dict[str, int](), None
-    if not found:
+    if not findings:
         named = _named(workspace)
         sources = {(one.cluster, one.datasource) for one in recorded_sources(workspace.records)}
-        found += check_belongings(workspace.records, repair=repair)
+        findings += check_belongings(workspace.records, repair=repair)
     try:
         catalog = workspace.whole_catalog
     except CatalogDamaged:
         damaged = damage(workspace.catalog_location, workspace.settings.lock_wait_s).findings
         if not damaged:
             raise
-        return [*found, *damaged]
-    return [*found, *check_catalog(catalog, named, sources=sources, repair=repair)]
+        return [*findings, *damaged]
+    return [*findings, *check_catalog(catalog, named, sources=sources, repair=repair)]
 
 
 @catalog_app.command("export")
@@ -272,11 +282,11 @@ def restore(
 def _go_back(workspace: "Workspace", number: int, as_json: bool) -> None:
     from catalog.care.go_back import go_back
 
-    made = go_back(workspace.catalog_location, number, workspace.settings.lock_wait_s)
+    snapshot = go_back(workspace.catalog_location, number, workspace.settings.lock_wait_s)
     if as_json:
-        emit_json({"snapshot": made, "restored": number})
+        emit_json({"snapshot": snapshot, "restored": number})
     else:
-        stdout.print(f"snapshot {made} is as snapshot {number} was")
+        stdout.print(f"snapshot {snapshot} is as snapshot {number} was")
 
 
 def _emit_backup(what: str, done: dict[str, Any], as_json: bool) -> None:

@@ -51,7 +51,7 @@ class Folder(BaseModel):
 
 
 class Partial(BaseModel):
-    """What of a connection is to be scanned."""
+    """The partitions of a connection to scan."""
 
     partitions: list[Text | Folder] = Field(min_length=1, max_length=100, fail_fast=True)
 
@@ -76,10 +76,10 @@ async def get_scans(workspace: CurrentWorkspace) -> Response:
 async def get_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     """Where the connection's newest scan stands, while it runs and afterwards."""
     source = await run_in_threadpool(_source, workspace, connection)
-    found = None if source is None else await run_in_threadpool(_status, workspace, source)
-    if found is None:
+    status = None if source is None else await run_in_threadpool(_status, workspace, source)
+    if status is None:
         return _not_found(f"No scan is in progress for {connection[:128]}.")
-    return in_json(found)
+    return in_json(status)
 
 
 @router.post("/scan/{connection}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))
@@ -149,8 +149,8 @@ def _not_found(why: str) -> Response:
 def _start(workspace: Workspace, source: Source, arguments: Sequence[str]) -> None:
     # One at a time, also of several servers: what is looked for is there before the next one looks.
     with workspace.whole_catalog.lock(f"start-scan-{source.id}", "a scan is being started"):
-        found = _status(workspace, source)
-        if found is not None and found["status"] == "Running":
+        status = _status(workspace, source)
+        if status is not None and status["status"] == "Running":
             raise InvalidInput(f"Scan already currently in-progress for {source.name}.")
         submit_command(
             workspace.records,
@@ -180,19 +180,19 @@ def _arguments(workspace: Workspace, source: Source, body: Partial) -> list[str]
     """
     deep: list[str] = []
     flat: list[str] = []
-    for given in body.partitions:
-        folder = given if isinstance(given, str) else given.dir
-        recursive = isinstance(given, str) or given.recursive
+    for partition in body.partitions:
+        folder = partition if isinstance(partition, str) else partition.dir
+        recursive = isinstance(partition, str) or partition.recursive
         (deep if recursive else flat).append(_below_root(source, folder))
-    part = Part.of(deep, flat)
+    portion = Part.of(deep, flat)
     files = open_recorded(source, workspace.indexes)
-    for folder in (*part.whole, *part.flat):
+    for folder in (*portion.whole, *portion.flat):
         if next(iter(files.list(folder)), None) is None:
             raise InvalidInput(f"partition '{folder[:200]}' of {source.name} is not found")
     # In one word each: a folder may be called --full.
     return [
-        *(f"--folder={folder}" for folder in part.whole),
-        *(f"--flat-folder={folder}" for folder in part.flat),
+        *(f"--folder={folder}" for folder in portion.whole),
+        *(f"--flat-folder={folder}" for folder in portion.flat),
     ]
 
 
@@ -210,8 +210,8 @@ def _below_root(source: Source, folder: str) -> str:
 
 
 def _running(workspace: Workspace) -> list[dict[str, Any]]:
-    found = [_status(workspace, source) for source in recorded_sources(workspace.records)]
-    return [status for status in found if status is not None and status["status"] == "Running"]
+    states = [_status(workspace, source) for source in recorded_sources(workspace.records)]
+    return [status for status in states if status is not None and status["status"] == "Running"]
 
 
 def _status(workspace: Workspace, source: Source) -> dict[str, Any] | None:
@@ -275,7 +275,7 @@ def _command(job: Job) -> list[str]:
 
 
 def _is_held(workspace: Workspace, source: Source) -> bool:
-    """Whether a process scans the source."""
+    """Return whether a process scans the source."""
     try:
         with scan_lock(workspace.whole_catalog, source):
             return False

@@ -54,7 +54,7 @@ _ACTIONS = ("start", "pause", "resume", "kill", "stop")
 
 
 class PolicyChange(BaseModel):
-    """What may be sent of a policy; what is left out stays as it is, or is the default."""
+    """Fields of a policy; those left out stay as they are, or take the default."""
 
     pol_id: Name | None = Field(default=None, description="Its name.")
     action_id: Name | None = Field(
@@ -89,12 +89,12 @@ class PolicyChange(BaseModel):
         return value
 
     def changes(self) -> dict[str, Any]:
-        """What was sent, by column of Policy.
+        """The fields that were sent, by column of Policy.
 
         Raises:
             InvalidInput: The schedule is none.
         """
-        given = {
+        columns = {
             "parameters": self.action_params,
             "condition": self.pol_filter,
             "schedule": self.schedule,
@@ -103,10 +103,10 @@ class PolicyChange(BaseModel):
             "collections": self.collections,
         }
         if isinstance(self.schedule, str) and self.schedule.upper() == NOW:
-            given["schedule"] = NOW
+            columns["schedule"] = NOW
         elif self.schedule is not None:
             check_schedule(self.schedule)
-        return {column: value for column, value in given.items() if value is not None}
+        return {column: value for column, value in columns.items() if value is not None}
 
 
 _NEW = {
@@ -239,9 +239,9 @@ def _add(home: Workspace, body: PolicyChange, name: str | None, rights: PolicyRi
     if not body.action_id:
         raise InvalidInput("action_id is missing: expected AUTOTAG, IMPORT_TAGS or DEEPINSPECT")
     defaults = {"parameters": {}, "condition": "", "schedule": NOW, "state": "active"}
-    given = {"explicit": "true", "collections": [], **defaults, **body.changes()}
+    columns = {"explicit": "true", "collections": [], **defaults, **body.changes()}
     user = rights.user
-    policy = Policy(name=name, action=body.action_id, owner=user, updated_by=user, **given)
+    policy = Policy(name=name, action=body.action_id, owner=user, updated_by=user, **columns)
     rights.limit(home, policy)
     check(home, policy)
     policy_records.add(home.records, policy)
@@ -283,8 +283,8 @@ def _remove(home: Workspace, name: str, rights: PolicyRights) -> None:
 
 def _history(home: Workspace, name: str, rights: PolicyRights) -> list[dict[str, Any]]:
     policy, _ = _found(home, name, rights)
-    found = runs.history(home.whole_catalog, home.records, policy)
-    return [{"status": run.state, **of_run(run)} for run in found]
+    listed = runs.history(home.whole_catalog, home.records, policy)
+    return [{"status": run.state, **of_run(run)} for run in listed]
 
 
 def _act(home: Workspace, name: str, action: str, rights: PolicyRights) -> None:
@@ -295,8 +295,8 @@ def _act(home: Workspace, name: str, action: str, rights: PolicyRights) -> None:
     if action == "start":
         _start(home, policy)
         return
-    wanted = "kill" if action == "stop" else action
-    runs.ask(home.whole_catalog, home.records, policy, wanted)
+    order = "kill" if action == "stop" else action
+    runs.ask(home.whole_catalog, home.records, policy, order)
 
 
 def _start(home: Workspace, policy: Policy) -> None:

@@ -41,7 +41,7 @@ class TagBody(BaseModel):
 
 
 class TagChange(BaseModel):
-    """What may change of a tag."""
+    """Fields of a tag that may change."""
 
     value: _Values = Field(description="All values of a Restricted tag.")
     type: Name | None = Field(default=None, description="The one it has: types do not change.")
@@ -95,23 +95,23 @@ async def put_tag(tag: str, request: Request, workspace: CurrentWorkspace) -> Re
 def _tags(workspace: Workspace) -> dict[str, dict[str, Any]]:
     with workspace.catalog.reading() as cursor:
         kinds = tag_kinds.kinds(cursor)
-        found = {}
+        documents = {}
         for column in tag_columns(cursor):
             kind = kinds.get(column.tag, DEFAULT)
             value = json.dumps(list(kind.allowed))
-            found[column.tag] = {"tag": column.tag, "type": kind.kind, "value": value}
-        return found
+            documents[column.tag] = {"tag": column.tag, "type": kind.kind, "value": value}
+        return documents
 
 
 def _tag(workspace: Workspace, tag: str) -> dict[str, Any]:
-    found = _tags(workspace).get(tag.lower())
-    if found is None:
+    document = _tags(workspace).get(tag.lower())
+    if document is None:
         raise NotFound("tag", tag[:80])
-    return found
+    return document
 
 
 def _change(workspace: Workspace, tag: str, body: TagChange) -> None:
-    held = _tag(workspace, tag)
-    if body.type not in (None, held["type"]):
-        raise InvalidInput(f"tag '{tag}' is {held['type']}: the type of a tag cannot change")
-    tags.set_kind(workspace.whole_catalog, held["tag"], held["type"], body.value)
+    document = _tag(workspace, tag)
+    if body.type not in (None, document["type"]):
+        raise InvalidInput(f"tag '{tag}' is {document['type']}: the type of a tag cannot change")
+    tags.set_kind(workspace.whole_catalog, document["tag"], document["type"], body.value)

@@ -80,10 +80,10 @@ class Sources:
             InvalidInput: The URI or an option cannot be used, or nothing can be opened by them.
             AlreadyExists: The name, or its cluster and datasource, are taken.
         """
-        wanted = NewSource(name=name, uri=uri, **more)
+        request = NewSource(name=name, uri=uri, **more)
         if not self._is_command:
-            check_text(wanted)
-        body = SourceBody.of(self.keep(wanted, *self.reach(uri, options_of(wanted))))
+            check_text(request)
+        body = SourceBody.of(self.keep(request, *self.reach(uri, options_of(request))))
         if self._is_command:
             _ = self._workspace.whole_catalog  # a home is made whole
         return body
@@ -105,7 +105,7 @@ class Sources:
         allowed = allowed_place(settings, uri, options, self._caller)
         return allowed, fenced(settings, allowed, options, self._caller)
 
-    def keep(self, wanted: NewSource, uri: str, options: SourceOptions) -> Source:
+    def keep(self, body: NewSource, uri: str, options: SourceOptions) -> Source:
         """Keep a source that can be opened, wherever it lies; its record.
 
         Raises:
@@ -116,12 +116,12 @@ class Sources:
         return add_source(
             self._workspace.records,
             Source(
-                name=wanted.name,
+                name=body.name,
                 uri=uri,
-                platform=wanted.platform,
-                cluster=wanted.cluster,
-                datasource=wanted.datasource or wanted.name,
-                site=wanted.site,
+                platform=body.platform,
+                cluster=body.cluster,
+                datasource=body.datasource or body.name,
+                site=body.site,
                 options=options.to_json(),
             ),
         )
@@ -162,33 +162,33 @@ class Sources:
                 place cannot be opened, or is not what is catalogued.
             CatalogBusy: The source is being scanned.
         """
-        wanted = SourceChange(
+        body = SourceChange(
             uri=uri,
             differing=differing,
             exclude=None if exclude is None else [*exclude],
             part_of=part_of,
         )
         if not self._is_command:
-            check_text(wanted)
+            check_text(body)
         source = recorded_source(self._workspace.records, name)
-        place = None
+        moved = None
         if uri is not None:
             options = dataclasses.replace(SourceOptions.from_json(source.options), within="")
-            place = self.reach(uri, options)
-        return self._change(source, wanted, place)
+            moved = self.reach(uri, options)
+        return self._change(source, body, moved)
 
     def _change(
-        self, source: Source, wanted: SourceChange, place: tuple[str, SourceOptions] | None
+        self, source: Source, body: SourceChange, place: tuple[str, SourceOptions] | None
     ) -> SourceChanged:
-        name, changes = source.name, wanted.exclude is not None or wanted.part_of is not None
-        if place is None and wanted.differing:
+        name, changes = source.name, body.exclude is not None or body.part_of is not None
+        if place is None and body.differing:
             raise InvalidInput("differing: goes with where the files lie now, which was not given")
         if place is None and not changes:
             raise InvalidInput(
                 f"source {name}: nothing to change; expected where its files lie now, exclude or "
                 "part_of"
             )
-        changed_options(source, wanted.exclude, wanted.part_of)  # before anything is changed
+        changed_options(source, body.exclude, body.part_of)  # before anything is changed
         compared: dict[str, Any] = dict.fromkeys(("same", "changed", "missing", "new"))
         catalog, records = self._workspace.whole_catalog, self._workspace.records
         if place is not None:
@@ -196,11 +196,11 @@ class Sources:
             uri, options = place
             moved = move_source(
                 catalog, records, name, uri, options,
-                index_folder=self._workspace.indexes, differing=wanted.differing,
+                index_folder=self._workspace.indexes, differing=body.differing,
             )  # fmt: skip
             compared = {count: getattr(moved, count) for count in compared}
         if changes:
-            change_options(catalog, records, name, exclude=wanted.exclude, part_of=wanted.part_of)
+            change_options(catalog, records, name, exclude=body.exclude, part_of=body.part_of)
         changed = recorded_source(records, name)
         return SourceChanged(
             name=name,
@@ -211,7 +211,7 @@ class Sources:
         )
 
     def contents(self, name: str) -> SourceContents:
-        """What hangs on a source: files, frames, tags that people gave, and datasets.
+        """Counts of what hangs on a source: files, frames, tags that people gave, and datasets.
 
         Raises:
             NotFound: There is no such source.
@@ -237,44 +237,44 @@ class Sources:
         return SourceRemoved(name=name, files_removed=files)
 
 
-def options_of(wanted: NewSource, sealed: str = "") -> SourceOptions:
-    """How the source is reached.
+def options_of(body: NewSource, sealed: str = "") -> SourceOptions:
+    """The options by which the source is reached.
 
     Args:
-        wanted: What was sent.
+        body: What was sent.
         sealed: Keys that the source has, which stay where no others are sent.
 
     Raises:
         InvalidInput: Options contradict each other, or keys cannot be encrypted here.
         StorageError: The key to encrypt them by cannot be kept.
     """
-    secret = wanted.secret_key.get_secret_value()
-    if bool(wanted.access_key) != bool(secret):
+    secret = body.secret_key.get_secret_value()
+    if bool(body.access_key) != bool(secret):
         raise InvalidInput("access_key and secret_key: give both, or neither")
     if secret:
-        sealed = seal(AccessKeys(wanted.access_key, secret))
-    elif wanted.profile or wanted.anonymous:
+        sealed = seal(AccessKeys(body.access_key, secret))
+    elif body.profile or body.anonymous:
         sealed = ""
     return SourceOptions(
-        endpoint_url=wanted.endpoint_url,
-        anonymous=wanted.anonymous,
-        profile=wanted.profile,
-        region=wanted.region,
-        ca_bundle=wanted.ca_bundle,
-        verify_tls=wanted.verify_tls,
+        endpoint_url=body.endpoint_url,
+        anonymous=body.anonymous,
+        profile=body.profile,
+        region=body.region,
+        ca_bundle=body.ca_bundle,
+        verify_tls=body.verify_tls,
         sealed_keys=sealed,
-        exclude=tuple(wanted.exclude),
-        part_of="" if wanted.part_of == wanted.name else wanted.part_of,
+        exclude=tuple(body.exclude),
+        part_of="" if body.part_of == body.name else body.part_of,
     )
 
 
-def check_text(wanted: BaseModel) -> None:
+def check_text(body: BaseModel) -> None:
     """Refuse what a database or a file system holds no name of.
 
     Raises:
         InvalidInput: A text has characters that cannot be printed.
     """
-    for field, given in wanted.model_dump().items():
-        value = given.get_secret_value() if isinstance(given, SecretStr) else given
+    for field, content in body.model_dump().items():
+        value = content.get_secret_value() if isinstance(content, SecretStr) else content
         if isinstance(value, str) and not value.isprintable():
             raise InvalidInput(f"{field}: holds characters that cannot be printed")
