@@ -228,8 +228,12 @@ class Dataset(Record):
         """
         return data_frame(self.to_arrow(split))
 
-    def stage(self, *, workers: int | None = None) -> Job:
+    def stage(self, *, workers: int | None = None, prepare: str | None = None) -> Job:
         """Fetch its images and labels into the server's cache; the job.
+
+        Args:
+            workers: Files fetched at once; 4 by default.
+            prepare: Also decode its frames once at this size, WIDTHxHEIGHT.
 
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
@@ -237,6 +241,8 @@ class Dataset(Record):
         request: dict[str, Any] = {"dataset": reference(self)}
         if workers is not None:
             request["workers"] = workers
+        if prepare is not None:
+            request["prepare"] = prepare
         return start(self._transport, "/v1/stagings", request)
 
     def train(self, **options: Any) -> Job:

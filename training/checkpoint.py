@@ -35,6 +35,8 @@ class Checkpoint:
         identity: Of the run that wrote it; None in a file of version 0.1.0, which did not keep it.
         weights: The model's, in its order.
         optimizer: The optimizer's variables, in its order.
+        examples: Examples that all workers had read (pipeline.example_order); None in a file of an
+            earlier release, whose workers each had an order of their own.
     """
 
     step: int
@@ -42,6 +44,7 @@ class Checkpoint:
     identity: RunIdentity | None
     weights: Sequence[Array]
     optimizer: Sequence[Array]
+    examples: int | None = None
 
     def write(self, model_dir: Path) -> None:
         """Replace the checkpoint in ``model_dir``.
@@ -51,6 +54,7 @@ class Checkpoint:
         """
         about = {
             "step": self.step,
+            "examples": self.examples,
             "class_list": list(self.class_list.items()),
             "identity": self.identity.as_json() if self.identity else None,
         }
@@ -73,6 +77,7 @@ class Checkpoint:
             identity = about.get("identity")
             return cls(
                 step=int(about["step"]),
+                examples=None if about.get("examples") is None else int(about["examples"]),
                 class_list=dict(about["class_list"]),
                 identity=RunIdentity.from_json(identity) if identity else None,
                 weights=[stored[n] for n in sorted(stored) if n.startswith("weight_")],

@@ -1,22 +1,14 @@
-"""Manifest to batches of tensors."""
+"""A manifest as training and validation open it."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import tensorflow as tf
 
 from catalog.errors import InvalidInput
 from ingest.labels.palette import Palette
 from pipeline.datasets.chosen_split import chosen_split
 from pipeline.manifest import Manifest
-from training.example_order import examples, own_rows
-from training.frame_reader import FrameReader, UInt8
-from training.run_settings import RunSettings
-from training.workers import Workers
-
-READ_AHEAD_BATCHES = 4
+from pipeline.prepared.form import PreparedRows, prepared_rows
+from pipeline.prepared.size import Size
+from training.frame_reader import FrameReader
 
 
 def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str, Palette]:
@@ -47,38 +39,16 @@ def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str
     return manifest.split(name), name, palette
 
 
-def training_batches(
-    frames: Manifest, reader: FrameReader, settings: RunSettings, workers: Workers, step: int
-) -> Any:
-    """The batches of one worker, without end.
+def open_reader(
+    frames: Manifest, palette: Palette, height_px: int, width_px: int, cache_bytes: int = 0
+) -> tuple[FrameReader, PreparedRows | None]:
+    """What reads a split's or shard's frames at a size; its prepared form, where there is one.
 
-    Args:
-        frames: The split to train on, with one frame at least.
-        reader: Over the same frames.
-        settings: Of the run.
-        workers: Whose share to give.
-        step: Steps already made.
-
-    Returns:
-        tf.data.Dataset of (images (B, H, W, 3) uint8, labels (B, H, W) uint8 [class id]).
+    Raises:
+        BadFile: The manifest was changed since it was read.
+        StorageError: A source lies elsewhere than where it may, by now.
     """
-    rows = own_rows(len(frames), workers.rank, workers.size)
-    height_px, width_px = settings.height_px, settings.width_px
-
-    def order() -> Iterator[tuple[int, bool]]:
-        return examples(rows, settings.seed, workers.rank, skip=step * settings.batch_size)
-
-    def read(row: np.int64, mirrored: np.bool_) -> tuple[UInt8, UInt8]:
-        image, label = reader.small(int(row))
-        return (image[:, ::-1], label[:, ::-1]) if mirrored else (image, label)
-
-    def load(row: Any, mirrored: Any) -> tuple[Any, Any]:
-        image, label = tf.numpy_function(read, [row, mirrored], [tf.uint8, tf.uint8])
-        image.set_shape((height_px, width_px, 3))
-        label.set_shape((height_px, width_px))
-        return image, label
-
-    row_and_mirrored = (tf.TensorSpec((), tf.int64), tf.TensorSpec((), tf.bool))
-    rows_in_order = tf.data.Dataset.from_generator(order, output_signature=row_and_mirrored)
-    loaded = rows_in_order.map(load, num_parallel_calls=max(1, settings.threads))
-    return loaded.batch(settings.batch_size).prefetch(READ_AHEAD_BATCHES)
+    size = Size(height_px, width_px)
+    prepared = prepared_rows(frames, size)
+    reader = FrameReader(frames, palette, size, cache_bytes=cache_bytes, prepared=prepared)
+    return reader, prepared

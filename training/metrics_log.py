@@ -32,9 +32,21 @@ class MetricsLog:
     """
 
     def __init__(
-        self, model_dir: Path, length: RunLength, warnings: Sequence[str], step: int
+        self,
+        model_dir: Path,
+        length: RunLength,
+        warnings: Sequence[str],
+        step: int,
+        prepared: str | None = None,
     ) -> None:
         """Go on after ``step``: lines of later steps, which a kill made void, are dropped.
+
+        Args:
+            model_dir: Where they lie.
+            length: Of the run.
+            warnings: For the summary.
+            step: The last that the run has made.
+            prepared: Name of the prepared form that frames are read from; None without one.
 
         Raises:
             StorageError: The disk refuses.
@@ -42,7 +54,7 @@ class MetricsLog:
         import tensorflow as tf
 
         self._model_dir = model_dir
-        self._length, self._warnings = length, list(warnings)
+        self._length, self._warnings, self._prepared = length, list(warnings), prepared
         self._summary = tf.summary
         kept = [line for line in read_metrics(model_dir) if line["step"] <= step]
         self.first_loss: float | None = kept[0]["loss"] if kept and kept[0]["step"] == 1 else None
@@ -89,6 +101,7 @@ class MetricsLog:
             "first_loss": self.first_loss,
             "loss": line["loss"],
             "images_per_s": line["images_per_s"],
+            "prepared": self._prepared,
             "warnings": self._warnings,
         }
 

@@ -6,10 +6,9 @@ from PIL import Image
 
 from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_path, clear_parts
+from pipeline.cores import threads_of_process
 from training.command import say
-from training.cores import threads_of_process
-from training.dataset import open_split
-from training.frame_reader import FrameReader
+from training.dataset import open_reader, open_split
 from training.model_files import read_model
 from training.predictor import Predictor
 from training.run_settings import RunSettings
@@ -35,7 +34,7 @@ def predict(settings: RunSettings) -> None:
     model, about = read_model(settings.model_dir, trust_model=settings.trust_model)
     about.check_classes(split.header.classes, split.header.name)
     frames = split.shard(settings.shard, settings.shards)
-    reader = FrameReader(frames, palette, about.height_px, about.width_px, 0)
+    reader, _ = open_reader(frames, palette, about.height_px, about.width_px)
     predictor = Predictor(model)
     keys = (frames.frames[name].to_pylist() for name in ("label", "image"))
     clear_parts(settings.results_dir.rglob("*.part"))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pipeline.prepared.decoded_frames import UInt8
 from training.best_class import best_class
-from training.frame_reader import UInt8
 from training.loss import weight_of_class_id, weighted_cross_entropy
 
 

@@ -33,9 +33,9 @@ class RunIdentity:
         network: Name of the network.
         seed: Of initial weights and the order of frames.
         batch_size: Frames per step and worker.
-        workers: Number of workers.
+        workers: Number of workers that it began with; it may go on with another number.
         learning_rate: Of one worker.
-        max_steps: Steps of the whole run; the learning rate of each step follows from it.
+        max_steps: Steps of the whole run with these workers; the learning rate follows from it.
         schedule: Optimizer and course of the learning rate, in words.
         parent_sha256: Digest of the model that the run began with; empty for none.
     """

@@ -1,8 +1,21 @@
 """How long a training run is, and what of its split it sees."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 DEFAULT_STEPS = 300
+
+
+@dataclass(frozen=True)
+class Begun:
+    """How far a run is.
+
+    Attributes:
+        step: Steps made.
+        examples: Examples that all workers have read together (pipeline.example_order).
+    """
+
+    step: int = 0
+    examples: int = 0
 
 
 @dataclass(frozen=True)
@@ -14,12 +27,14 @@ class RunLength:
         epochs: Frames that its steps take, by frames of the split.
         frames_seen: Frames of the split that are trained on at least once.
         frames: Frames of the split.
+        examples: Frames that its steps take, each as often as it comes.
     """
 
     max_steps: int
     epochs: float
     frames_seen: int
     frames: int
+    examples: int
 
     @property
     def share_seen(self) -> float:
@@ -56,11 +71,28 @@ def run_length(
     >>> run_length(33_004, 2, 4, None, None).max_steps, run_length(90, 2, 4, None, 2).max_steps
     (4126, 23)
     """
-    # As training.example_order.own_rows deals them out: the first worker owns the most.
-    owned = [len(range(rank, frames, workers)) for rank in range(min(workers, frames))]
+    each_step = workers * batch_size
     steps = max_steps
     if steps is None:
-        whole = -(-owned[0] * (epochs or 1) // batch_size)
+        whole = -(-frames * (epochs or 1) // each_step)
         steps = whole if epochs else max(DEFAULT_STEPS, whole)
-    seen = sum(min(rows, steps * batch_size) for rows in owned)
-    return RunLength(steps, steps * batch_size * workers / frames, seen, frames)
+    examples = steps * each_step
+    return RunLength(steps, examples / frames, min(frames, examples), frames, examples)
+
+
+def length_from(length: RunLength, workers: int, batch_size: int, begun: "Begun") -> RunLength:
+    """The length of a run that goes on, with as many workers as before or another number.
+
+    The examples stay those that the run was begun with; the steps that are left follow from them.
+
+    Args:
+        length: Of the run with the workers that it began with.
+        workers: That share the rest.
+        batch_size: Frames per step and worker.
+        begun: How far it is.
+
+    >>> length_from(run_length(100, 2, 5, None, 3), 1, 5, Begun(step=10, examples=100)).max_steps
+    50
+    """
+    left = -(-(length.examples - begun.examples) // (workers * batch_size))
+    return replace(length, max_steps=begun.step + max(0, left))

@@ -6,7 +6,7 @@ What it takes and gives on the sample frames is in training/experiments/.
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,17 @@ from typing import Any
 import tensorflow as tf
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, JobFailed
+from pipeline.cores import threads_of_process
 from pipeline.datasets.chosen_split import UNDIVIDED
+from pipeline.example_order import examples
 from pipeline.manifest import Manifest
+from pipeline.prepared.form import PreparedRows
 from training.about_model import AboutModel
+from training.batches import Batches
 from training.checkpoint import CHECKPOINT_FILE, Checkpoint
 from training.class_weights import catalogued_pixels, class_weights
 from training.command import say
-from training.cores import threads_of_process
-from training.dataset import open_split, training_batches
-from training.frame_reader import FrameReader
+from training.dataset import open_reader, open_split
 from training.learning_rate import COURSE, learning_rate_at
 from training.loss import weight_of_class_id, weighted_cross_entropy
 from training.metrics_log import MetricsLog
@@ -30,7 +32,7 @@ from training.model import NETWORK, build_model
 from training.model_files import write_model
 from training.parent import Parent, read_parent
 from training.run_identity import RunIdentity
-from training.run_length import RunLength, run_length
+from training.run_length import Begun, RunLength, length_from, run_length
 from training.run_settings import RunSettings
 from training.stop_signal import noted_signals
 from training.trained_frames import write_trained_frames
@@ -44,11 +46,26 @@ Fetch = Callable[[], tuple[Any, FramesiftError | None]]
 
 @dataclass(frozen=True)
 class Run:
-    """What a training run works with."""
+    """What a training run works with.
+
+    Attributes:
+        settings: As they are, nothing left open.
+        length: With the workers that it has now.
+        planned: With those that it began with, whose number is in its identity.
+        frames: Of the split.
+        prepared: Their prepared form, where there is one.
+        workers: This one among all.
+        parent: The model that it began with.
+        identity: By which it is told from other runs.
+        model: Keras model.
+        optimizer: Keras optimizer.
+    """
 
     settings: RunSettings
     length: RunLength
+    planned: RunLength
     frames: Manifest
+    prepared: PreparedRows | None
     workers: Workers
     parent: Parent | None
     identity: RunIdentity
@@ -74,34 +91,50 @@ def train(settings: RunSettings) -> None:
         raise InvalidInput(f"split '{split}' of {frames.header.name} has no frames")
     workers = join_workers(settings.num_workers)
     use_threads(threads := threads_of_process(settings.threads, workers.local_size))
-    length = run_length(
-        len(frames), workers.size, settings.batch_size, settings.max_steps, settings.epochs
-    )
+    length = _length(settings, len(frames), workers.size)
     # From here on the settings are those that the run has, and not those that were left open.
-    settings = replace(settings, split=split, threads=threads, max_steps=length.max_steps)
+    settings = replace(settings, split=split, threads=threads)
+    reader, prepared = open_reader(
+        frames, palette, settings.height_px, settings.width_px, settings.cache_bytes
+    )
     parent = read_parent(settings.continue_from) if settings.continue_from else None
     tf.keras.utils.set_random_seed(settings.seed)
     model = build_model(settings.height_px, settings.width_px, len(palette))
     optimizer = tf.keras.optimizers.Adam(settings.learning_rate, global_clipnorm=CLIP_NORM)
     optimizer.build(model.trainable_variables)
     identity = _identity(settings, split, length, frames, workers, parent)
-    run = Run(settings, length, frames, workers, parent, identity, model, optimizer)
+    run = Run(
+        settings, length, length, frames, prepared, workers, parent, identity, model, optimizer
+    )
     _about(run).check()  # before the first step, and not after the last
 
-    step = _restore(run)
-    reader = FrameReader(
-        frames, palette, settings.height_px, settings.width_px, settings.cache_bytes
+    run, begun = _restore(run)
+    order = examples(
+        len(frames),
+        settings.seed,
+        settings.batch_size,
+        rank=workers.rank,
+        ranks=workers.size,
+        begin=begun.examples,
     )
-    fetch = _fetching(iter(training_batches(frames, reader, settings, workers, step)), reader)
+    batches = Batches(
+        reader, order, batch_size=settings.batch_size, seed=settings.seed, threads=threads
+    )
     if workers.is_first:
-        _say_start(run, step)
+        _say_start(run, begun.step)
     try:
-        _loop(run, fetch, step)
+        _loop(run, _fetching(batches), begun)
     except (tf.errors.OpError, RuntimeError) as error:
-        # HorovodInternalError is a RuntimeError; a reader's error arrives as an OpError.
-        raise _cause(error, reader) from error
+        # HorovodInternalError is a RuntimeError.
+        raise _cause(error) from error
+    finally:
+        batches.close()
     if workers.is_first:
         _finish(run)
+
+
+def _length(settings: RunSettings, frames: int, workers: int) -> RunLength:
+    return run_length(frames, workers, settings.batch_size, settings.max_steps, settings.epochs)
 
 
 def _identity(
@@ -136,6 +169,10 @@ def _say_start(run: Run, step: int) -> None:
         f"{run.workers.size} worker(s) x {settings.batch_size} frames, {settings.threads} "
         f"thread(s) each, step {step} to {run.length.max_steps}: {run.length}"
     )
+    if run.prepared is not None:
+        say(f"reading frames from the prepared form {run.prepared.form.folder}")
+    else:
+        say("decoding each frame: no prepared form of this size (framesift stage --prepare)")
     for warning in _warnings(run):
         say(f"warning: {warning}")
 
@@ -151,21 +188,27 @@ def _warnings(run: Run) -> list[str]:
     return [warning]
 
 
-def _fetching(batches: Iterator[tuple[Any, Any]], reader: FrameReader) -> Fetch:
+def _fetching(batches: Batches) -> Fetch:
     def fetch() -> tuple[Any, FramesiftError | None]:
         try:
             return next(batches), None
-        except (tf.errors.OpError, RuntimeError) as error:
-            return None, _cause(error, reader)
+        except FramesiftError as error:
+            return None, error
+        except (OSError, MemoryError) as error:
+            reason = str(error) or type(error).__name__
+            return None, JobFailed("training", f"a frame cannot be read: {reason}")
 
     return fetch
 
 
-def _loop(run: Run, fetch: Fetch, step: int) -> None:
-    workers, last = run.workers, run.length.max_steps
+def _loop(run: Run, fetch: Fetch, begun: Begun) -> None:
+    workers, step, last = run.workers, begun.step, run.length.max_steps
+    each_step = run.settings.batch_size * workers.size
+    read = begun.examples
     metrics = None
     if workers.is_first:
-        metrics = MetricsLog(run.settings.model_dir, run.length, _warnings(run), step)
+        prepared = run.prepared.form.folder.name if run.prepared else None
+        metrics = MetricsLog(run.settings.model_dir, run.length, _warnings(run), step, prepared)
     train_step = _train_step(run)
     losses: list[float] = []
     began_s = time.perf_counter()
@@ -177,8 +220,8 @@ def _loop(run: Run, fetch: Fetch, step: int) -> None:
         raise unread
     with noted_signals() as stop:
         while step < last:
-            step += 1
-            rate = _set_rate(run, step)
+            step, read = step + 1, read + each_step
+            rate = _set_rate(run, read)
             losses.append(float(train_step(*batch)))
             if step == 1 or step % run.settings.log_every_steps == 0 or step == last:
                 now_s = time.perf_counter()
@@ -189,7 +232,7 @@ def _loop(run: Run, fetch: Fetch, step: int) -> None:
             # All leave at the same step, whichever was told to, or cannot read its next batch.
             ends = workers.any(failure is not None or bool(stop.received)) and step < last
             if ends or step % run.settings.checkpoint_every_steps == 0 or step == last:
-                _save(run, step)
+                _save(run, Begun(step, read))
             if ends:
                 unread = _cannot_go_on(workers, failure)
                 if unread and workers.is_first:
@@ -207,9 +250,13 @@ def _cannot_go_on(workers: Workers, failure: FramesiftError | None) -> Framesift
     return failure or next((JobFailed("training", text) for text in texts if text), None)
 
 
-def _set_rate(run: Run, step: int) -> float:
+def _set_rate(run: Run, read: int) -> float:
+    """Set the learning rate of the step after which so many examples have been read."""
+    planned, settings = run.planned, run.settings
+    # The step that a run with the workers of its beginning would make: its own, if they are these.
+    step = -(-read // (settings.batch_size * run.identity.workers))
     rate = learning_rate_at(
-        step, run.length.max_steps, run.settings.learning_rate, run.workers.size
+        min(step, planned.max_steps), planned.max_steps, settings.learning_rate, run.workers.size
     )
     run.optimizer.learning_rate.assign(rate)
     return rate
@@ -253,22 +300,40 @@ def _train_step(run: Run) -> Any:
     return tf.function(train_step)
 
 
-def _restore(run: Run) -> int:
-    """The step of the last checkpoint, its state now on all workers; 0 without one."""
-    step = 0
-    if run.workers.is_first:
-        step = _first_state(run)
+def _restore(run: Run) -> tuple[Run, Begun]:
+    """How far the last checkpoint is, its state now on all workers; and the run as it goes on."""
+    workers = run.workers
+    begun, began_with = Begun(), workers.size
+    if workers.is_first:
+        begun, began_with = _first_state(run)
     # The optimizer is built, so its variables are there to send before the first step already.
-    run.workers.broadcast_variables([*run.model.variables, *run.optimizer.variables])
-    return run.workers.broadcast_number(step)
+    workers.broadcast_variables([*run.model.variables, *run.optimizer.variables])
+    begun = Begun(*(workers.broadcast_number(n) for n in (begun.step, begun.examples)))
+    run = _as_begun(run, workers.broadcast_number(began_with))
+    length = length_from(run.planned, workers.size, run.settings.batch_size, begun)
+    settings = replace(run.settings, max_steps=length.max_steps)
+    return replace(run, length=length, settings=settings), begun
 
 
-def _first_state(run: Run) -> int:
-    """Have the model begin as the checkpoint says, or the parent, or anew; the step it has made."""
+def _as_begun(run: Run, began_with: int) -> Run:
+    """The run, with the plan that it has had since it began with so many workers."""
+    planned = _length(run.settings, len(run.frames), began_with)
+    identity = replace(run.identity, workers=began_with, max_steps=planned.max_steps)
+    return replace(run, planned=planned, identity=identity)
+
+
+def _first_state(run: Run) -> tuple[Begun, int]:
+    """Have the model begin as the checkpoint says, or the parent, or anew.
+
+    Returns:
+        How far it is, and with how many workers it began.
+    """
     model_dir, header = run.settings.model_dir, run.frames.header
     checkpoint = Checkpoint.read(model_dir)
     if checkpoint:
-        checkpoint.check_same_run(header.class_list, run.identity, model_dir)
+        began_with = checkpoint.identity.workers if checkpoint.identity else run.workers.size
+        identity = _as_begun(run, began_with).identity
+        checkpoint.check_same_run(header.class_list, identity, model_dir)
         try:
             run.model.set_weights(checkpoint.weights)
             for variable, value in zip(run.optimizer.variables, checkpoint.optimizer, strict=True):
@@ -280,7 +345,14 @@ def _first_state(run: Run) -> int:
                 str(model_dir / CHECKPOINT_FILE),
             ) from error
         say(f"going on from the checkpoint of step {checkpoint.step}")
-        return checkpoint.step
+        read = checkpoint.examples
+        if read is None:
+            read = checkpoint.step * run.settings.batch_size * began_with
+            say(
+                "warning: an earlier release wrote the checkpoint, in which each worker had an "
+                "order of its own: frames of this epoch may come twice, or in the next only"
+            )
+        return Begun(checkpoint.step, read), began_with
     if run.parent:
         run.parent.check_classes(header.classes, header.name)
         try:
@@ -293,24 +365,25 @@ def _first_state(run: Run) -> int:
         say(f"beginning with the weights of {run.parent.dir}, step {run.parent.step}")
     fkeys = run.frames.frames["fkey"].to_pylist()
     write_trained_frames(model_dir, fkeys, Path(run.parent.dir) if run.parent else None)
-    return 0
+    return Begun(), run.workers.size
 
 
-def _save(run: Run, step: int) -> None:
+def _save(run: Run, begun: Begun) -> None:
     """Write a checkpoint, if all workers hold the same weights as they must."""
     digest = hashlib.sha256(b"".join(w.tobytes() for w in run.model.get_weights())).hexdigest()
     if not run.workers.agree(digest):
-        raise JobFailed("training", f"the workers' weights differ at step {step}")
+        raise JobFailed("training", f"the workers' weights differ at step {begun.step}")
     if run.workers.is_first:
         Checkpoint(
-            step=step,
+            step=begun.step,
+            examples=begun.examples,
             class_list=run.frames.header.class_list,
             identity=run.identity,
             weights=run.model.get_weights(),
             optimizer=[variable.numpy() for variable in run.optimizer.variables],
         ).write(run.settings.model_dir)
     # A launcher ends all workers once one has ended: none may end while the first one writes.
-    run.workers.broadcast_number(step)
+    run.workers.broadcast_number(begun.step)
 
 
 def _about(run: Run) -> AboutModel:
@@ -341,10 +414,8 @@ def _finish(run: Run) -> None:
     say(f"model of step {run.length.max_steps} written to {run.settings.model_dir}")
 
 
-def _cause(error: Exception, reader: FrameReader) -> FramesiftError:
+def _cause(error: Exception) -> FramesiftError:
     """What went wrong, told as one of our errors."""
-    if reader.failure:
-        return reader.failure
     if "Horovod" in type(error).__name__ or "Horovod" in str(error):
         return JobFailed("training", "another worker ended; its own message says why")
     return JobFailed("training", f"TensorFlow failed: {str(error).splitlines()[0][:300]}")

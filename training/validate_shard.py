@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from catalog.errors import BadFile, InvalidInput
+from pipeline.cores import threads_of_process
 from pipeline.manifest import Manifest
+from pipeline.prepared.decoded_frames import nearest
+from pipeline.prepared.size import Size
 from training.about_model import AboutModel
 from training.command import say
-from training.cores import threads_of_process
-from training.dataset import open_split
-from training.frame_reader import FrameReader, nearest
+from training.dataset import open_reader, open_split
+from training.frame_reader import FrameReader
 from training.model_files import read_model
 from training.predictor import Predictor
 from training.run_settings import RunSettings
@@ -57,7 +59,10 @@ def validate_shard(settings: RunSettings) -> None:
         return
     model, about_model = read_model(settings.model_dir, trust_model=settings.trust_model)
     about_model.check_classes(split.header.classes, split.header.name)
-    reader = FrameReader(frames, palette, about_model.height_px, about_model.width_px, 0)
+    size = about_model.height_px, about_model.width_px
+    reader, prepared = open_reader(frames, palette, *size)
+    if prepared is not None:
+        say(f"reading images from the prepared form {prepared.form.folder}")
     sums = _validate(frames, reader, Predictor(model), settings)
     trained = frames_trained_on(settings.model_dir, about_model.dataset, frames, name)
     about = _about(split, name, about_model, settings)
@@ -99,7 +104,7 @@ def _validate(
                 pixels=pixels,
                 ignored_pixels=ignored,
                 accuracy=pixel_accuracy(matrix) if pixels else None,
-                loss=prediction.loss(nearest(frame.label, *frame.image.shape[:2])),
+                loss=prediction.loss(nearest(frame.label, Size(*frame.image.shape[:2]))),
                 uncertainty=prediction.uncertainty,
                 miou=mean_iou(matrix) if pixels else None,
             )

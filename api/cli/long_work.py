@@ -47,22 +47,27 @@ class Told:
 
     Attributes:
         progress: Told how far it is.
-        failed: Told of each file that cannot be had.
+        failed: Told of each file that cannot be had or decoded.
+        prepared: Told the frames that are decoded, and of how many.
         state: Told the state of a server's job.
     """
 
     progress: "Callable[[Progress], None]"
     failed: "Callable[[FailedFile], None]"
+    prepared: Callable[[int, int], None]
     state: Callable[[str], None]
 
 
-def stage(dataset: str, cache: Path | None, workers: int, told: Told) -> Record:
-    """Fetch a dataset into a cache.
+def stage(
+    dataset: str, cache: Path | None, workers: int, prepare: str | None, told: Told
+) -> Record:
+    """Fetch a dataset into a cache, and decode its frames once.
 
     Args:
         dataset: NAME, or NAME@VERSION.
         cache: Folder on a home; its own cache when None.
         workers: Files fetched at once.
+        prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
         told: Who is told how it goes.
 
     Raises:
@@ -71,13 +76,19 @@ def stage(dataset: str, cache: Path | None, workers: int, told: Told) -> Record:
     if chosen.server() is None:
         stagings = home_session().stagings
         return stagings.run(
-            dataset, cache=cache, workers=workers, progress=told.progress, failed=told.failed
+            dataset,
+            cache=cache,
+            workers=workers,
+            progress=told.progress,
+            failed=told.failed,
+            prepare=prepare,
+            prepared=told.prepared,
         )
     if cache is not None:
         raise InvalidInput(
             f"--cache {cache}: a server stages into its own (FRAMESIFT_CACHE there); leave it out"
         )
-    job = chosen.client().datasets.get(dataset).stage(workers=workers)
+    job = chosen.client().datasets.get(dataset).stage(workers=workers, prepare=prepare)
     staged: Body = _result(job, lambda job: told.state(str(job["state"])))
     return staged
 

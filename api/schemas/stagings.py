@@ -55,6 +55,22 @@ class NewStaging(Schema):
 
     dataset: Name = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
     workers: int = Field(default=4, ge=1, le=256, description="Files fetched at once.")
+    prepare: str | None = Field(
+        default=None,
+        max_length=9,
+        description="Also decode the frames once, at this size: WIDTHxHEIGHT in pixels.",
+        examples=["240x152"],
+    )
+
+
+class PreparedBody(Schema):
+    """A dataset's frames, decoded once at one size."""
+
+    size: str
+    folder: str
+    frames: int
+    made: int
+    bytes: int
 
 
 class Staged(Schema):
@@ -68,3 +84,4 @@ class Staged(Schema):
     files_copied: int
     bytes: int
     bytes_copied: int
+    prepared: PreparedBody | None = None

@@ -4,11 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from api.schemas.jobs import JobBody
-from api.schemas.stagings import Staged, StagingBody
+from api.schemas.stagings import PreparedBody, Staged, StagingBody
 from api.workspace import Workspace
+from catalog.errors import BadFile
 from catalog.records.datasets import recorded_dataset, whole_dataset
 from catalog.records.stagings import recorded_staging, recorded_stagings
+from catalog.records.tables import Dataset, Staging
 from pipeline.jobs.command_job import submit_command
+from pipeline.prepared.size import Size
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.progress import Progress
 from pipeline.staging.stage import stage_dataset
@@ -49,28 +52,34 @@ class Stagings:
             *recorded_staging(self._workspace.records, number), self._workspace.place
         )
 
-    def begin(self, dataset: str, *, workers: int = 4) -> JobBody:
+    def begin(self, dataset: str, *, workers: int = 4, prepare: str | None = None) -> JobBody:
         """Fetch a dataset's images and labels into the home's cache; the job that does it.
 
         Args:
             dataset: NAME, or NAME@VERSION.
             workers: Files fetched at once.
+            prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
 
         Raises:
             NotFound: There is no such dataset.
+            InvalidInput: The size is none.
             NotAllowed: The caller may not see all of its frames.
             StorageError: The job cannot be started.
         """
+        prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
         whole = whole_dataset(self._workspace.records, dataset)
         job = submit_command(
             self._workspace.records,
             self._workspace.job_queue,
             "stage",
             f"stage-{whole.name}",
-            ("stage", "--json", "--workers", str(workers), "--", f"{whole.name}@{whole.version}"),
+            (
+                *("stage", "--json", "--workers", str(workers), *prepared),
+                *("--", f"{whole.name}@{whole.version}"),
+            ),
             environment=self._workspace.variables,
             dataset=whole,
-            settings={"workers": workers},
+            settings={"workers": workers, **({"prepare": prepare} if prepare else {})},
         )
         return JobBody.of(job, self._workspace.place)
 
@@ -82,20 +91,27 @@ class Stagings:
         workers: int,
         progress: Callable[[Progress], None],
         failed: Callable[[FailedFile], None],
+        prepare: str | None = None,
+        prepared: Callable[[int, int], None] = lambda _frames, _of: None,
     ) -> Staged:
-        """Fetch a dataset's images and labels in this process.
+        """Fetch a dataset's images and labels in this process, and decode them in others.
 
         Args:
             dataset: NAME, or NAME@VERSION.
             cache: Folder to fetch into; the home's cache when None.
             workers: Files fetched at once.
             progress: Told whenever a file has come.
-            failed: Told of each file that cannot be had; the others go on.
+            failed: Told of each file that cannot be had or decoded; the others go on.
+            prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
+            prepared: Told the frames that are decoded, and of how many.
 
         Raises:
             NotFound: There is no such dataset.
+            InvalidInput: The size is none.
             StorageError: A file cannot be had, or the cache cannot be written.
+            BadFile: A frame cannot be decoded.
         """
+        size = None if prepare is None else Size.parse(prepare)
         record = recorded_dataset(self._workspace.records, dataset)
         staging = stage_dataset(
             self._workspace.records,
@@ -115,4 +131,33 @@ class Stagings:
             files_copied=staging.files_copied,
             bytes=staging.bytes,
             bytes_copied=staging.bytes_copied,
+            prepared=None if size is None else _prepared(record, staging, size, failed, prepared),
         )
+
+
+def _prepared(
+    dataset: Dataset,
+    staging: Staging,
+    size: Size,
+    failed: Callable[[FailedFile], None],
+    prepared: Callable[[int, int], None],
+) -> PreparedBody:
+    from pipeline.prepared.prepare import prepare  # decoding needs NumPy and Pillow
+
+    made = prepare(Path(staging.manifest), size, progress=prepared)
+    for bad in made.bad:
+        failed(FailedFile(bad.file, bad.reason))
+    if made.bad:
+        raise BadFile(
+            f"{made.frames - len(made.bad):,} of the {made.frames:,} frames of "
+            f"{dataset.name}@{dataset.version} are prepared at {size}; the others cannot be "
+            "decoded, and a training that reads them ends there. The first is "
+            f"{made.bad[0].file}: {made.bad[0].reason}"
+        )
+    return PreparedBody(
+        size=str(size),
+        folder=str(made.folder),
+        frames=made.frames,
+        made=made.made,
+        bytes=made.bytes,
+    )

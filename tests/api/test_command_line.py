@@ -252,7 +252,8 @@ def test_json_of_every_command_parses(home: Path, tmp_path: Path) -> None:
         ["source", "remove", "b"], ["ingest", "a2d2"], ["ingest", "a2d2", "--errors"],
         ["classes"], ["tags", "list"], ["sql", "select count(*) from metaocean"],
         ["select", "--range", "car=1:", "--save", "cars"], ["dataset", "create", "all"],
-        ["dataset", "list"], ["dataset", "show", "all"], ["stage", "all", "--cache", cache],
+        ["dataset", "list"], ["dataset", "show", "all"],
+        ["stage", "all", "--cache", cache, "--prepare", "96x64"],
         ["jobs", "list"],
         ["sample-data", "--frames", "1", "--out", str(tmp_path / "drawn")],
     ]  # fmt: skip

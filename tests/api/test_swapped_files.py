@@ -15,6 +15,7 @@ from catalog.records.tables import Source
 from ingest.labels.palette import Palette
 from ingest.scan.change_source import remove_source
 from pipeline.manifest import Manifest
+from pipeline.prepared.size import Size
 from pipeline.staging.stage import stage_dataset
 from tests.api.servers import framesift, serving
 from tests.pipeline.homes import copy_home, open_home
@@ -77,7 +78,7 @@ def test_staging_and_training(catalogued: Path, tmp_path: Path) -> None:
         if path.is_file()
     )  # fmt: skip
     palette = Palette.from_class_list(manifest.header.class_list)
-    reader = FrameReader(manifest, palette, 8, 8, 0)
+    reader = FrameReader(manifest, palette, Size(8, 8))
     with pytest.raises(BadFile, match="leads out of the source"):
         reader.image(0)
     workspace.close()
@@ -103,7 +104,7 @@ def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
 
     def readers() -> list[FrameReader]:
         found = (Manifest.read(Path(made.manifest)) for made in (dataset, divided))
-        return [FrameReader(manifest, palette, 8, 8, 0) for manifest in found]
+        return [FrameReader(manifest, palette, Size(8, 8)) for manifest in found]
 
     early = readers()
     assert all(reader.image(0)[1] == (1208, 1920) for reader in early)
@@ -121,7 +122,7 @@ def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
             with pytest.raises(StorageError, match="leads out of"):
                 stage_dataset(workspace.records, made, tmp_path / "cache", workers=1)
             with pytest.raises(StorageError, match="leads out of"):
-                FrameReader(Manifest.read(Path(made.manifest)), palette, 8, 8, 0)
+                FrameReader(Manifest.read(Path(made.manifest)), palette, Size(8, 8))
     folder.unlink()
     elsewhere.rename(within / "moved")
     folder.symlink_to("moved")  # links that stay below it may be
@@ -129,7 +130,7 @@ def test_a_folder_that_is_replaced(catalogued: Path, tmp_path: Path) -> None:
     places = [staging.manifest, dataset.manifest]
     for place in places:
         manifest = Manifest.read(Path(place))
-        assert FrameReader(manifest, palette, 8, 8, 0).image(0)[1] == (1208, 1920)
+        assert FrameReader(manifest, palette, Size(8, 8)).image(0)[1] == (1208, 1920)
     workspace.close()
 
 

@@ -146,6 +146,8 @@ def test_a_dataset_is_staged_by_a_job(served: tuple[httpx.Client, Workspace]) ->
     ):  # fmt: skip
         assert client.get(path).status_code == status
     assert client.post("/v1/stagings", json={"dataset": "none"}).status_code == 404
+    answer = client.post("/v1/stagings", json={"dataset": "all", "prepare": "240"})
+    assert (answer.status_code, "expected WIDTHxHEIGHT" in answer.text) == (400, True)
 
 
 def test_a_cancelled_job(served: tuple[httpx.Client, Workspace]) -> None:

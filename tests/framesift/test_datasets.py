@@ -113,11 +113,13 @@ def test_a_job_is_waited_for(
     client: framesift.Client, city: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Staging: its states come as they change, its logs and metrics are there in the end."""
-    job = city.stage(workers=2)
+    job = city.stage(workers=2, prepare="96x64")
     seen: list[str] = []
     assert job.wait(progress=lambda now: seen.append(now.state)) is job
     assert (seen[-1], job.finished, job.metrics["files"]) == ("done", True, 2 * FRAMES)
     assert '"files": 48' in job.logs()
+    prepared = job.result()["prepared"]
+    assert (prepared["size"], prepared["frames"], prepared["made"]) == ("96x64", FRAMES, FRAMES)
     assert job.logs("command-0") in job.logs()
     assert client.jobs.get(job.name).state == "done"
     assert b"".join(client.jobs.log_chunks(job.name)).decode() == job.logs()

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from pipeline.example_order import examples
 from pipeline.manifest import Manifest
 from tests.api.servers import framesift
 from tests.training.drawn_frames import CLASS_LIST, draw_frames
-from training.example_order import examples, own_rows
 
 pytestmark = pytest.mark.training
 
@@ -80,8 +80,7 @@ def logs(home: Path, job: str) -> str:
 
 def test_a_training_and_a_validation_go_on(home: Path) -> None:
     """The frame is named whichever worker meets it, and only what was missing is done then."""
-    order = examples(own_rows(FRAMES, 1, WORKERS), 0, 1)
-    row, _ = next(islice(order, STEPS_BEFORE, None))
+    row = next(islice(examples(FRAMES, 0, 1, rank=1, ranks=WORKERS), STEPS_BEFORE, None)).row
     (place,) = (home.parent / "cache" / ".manifests").glob("few-v1-*")
     staged = Manifest.read(place)
     label = Path(str(staged.label_paths()[row]))

@@ -5,53 +5,55 @@ from itertools import islice
 
 import pytest
 
-from training import example_order, learning_rate
-from training.example_order import examples, own_rows
+from pipeline import example_order
+from pipeline.example_order import Example, epoch_order, examples
+from training import learning_rate
 from training.learning_rate import learning_rate_at
+from training.mirroring import is_mirrored
+
+
+def read_by_all(
+    frames: int, ranks: int, steps: int, batch_size: int = 2, begin: int = 0
+) -> list[Example]:
+    """What all ranks read in so many steps, in the order of the steps and their ranks."""
+    orders = [
+        examples(frames, 3, batch_size, rank=rank, ranks=ranks, begin=begin)
+        for rank in range(ranks)
+    ]
+    return [e for _ in range(steps) for order in orders for e in islice(order, batch_size)]
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3, 7, 10])
-@pytest.mark.parametrize("size", [1, 2, 3, 8])
-def test_workers_share_all_frames(frames: int, size: int) -> None:
-    """Proves every frame belongs to exactly one worker, and no worker is without frames."""
-    shares = [own_rows(frames, rank, size) for rank in range(size)]
-    assert all(shares)
-    owned = sorted(row for share in shares[: min(size, frames)] for row in share)
-    assert owned == list(range(frames))
-    assert all(0 <= row < frames for share in shares for row in share)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+def test_each_epoch_is_every_frame_once_over_all_ranks(frames: int, ranks: int) -> None:
+    """Proves it for numbers of frames that steps do not divide, and for fewer frames than ranks."""
+    read = read_by_all(frames, ranks, steps=2 * frames)
+    for epoch in range(3):
+        rows = [example.row for example in read if example.epoch == epoch]
+        assert rows == epoch_order(frames, 3, epoch).tolist()
+        assert sorted(rows) == list(range(frames))
 
 
-def test_a_worker_without_frames_repeats_another_s() -> None:
-    """Proves the workers beyond the frames take different ones of them, in turn."""
-    assert [own_rows(2, rank, 5) for rank in range(5)] == [[0], [1], [0], [1], [0]]
+def test_epochs_and_seeds_have_orders_of_their_own() -> None:
+    """Proves both are part of what the order is drawn by."""
+    orders = [epoch_order(40, seed, epoch).tolist() for seed in (1, 2) for epoch in (0, 1)]
+    assert len({tuple(order) for order in orders}) == 4
 
 
-def test_workers_do_not_shuffle_alike() -> None:
-    """Proves the rank is part of what order and mirroring are drawn by."""
-    rows = list(range(40))
-    mine, other = (list(islice(examples(rows, 1, rank), 40)) for rank in (0, 1))
-    assert [row for row, _ in mine] != [row for row, _ in other]
-    by_row, by_row_there = dict(mine), dict(other)
-    assert [by_row[row] for row in rows] != [by_row_there[row] for row in rows]
-
-
-def test_an_epoch_is_every_frame_once() -> None:
-    """Proves a worker goes through all its frames before it repeats one, in changing order."""
-    rows = own_rows(11, 1, 2)
-    stream = [row for row, _ in islice(examples(rows, seed=3, rank=1), 3 * len(rows))]
-    epochs = [stream[i : i + len(rows)] for i in range(0, len(stream), len(rows))]
-    assert all(sorted(epoch) == rows for epoch in epochs)
-    assert epochs[0] != epochs[1]
-
-
-@pytest.mark.parametrize("skip", [0, 1, 4, 5, 13])
-def test_a_run_goes_on_where_it_stopped(skip: int) -> None:
-    """Proves skipped examples leave the rest of the order as it was, mirroring included."""
-    rows = [0, 2, 4, 6, 8]
-    whole = list(islice(examples(rows, seed=1, rank=0), 30))
-    rest = list(islice(examples(rows, seed=1, rank=0, skip=skip), 30 - skip))
-    assert rest == whole[skip:]
-    assert {mirrored for _, mirrored in whole} == {True, False}
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("ranks_then", [1, 2, 5])
+def test_a_run_goes_on_with_another_number_of_ranks(ranks: int, ranks_then: int) -> None:
+    """Proves the frames of the epoch that were not read come next, each once, and none else."""
+    frames, steps = 23, 3
+    before = read_by_all(frames, ranks, steps)
+    after = read_by_all(frames, ranks_then, frames, begin=len(before))
+    rows = [example.row for example in before + after if example.epoch == 0]
+    assert sorted(rows) == list(range(frames))
+    alone = read_by_all(frames, 1, frames)
+    whole = (before + after)[: len(alone)]
+    assert whole == alone
+    assert [is_mirrored(e, 3) for e in whole] == [is_mirrored(e, 3) for e in alone]
+    assert {is_mirrored(e, 3) for e in alone} == {True, False}
 
 
 def test_learning_rate_rises_then_falls() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cores import cores, threads_of_process
+from pipeline.example_order import examples
 from training import run_length as module
-from training.cores import cores, threads_of_process
-from training.example_order import examples, own_rows
 from training.run_length import run_length
 from training.stop_signal import noted_signals
 
@@ -29,8 +29,8 @@ def test_frames_seen_are_those_that_the_workers_read(frames: int, workers: int, 
     """Proves the share that the start line tells, against the order that the workers follow."""
     seen = set()
     for rank in range(workers):
-        rows = own_rows(frames, rank, workers)
-        seen |= {row for row, _ in islice(examples(rows, 0, rank), 2 * steps)}
+        order = examples(frames, 0, 2, rank=rank, ranks=workers)
+        seen |= {example.row for example in islice(order, 2 * steps)}
     length = run_length(frames, workers, 2, steps, None)
     assert length.frames_seen == len(seen)
     assert length.epochs == pytest.approx(steps * 2 * workers / frames)

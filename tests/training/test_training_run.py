@@ -298,7 +298,7 @@ def test_refusals(manifest: Path, trained: tuple[Path, Ended], tmp_path: Path) -
         (training(tmp_path / "none", new, 3), "has no frames"),
         (training(tmp_path / "remote", new, 3), "stage the dataset first"),
         (training(manifest, new, 3, "--num_workers", "2"), "horovodrun -np 2"),
-        (training(manifest, model_dir, 40), "workers 2 there, 1 here; give the flags of that run"),
+        (training(manifest, model_dir, 41), "--max_steps 40 there, 41 here; give the flags"),
         (training(manifest, manifest / "manifest.json", 3), "Not a directory"),
         (training(manifest, new, 30, "--learning_rate", "1e30"), "lower --learning_rate"),
     ]

@@ -36,6 +36,13 @@ def stage(
         Path | None, typer.Option(help="Folder to stage into; FRAMESIFT_CACHE by default.")
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Files fetched at once.")] = 4,
+    prepare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WIDTHxHEIGHT",
+            help="Also decode the frames once, at a training's input size.",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Fetch a dataset's images and labels into a cache near the job."""
@@ -43,9 +50,10 @@ def stage(
         told = long_work.Told(
             progress=_progress(bar, as_json),
             failed=_failed(as_json),
+            prepared=lambda frames, of: bar.show(frames, of, f"{frames:,} of {of:,} prepared"),
             state=lambda state: bar.show(0, None, state),
         )
-        staging = long_work.stage(dataset, cache, workers, told)
+        staging = long_work.stage(dataset, cache, workers, prepare, told)
     if as_json:
         emit_json(staging)
     else:
@@ -54,6 +62,12 @@ def stage(
             f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
             f"({size(staging['bytes_copied'])}) into {staging['cache']}"
         )
+        if prepared := staging.get("prepared"):
+            stdout.print(
+                f"prepared {prepared['frames']:,} frames at {prepared['size']}, "
+                f"{size(prepared['bytes'])}; decoded {prepared['made']:,} into "
+                f"{prepared['folder']}"
+            )
 
 
 def _progress(bar: Bar, as_json: bool) -> "Callable[[Progress], None]":

@@ -1,0 +1,121 @@
+"""Frames of a manifest, each decoded from its PNG files."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from catalog.errors import BadFile
+from catalog.file_version import fits, shown, version_of
+from catalog.storage.beneath import open_beneath, real_place
+from ingest.labels.label_image import decode_image, decode_label
+from ingest.labels.palette import Palette
+from pipeline.manifest import FrameFile, Manifest
+from pipeline.prepared.size import Size
+
+UInt8 = npt.NDArray[np.uint8]
+
+RESIZING = 1
+"""Raised with every change of what `small_image`, `nearest` or the decoders give."""
+
+
+class DecodedFrames:
+    """Decodes the frames of a manifest, whose rows count from 0 in their order."""
+
+    def __init__(self, frames: Manifest, palette: Palette) -> None:
+        """Prepare to decode frames whose labels have that palette.
+
+        Raises:
+            StorageError: A source lies elsewhere than where it may, by now.
+        """
+        within = frames.header.within
+        # Asked once, and every file that is opened is held to it.
+        self._real = {
+            source: real_place(Path(root), within.get(source, ""))
+            for source, root in frames.header.roots.items()
+        }
+        self._staged = frames.header.staged
+        self._images = frames.images()
+        self._labels = frames.labels()
+        self._palette = palette
+
+    def has_label(self, row: int) -> bool:
+        """Whether a frame has a label."""
+        return self._labels[row] is not None
+
+    def image(self, row: int) -> UInt8:
+        """A frame's image, (H, W, 3) uint8 [RGB] at its own size.
+
+        Raises:
+            BadFile: It is missing, or cannot be decoded.
+        """
+        file = self._images[row]
+        try:
+            return decode_image(self._read(file))
+        except BadFile as error:
+            raise self._damaged(error, file) from error
+
+    def label(self, row: int, size_px: tuple[int, int]) -> UInt8:
+        """A frame's label, (H, W) uint8 [class id], UNKNOWN_CLASS where the colour is unknown.
+
+        Args:
+            row: The frame.
+            size_px: (H, W) of its image.
+
+        Raises:
+            BadFile: It is missing, cannot be decoded, or has another size than its image.
+        """
+        file = self._labels[row]
+        if file is None:
+            raise BadFile("the frame has no label", self._images[row].path)
+        try:
+            label = decode_label(self._read(file), self._palette)
+        except BadFile as error:
+            raise self._damaged(error, file) from error
+        if label.shape != size_px:
+            raise BadFile(
+                f"label has {label.shape[1]}x{label.shape[0]} pixels, but its image "
+                f"{self._images[row].path} has {size_px[1]}x{size_px[0]}",
+                file.path,
+            )
+        return label
+
+    def _damaged(self, error: BadFile, file: FrameFile) -> BadFile:
+        if error.file:
+            return error
+        mend = "delete it and stage the dataset again" if self._staged else "put a whole file there"
+        return BadFile(f"{error.reason}; {mend}", file.path)
+
+    def _read(self, file: FrameFile) -> bytes:
+        try:
+            with open_beneath(self._real[file.source], file.key) as opened:
+                status = os.fstat(opened.fileno())
+                if file.version is not None and not fits(status, file.size, file.version):
+                    raise BadFile(
+                        "has changed since the dataset was made: it has "
+                        f"{shown(status.st_size, version_of(status))}; the dataset's has "
+                        f"{shown(file.size, file.version)}. Put that one back, or make a dataset "
+                        "of what is there now: framesift ingest, then framesift dataset create",
+                        file.path,
+                    )
+                return opened.read()
+        except OSError as error:
+            reason = error.strerror or "cannot be read"
+            mend = "stage the dataset again" if self._staged else "put the file back"
+            raise BadFile(f"{reason}; {mend}", file.path) from error
+
+
+def small_image(image: UInt8, size: Size) -> UInt8:
+    """An image (H, W, 3) uint8 [RGB] at another size, averaged over area."""
+    picture = Image.fromarray(image).resize((size.width_px, size.height_px), Image.Resampling.BOX)
+    return np.asarray(picture)
+
+
+def nearest(label: UInt8, size: Size) -> UInt8:
+    """A label (H, W) uint8 at another size, each pixel the nearest one's class id."""
+    height_px, width_px = size.height_px, size.width_px
+    rows = (np.arange(height_px) * 2 + 1) * label.shape[0] // (2 * height_px)
+    columns = (np.arange(width_px) * 2 + 1) * label.shape[1] // (2 * width_px)
+    return np.ascontiguousarray(label[rows[:, None], columns])

@@ -1,0 +1,229 @@
+"""A prepared form on disk: every frame of a dataset at one size, in arrays that are memory-mapped.
+
+    CACHE/.prepared/<WIDTHxHEIGHT>-<key>/
+        images.npy      (N, h, w, 3) uint8 [RGB], averaged over area
+        labels.npy      (N, h, w) uint8 [class id], by nearest pixel
+        frames.npy      (N,) FRAME: which frames it has, their size on disk, checksums
+        prepared.json   what it is of; with it the form is whole
+
+The key is made of what decides the arrays: the versions of all files in the dataset's order, the
+size, the class list, and the code that decodes. So a changed file is another form, and a job goes
+on with the one that it has mapped. A frame that could not be decoded is not in it (FRAME's `has`),
+and each frame has checksums: a reader of a row that the form lacks, or that was damaged since,
+decodes the frame's files, and treats them as without a form.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import deflate
+import numpy as np
+import numpy.typing as npt
+
+from catalog.storage.bounded_file import parsed_json
+from pipeline.manifest import Manifest
+from pipeline.prepared.decoded_frames import RESIZING, UInt8
+from pipeline.prepared.size import Size
+
+FORMAT = 1
+FOLDER = ".prepared"
+ABOUT_FILE = "prepared.json"
+IMAGES_FILE, LABELS_FILE, FRAMES_FILE = "images.npy", "labels.npy", "frames.npy"
+
+HAS_IMAGE, HAS_LABEL = 1, 2
+
+FRAME = np.dtype(
+    [("has", "u1"), ("height_px", "u4"), ("width_px", "u4"), ("image", "u4"), ("label", "u4")]
+)
+"""`has`: HAS_IMAGE, with HAS_LABEL both, or 0. `height_px`, `width_px`: of the image on disk.
+`image`, `label`: CRC-32 of the frame's part of each array."""
+
+_KEY_CHARACTERS = 16
+_FILES = ("image_source", "image", "image_size", "image_version")
+_LABELS = ("label_source", "label", "label_size", "label_version")
+
+
+@dataclass(frozen=True)
+class About:
+    """What a form is of.
+
+    Attributes:
+        key: Digest of what decides its arrays.
+        height_px: h.
+        width_px: w.
+        frames: N.
+        frames_crc: CRC-32 of frames.npy's content.
+        dataset: NAME@VERSION that it was made for, for people.
+        format: Of these files.
+    """
+
+    key: str
+    height_px: int
+    width_px: int
+    frames: int
+    frames_crc: int
+    dataset: str
+    format: int = FORMAT
+
+    def to_json(self) -> str:
+        """The text of prepared.json."""
+        return json.dumps(asdict(self), indent=2)
+
+
+@dataclass(frozen=True)
+class PreparedForm:
+    """A form, opened.
+
+    Attributes:
+        folder: Where it lies.
+        images: (N, h, w, 3) uint8, mapped.
+        labels: (N, h, w) uint8, mapped.
+        frames: (N,) FRAME.
+        fkeys: Position of each frame by fkey.
+    """
+
+    folder: Path
+    images: UInt8
+    labels: UInt8
+    frames: npt.NDArray[Any]
+    fkeys: dict[str, int]
+
+    def rows(self, fkeys: Sequence[str]) -> "PreparedRows":
+        """Those of some of its dataset's frames, such as a split's, in their order."""
+        return PreparedRows(self, np.array([self.fkeys[fkey] for fkey in fkeys], np.int64))
+
+    def image(self, position: int) -> UInt8 | None:
+        """A frame's image (h, w, 3); None where the form lacks it or it was damaged."""
+        frame = self.frames[position]
+        image = self.images[position]
+        return image if frame["has"] & HAS_IMAGE and checksum(image) == frame["image"] else None
+
+    def label(self, position: int) -> UInt8 | None:
+        """A frame's label (h, w); None where the form lacks it or it was damaged."""
+        frame = self.frames[position]
+        label = self.labels[position]
+        return label if frame["has"] & HAS_LABEL and checksum(label) == frame["label"] else None
+
+    def is_whole(self, position: int, *, labelled: bool) -> bool:
+        """Whether a frame is there undamaged, with its label where it has one."""
+        return self.image(position) is not None and (
+            not labelled or self.label(position) is not None
+        )
+
+
+@dataclass(frozen=True)
+class PreparedRows:
+    """Frames of a form by rows of a split or shard.
+
+    Attributes:
+        form: The form.
+        positions: (n,) int64, of each row in the form.
+    """
+
+    form: PreparedForm
+    positions: npt.NDArray[np.int64]
+
+    def image(self, row: int) -> tuple[UInt8, tuple[int, int]] | None:
+        """An image (h, w, 3) and its (H, W) on disk; None where the form does not have it."""
+        position = int(self.positions[row])
+        image = self.form.image(position)
+        frame = self.form.frames[position]
+        if image is None:
+            return None
+        return image, (int(frame["height_px"]), int(frame["width_px"]))
+
+    def small(self, row: int) -> tuple[UInt8, UInt8] | None:
+        """Image (h, w, 3) and label (h, w); None where the form does not have both."""
+        position = int(self.positions[row])
+        image, label = self.form.image(position), self.form.label(position)
+        return None if image is None or label is None else (image, label)
+
+
+def checksum(array: UInt8) -> int:
+    """CRC-32 of an array's bytes, by libdeflate."""
+    found: int = deflate.crc32(array.data)
+    return found
+
+
+def prepared_folder(manifest: Path | None) -> Path | None:
+    """Where the forms of a staged manifest lie, beside it in its cache; None for any other."""
+    place = None if manifest is None else manifest.absolute()
+    if place is None or place.parent.name != ".manifests":
+        return None
+    return place.parent.parent / FOLDER
+
+
+def form_path(folder: Path, key: str, size: Size) -> Path:
+    """The folder of one form below that of all."""
+    return folder / f"{size}-{key}"
+
+
+def form_key(manifest: Manifest, size: Size) -> str | None:
+    """What decides a form of a manifest; None where it does not know the versions of its files."""
+    header, rows = manifest.header, manifest.frames
+    if rows["image_version"].null_count or (
+        rows["label_version"].null_count != rows["label"].null_count
+    ):
+        return None
+    about = [FORMAT, RESIZING, str(size), list(header.class_list.items())]
+    sources = {name: header.datasources.get(name, name) for name in header.roots}
+    digest = hashlib.sha256(json.dumps([*about, sources]).encode())
+    columns = (rows[name].to_pylist() for name in ("fkey", *_FILES, *_LABELS))
+    for row in zip(*columns, strict=True):
+        digest.update(json.dumps(row).encode())
+    return digest.hexdigest()[:_KEY_CHARACTERS]
+
+
+def open_form(manifest: Manifest, size: Size, folder: Path | None = None) -> PreparedForm | None:
+    """The form of a manifest's frames at a size; None where there is none that is whole.
+
+    Args:
+        manifest: The dataset, with all its splits.
+        size: Of the images.
+        folder: That of all forms; beside the staged manifest by default.
+    """
+    folder = folder or prepared_folder(manifest.folder)
+    key = form_key(manifest, size) if folder is not None and folder.is_dir() else None
+    if folder is None or key is None:
+        return None
+    place = form_path(folder, key, size)
+    shape = (len(manifest), size.height_px, size.width_px)
+    try:
+        about = About(**parsed_json((place / ABOUT_FILE).read_bytes()))
+        images = np.load(place / IMAGES_FILE, mmap_mode="r", allow_pickle=False)
+        labels = np.load(place / LABELS_FILE, mmap_mode="r", allow_pickle=False)
+        frames = np.load(place / FRAMES_FILE, allow_pickle=False)
+    except (OSError, ValueError, TypeError, EOFError):
+        return None
+    is_whole = (
+        (about.format, about.key) == (FORMAT, key)
+        and (images.shape, images.dtype) == ((*shape, 3), np.uint8)
+        and (labels.shape, labels.dtype) == (shape, np.uint8)
+        and (frames.shape, frames.dtype) == (shape[:1], FRAME)
+        and checksum(frames.view(np.uint8)) == about.frames_crc
+    )
+    if not is_whole:
+        return None
+    fkeys = {fkey: n for n, fkey in enumerate(manifest.frames["fkey"].to_pylist())}
+    return PreparedForm(place, images, labels, frames, fkeys)
+
+
+def prepared_rows(frames: Manifest, size: Size) -> PreparedRows | None:
+    """Some frames of a staged manifest on disk in its form at a size; None where there is none.
+
+    Raises:
+        BadFile: The manifest was changed since.
+    """
+    if frames.folder is None or prepared_folder(frames.folder) is None:
+        return None
+    form = open_form(Manifest.read(frames.folder), size)
+    return form.rows(frames.frames["fkey"].to_pylist()) if form else None
+
+
+def form_bytes(frames: int, size: Size) -> int:
+    """Space that a form takes [bytes], but for some hundred of headers."""
+    return frames * (4 * size.height_px * size.width_px + FRAME.itemsize)

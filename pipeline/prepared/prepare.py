@@ -1,0 +1,215 @@
+"""Making a prepared form: every frame decoded once, by a process for each core."""
+
+import errno
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from queue import SimpleQueue
+
+import numpy as np
+
+from catalog.errors import InvalidInput, StorageError
+from catalog.storage.atomic_write import part_of
+from catalog.storage.to_disk import to_disk, tree_to_disk
+from pipeline.cores import cores
+from pipeline.manifest import Manifest
+from pipeline.prepared.arrays import Arrays
+from pipeline.prepared.decoding_process import DecodingProcess
+from pipeline.prepared.form import (
+    ABOUT_FILE,
+    FRAMES_FILE,
+    About,
+    PreparedForm,
+    checksum,
+    form_bytes,
+    form_key,
+    form_path,
+    open_form,
+    prepared_folder,
+)
+from pipeline.prepared.size import Size
+from pipeline.prepared.worker import BadFrames, Decoder
+
+BLOCK_FRAMES = 16
+"""Frames that a process is given at once: a second's work."""
+
+Progress = Callable[[int, int], None]
+"""Called with frames made so far, and of how many."""
+
+
+@dataclass(frozen=True)
+class BadFrame:
+    """A frame that cannot be decoded.
+
+    Attributes:
+        file: Its image or label.
+        reason: Why, and what to do.
+    """
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What preparing a dataset did.
+
+    Attributes:
+        folder: Where the form lies.
+        size: Of its images.
+        frames: Frames of the dataset.
+        made: Of these, frames that were decoded now.
+        bytes: Space of the form [bytes].
+        bad: Frames that cannot be decoded, in the dataset's order.
+    """
+
+    folder: Path
+    size: Size
+    frames: int
+    made: int
+    bytes: int
+    bad: tuple[BadFrame, ...]
+
+
+def prepare(
+    manifest_folder: Path,
+    size: Size,
+    *,
+    folder: Path | None = None,
+    processes: int = 0,
+    progress: Progress | None = None,
+) -> Prepared:
+    """Make the form of a manifest's frames, or what an earlier one lacks.
+
+    Frames that an earlier form has undamaged are copied from it. The form is written aside, is on
+    the disk as a whole, and takes its name then; of two that are made at once the later stays.
+
+    Args:
+        manifest_folder: The manifest, whose files lie on this machine.
+        size: Of the images.
+        folder: That of all forms; beside the staged manifest by default.
+        processes: That decode; 0 for one for each core.
+        progress: Called after each block.
+
+    Returns:
+        What was made. Frames that cannot be decoded are no error here: whoever reads them decodes
+        their files, and finds the error then.
+
+    Raises:
+        BadFile: The manifest is damaged.
+        InvalidInput: It has no frames, or does not know the versions of its files.
+        StorageError: The disk refuses, or has too little space.
+    """
+    manifest = Manifest.read(manifest_folder)
+    header = manifest.header
+    folder = folder or prepared_folder(manifest_folder)
+    key = form_key(manifest, size)
+    if folder is None or key is None or not len(manifest):
+        raise InvalidInput(
+            f"dataset {header.name}@{header.version} cannot be prepared: "
+            + ("it has no frames" if not len(manifest) else "stage it first (framesift stage)")
+        )
+    target = form_path(folder, key, size)
+    earlier = open_form(manifest, size, folder)
+    missing = _missing(manifest, earlier)
+    whole = Prepared(target, size, len(manifest), 0, form_bytes(len(manifest), size), ())
+    if earlier is not None and not missing:
+        return whole
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with part_of(target, is_folder=True) as part:
+            arrays = Arrays.create(part, len(manifest), size)
+            if earlier is not None:
+                _copy(earlier, arrays, set(missing))
+            bad = _decode_all(manifest, part, missing, size, processes, progress)
+            crc = checksum(np.load(part / FRAMES_FILE).view(np.uint8))
+            name = f"{header.name}@{header.version}"
+            about = About(key, size.height_px, size.width_px, len(manifest), crc, name)
+            (part / ABOUT_FILE).write_text(about.to_json(), encoding="utf-8")
+            tree_to_disk(part)
+            _replace(part, target)
+            to_disk(folder)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(
+            f"{target}: {reason}; the form needs {whole.bytes:,} bytes", str(target)
+        ) from error
+    named = tuple(BadFrame(*why) for _, why in sorted(bad.items()))
+    return Prepared(target, size, len(manifest), len(missing) - len(bad), whole.bytes, named)
+
+
+def _missing(manifest: Manifest, earlier: PreparedForm | None) -> list[int]:
+    """Rows that an earlier form has not, or has damaged."""
+    if earlier is None:
+        return list(range(len(manifest)))
+    labels = manifest.frames["label"].is_valid().to_pylist()
+    return [
+        row for row, labelled in enumerate(labels) if not earlier.is_whole(row, labelled=labelled)
+    ]
+
+
+def _copy(earlier: PreparedForm, arrays: Arrays, missing: set[int]) -> None:
+    for row in range(len(arrays.frames)):
+        if row not in missing:
+            arrays.images[row] = earlier.images[row]
+            arrays.labels[row] = earlier.labels[row]
+            arrays.frames[row] = earlier.frames[row]
+
+
+def _decode_all(
+    manifest: Manifest,
+    part: Path,
+    rows: Sequence[int],
+    size: Size,
+    processes: int,
+    progress: Progress | None,
+) -> BadFrames:
+    """Decode rows into the arrays below ``part``; those that cannot be."""
+    ahead = iter(rows)
+    blocks = list(iter(lambda: list(islice(ahead, BLOCK_FRAMES)), []))
+    bad: BadFrames = {}
+    done = 0
+    with ExitStack() as stack:
+        decoders: SimpleQueue[Decoder | DecodingProcess] = SimpleQueue()
+        count = min(len(blocks), processes or cores())
+        if count <= 1:  # the few frames are decoded before another process has started
+            decoders.put(Decoder(manifest, Arrays.open(part), size))
+        else:
+            for _ in range(count):
+                decoders.put(stack.enter_context(DecodingProcess(manifest, part, size)))
+
+        def decode(block: Sequence[int]) -> tuple[int, BadFrames]:
+            decoder = decoders.get()
+            try:
+                return len(block), decoder.decode(block)
+            finally:
+                decoders.put(decoder)
+
+        pool = stack.enter_context(ThreadPoolExecutor(max(1, count), thread_name_prefix="prepare"))
+        asked = [pool.submit(decode, block) for block in blocks]
+        try:
+            for future in as_completed(asked):
+                frames, found = future.result()
+                bad |= found
+                done += frames
+                if progress is not None:
+                    progress(done, len(rows))
+        finally:
+            for future in asked:
+                future.cancel()
+    return bad
+
+
+def _replace(part: Path, target: Path) -> None:
+    """Give a folder its name; processes that have mapped an earlier one keep that."""
+    try:
+        part.rename(target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        with part_of(target, is_folder=True, clear=False) as old:
+            target.rename(old)
+            part.rename(target)

@@ -1,0 +1,246 @@
+"""The prepared form: what a training decodes, once for all, and never a wrong frame."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from api.schemas.stagings import Staged
+from api.services.stagings import Stagings
+from catalog.errors import BadFile, InvalidInput, StorageError
+from catalog.file_version import version_of
+from ingest.labels.palette import Palette
+from pipeline.manifest import Manifest
+from pipeline.manifest_rows import FRAMES_SCHEMA
+from pipeline.prepared.form import PreparedRows, prepared_rows
+from pipeline.prepared.prepare import BLOCK_FRAMES, prepare
+from pipeline.prepared.size import Size
+from pipeline.staging.fetch import FailedFile
+from tests.pipeline.homes import copy_home, open_home
+from tests.pipeline.test_datasets import make
+from tests.training.drawn_frames import CLASS_LIST, FrameFiles, draw_frames, write_manifest
+from training.frame_reader import FrameReader
+
+PALETTE = Palette.from_class_list(CLASS_LIST)
+SIZE = Size(height_px=32, width_px=40)
+
+
+def staged(base: Path, files: dict[str, list[FrameFiles]], unlabelled: int | None = None) -> Path:
+    """A manifest that knows versions, in the place of a staged one in the cache ``base``."""
+    folder = base / ".manifests" / "drawn-v1"
+    manifest = write_manifest(folder, base, files)
+    rows = manifest.frames.to_pylist()
+    for number, row in enumerate(rows):
+        for kind in ("image", "label"):
+            row[f"{kind}_version"] = version_of((base / row[kind]).stat())
+        if number == unlabelled:
+            row |= dict.fromkeys(("label_source", "label", "label_size", "label_version"))
+            row["class_pixels"] = None
+    Manifest(manifest.header, pa.Table.from_pylist(rows, FRAMES_SCHEMA)).write(folder)
+    return folder
+
+
+def opened(folder: Path, split: str, size: Size = SIZE) -> tuple[Manifest, PreparedRows | None]:
+    """A split, and its rows of the form."""
+    frames = Manifest.read(folder).split(split)
+    return frames, prepared_rows(frames, size)
+
+
+def damage(path: Path) -> None:
+    """Zero some bytes of a file's last frame; its size and time stay."""
+    status = path.stat()
+    with path.open("r+b") as file:
+        file.seek(-100, os.SEEK_END)
+        file.write(bytes(100))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_every_frame_is_what_decoding_gives(tmp_path: Path, processes: int) -> None:
+    """Proves images, labels and sizes equal the decode path's bit for bit, in split and shard.
+
+    By this process and by others; made once more, nothing is decoded.
+    """
+    files = draw_frames(tmp_path, 2 * BLOCK_FRAMES + 3, unknown=True)
+    folder = staged(tmp_path, {"train": files[:20], "validation": files[20:]})
+    told: list[tuple[int, int]] = []
+    made = prepare(folder, SIZE, processes=processes, progress=lambda *n: told.append(n))
+    assert (made.frames, made.made, made.bad) == (len(files), len(files), ())
+    assert told[-1] == (len(files), len(files))
+    for split in ("train", "validation"):
+        frames, rows = opened(folder, split)
+        assert rows is not None
+        frames = frames.shard(1, 2)
+        rows = prepared_rows(frames, SIZE)
+        decoding = FrameReader(frames, PALETTE, SIZE)
+        prepared = FrameReader(frames, PALETTE, SIZE, prepared=rows)
+        assert rows is not None
+        for row in range(len(frames)):
+            assert rows.small(row) is not None
+            for ours, theirs in zip(prepared.small(row), decoding.small(row), strict=True):
+                assert ours.dtype == theirs.dtype
+                assert ours.tolist() == theirs.tolist()
+            assert prepared.image(row)[1] == decoding.image(row)[1] == (64, 96)
+            assert (prepared.frame(row).label == decoding.frame(row).label).all()
+    assert prepare(folder, SIZE, processes=processes).made == 0
+    assert [path.name for path in (tmp_path / ".prepared").iterdir()] == [made.folder.name]
+
+
+def test_real_frames_are_what_decoding_gives(a2d2_root: Path, tmp_path: Path) -> None:
+    """Proves it for real images, at the size of a training."""
+    files = []
+    for image in sorted(a2d2_root.rglob("*/camera/*/*.png"))[:2]:
+        label = Path(str(image).replace("/camera/", "/label/").replace("_camera_", "_label_"))
+        for path in (image, label):
+            shutil.copy(path, tmp_path)
+        files.append(FrameFiles("scene", image.name, label.name))
+    folder = staged(tmp_path, {"train": files})
+    prepare(folder, Size(152, 240), processes=1)
+    frames, rows = opened(folder, "train", Size(152, 240))
+    assert rows is not None
+    decoding = FrameReader(frames, PALETTE, Size(152, 240))
+    for row in range(2):
+        for ours, theirs in zip(rows.small(row) or (), decoding.small(row), strict=True):
+            assert (ours == theirs).all()
+
+
+def test_damaged_and_unlabelled_frames_are_decoded_as_without_a_form(tmp_path: Path) -> None:
+    """Proves a bad frame is named, its error the same as decoding's, and made once it is mended."""
+    files = draw_frames(tmp_path, 4)
+    folder = staged(tmp_path, {"train": files}, unlabelled=2)
+    path = tmp_path / files[1].label
+    whole, status = path.read_bytes(), path.stat()
+    path.write_bytes(whole[:60] + bytes(len(whole) - 60))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    made = prepare(folder, SIZE)
+    assert made.made == 3
+    assert len(made.bad) == 1
+    frames, rows = opened(folder, "train")
+    reader = FrameReader(frames, PALETTE, SIZE, prepared=rows)
+    with pytest.raises(BadFile) as refused:
+        reader.small(1)
+    assert str(refused.value) == f"{made.bad[0].file}: {made.bad[0].reason}"
+    assert made.bad[0].file == str(path)
+    with pytest.raises(BadFile, match="has no label"):
+        reader.small(2)
+    assert reader.image(2)[1] == (64, 96)
+    path.write_bytes(whole)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert reader.small(1)[1].shape == (32, 40)
+    again = prepare(folder, SIZE)
+    assert (again.made, again.bad) == (1, ())
+    assert opened(folder, "train")[1] is not None
+
+
+def test_damage_is_noticed_and_made_again(tmp_path: Path) -> None:
+    """Proves a row that was changed on the disk is decoded instead, and alone made again."""
+    folder = staged(tmp_path, {"train": draw_frames(tmp_path, 3)})
+    made = prepare(folder, SIZE)
+    frames, good = opened(folder, "train")
+    assert good is not None
+    wanted = [np.array(array) for array in good.small(2) or ()]
+    for name in ("images.npy", "labels.npy"):
+        damage(made.folder / name)
+    _, rows = opened(folder, "train")
+    assert rows is not None
+    assert rows.small(1) is not None
+    assert rows.small(2) is None
+    reader = FrameReader(frames, PALETTE, SIZE, prepared=rows)
+    assert [array.tolist() for array in reader.small(2)] == [array.tolist() for array in wanted]
+    assert prepare(folder, SIZE).made == 1
+    _, rows = opened(folder, "train")
+    assert rows is not None
+    assert [array.tolist() for array in rows.small(2) or ()] == [a.tolist() for a in wanted]
+
+
+@pytest.mark.parametrize("file", ["images.npy", "labels.npy", "frames.npy", "prepared.json"])
+@pytest.mark.parametrize("how", ["cut", "gone"])
+def test_a_partial_form_is_none(tmp_path: Path, file: str, how: str) -> None:
+    """Proves a form that lacks part of a file is not used, and made again as a whole."""
+    folder = staged(tmp_path, {"train": draw_frames(tmp_path, 2)})
+    path = prepare(folder, SIZE).folder / file
+    if how == "cut":
+        os.truncate(path, path.stat().st_size - 20)
+    else:
+        path.unlink()
+    assert opened(folder, "train")[1] is None
+    assert prepare(folder, SIZE).made == 2
+    assert opened(folder, "train")[1] is not None
+
+
+def test_what_decides_the_arrays_is_in_the_key(tmp_path: Path) -> None:
+    """Proves another version, size, class list or dataset is another form, beside the first."""
+    files = draw_frames(tmp_path, 2)
+    folder = staged(tmp_path, {"train": files})
+    prepare(folder, SIZE)
+    assert opened(folder, "train", Size(40, 32))[1] is None
+    os.utime(tmp_path / files[0].image, ns=(0, 0))
+    staged(tmp_path, {"train": files})
+    assert opened(folder, "train")[1] is None
+    assert prepare(folder, SIZE).made == 2
+    manifest = Manifest.read(folder)
+    colours = {("#0a0b0c" if name == "Sky" else key): name for key, name in CLASS_LIST.items()}
+    Manifest(replace(manifest.header, class_list=colours), manifest.frames).write(folder)
+    assert opened(folder, "train")[1] is None
+    prepare(folder, SIZE)
+    assert len(list((tmp_path / ".prepared").iterdir())) == 3
+
+
+def test_a_staging_names_the_frames_that_cannot_be_decoded(
+    catalogued: Path, tmp_path: Path
+) -> None:
+    """Proves the others are prepared, and that the frame is made once its copy is whole."""
+    workspace = open_home(copy_home(catalogued, tmp_path))
+    make(workspace)
+    stagings = Stagings(workspace)
+    failed: list[FailedFile] = []
+
+    def stage() -> Staged:
+        return stagings.run(
+            "streets",
+            cache=None,
+            workers=1,
+            progress=lambda _: None,
+            failed=failed.append,
+            prepare="40x32",
+        )
+
+    first = stage()
+    assert first.prepared is not None
+    frames = first.prepared.frames
+    shutil.rmtree(first.prepared.folder)
+    label = Path(str(Manifest.read(Path(first.manifest)).label_paths()[1]))
+    whole = label.read_bytes()
+    label.write_bytes(whole[:60] + bytes(len(whole) - 60))
+    with pytest.raises(BadFile) as refused:
+        stage()
+    assert f"{frames - 1} of the {frames} frames of streets@1 are prepared at 40x32" in str(
+        refused.value
+    )
+    assert [failure.place for failure in failed] == [str(label)]
+    label.unlink()
+    again = stage()
+    assert again.prepared is not None
+    assert (again.files_copied, again.prepared.made) == (1, 1)
+    workspace.close()
+
+
+def test_refusals(tmp_path: Path) -> None:
+    """Proves what cannot be prepared is refused, each in words that say what to do."""
+    files = draw_frames(tmp_path, 1)
+    write_manifest(tmp_path / "plain", tmp_path, {"train": files})
+    with pytest.raises(InvalidInput, match="stage it first"):
+        prepare(tmp_path / "plain", SIZE)
+    with pytest.raises(InvalidInput, match="has no frames"):
+        prepare(staged(tmp_path, {"train": []}), SIZE)
+    for text in ("240", "0x5", "9000x8", "240X152", "-8x8"):
+        with pytest.raises(InvalidInput, match="expected WIDTHxHEIGHT"):
+            Size.parse(text)
+    folder = staged(tmp_path, {"train": files})
+    (tmp_path / ".prepared").write_text("in the way")
+    with pytest.raises(StorageError, match=r"\.prepared.*the form needs"):
+        prepare(folder, SIZE)
