@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
 
+from pipeline.example_order import examples
 from tests.api.servers import wait_until
 from tests.training.commands import TINY, Ended, horovodrun, run, run_several, start
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, every_fourth, write_manifest
@@ -255,7 +257,9 @@ def test_one_bad_worker_ends_all(manifest: Path, tmp_path: Path) -> None:
     assert bad.folder
     assert ended.status != 0
     errors = [line for line in ended.err.splitlines() if "error: " in line]
-    assert any(files[3].label in line and line.startswith("[1]<stderr>:") for line in errors)
+    firsts = [islice(examples(8, 0, 2, rank=rank, ranks=2), 4) for rank in (0, 1)]
+    (meets,) = (rank for rank, first in enumerate(firsts) if 3 in [e.row for e in first])
+    assert any(files[3].label in line and line.startswith(f"[{meets}]<stderr>:") for line in errors)
     assert not (tmp_path / "model" / "model.json").exists()
 
 
