@@ -8,6 +8,7 @@
     ├── NotFound                 no source, dataset, job... of that name
     │   └── NotMade              no catalog, or no records, where this command looks
     ├── AlreadyExists            the name is taken
+    ├── PreconditionFailed       it is another version than the one to be changed
     ├── InUse                    it cannot be removed, for something else needs it
     ├── RemovalRefused           so many of a source's files are gone that its disk may be away
     ├── NotAuthenticated         nobody that the server knows is asking
@@ -160,6 +161,23 @@ class AlreadyExists(FramesiftError):
         self.kind = kind
         self.name = name
         super().__init__(f"{kind} '{name}' already exists{': ' + hint if hint else ''}")
+
+
+class PreconditionFailed(FramesiftError):
+    """What is to be changed is another version by now than the one that was named.
+
+    Attributes:
+        kind: "source", "user"...
+        name: The name as given.
+    """
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind = kind
+        self.name = name
+        super().__init__(
+            f"{kind} '{name[:140]}': another version by now than If-Match names, or removed; "
+            "GET it, and decide again"
+        )
 
 
 class InUse(FramesiftError):

@@ -39,6 +39,7 @@ class Route(APIRoute):
         examples: Values of parameters, by their names.
         answers: What it answers, by status, in place of what FastAPI finds.
         refuses: Whether it always refuses, and no good answer is told.
+        takes_if_match: Whether it changes the version only that If-Match names.
     """
 
     rule: Rule
@@ -46,6 +47,7 @@ class Route(APIRoute):
     examples: Mapping[str, Any] = {}  # which nobody changes
     answers: Mapping[int | str, Mapping[str, Any]] = {}
     refuses: bool = False
+    takes_if_match: bool = False
 
 
 class AsgiRoute(StarletteRoute):
@@ -135,6 +137,9 @@ class Router(APIRouter):
             assert isinstance(route, Route)
             route.rule, route.examples = own, self.examples
             vars(route).update(told)
+            given = (route.dependant, *route.dependant.dependencies)
+            headers = (header.alias for each in given for header in each.header_params)
+            route.takes_if_match = "If-Match" in headers
             return endpoint
 
         return declare

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, Field, PrivateAttr
 
@@ -34,6 +34,22 @@ class Numbered(Schema):
     def number(self) -> int:
         """The record's number."""
         return self._number
+
+
+class Versioned(Schema):
+    """A schema of what has a version, which is not part of the JSON but of its ETag."""
+
+    _version: str = PrivateAttr("")
+
+    @property
+    def version(self) -> str:
+        """The version: another one after each change."""
+        return self._version
+
+    def of_version(self, version: str) -> Self:
+        """The same, of a version."""
+        self._version = version
+        return self
 
 
 class PageAnswer(Schema):

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.base import PageAnswer, Schema
+from api.schemas.base import PageAnswer, Versioned
 from catalog.accounts.user_tables import Collection
 from catalog.text.bounded import Name, Sql
 
 
-class CollectionBody(Schema):
+class CollectionBody(Versioned):
     """A collection."""
 
     name: str = Field(examples=["munich"])
@@ -19,7 +19,8 @@ class CollectionBody(Schema):
     @classmethod
     def of(cls, collection: Collection, users: Sequence[str]) -> "CollectionBody":
         """A record's."""
-        return cls(name=collection.name, rule=collection.rule, users=list(users))
+        body = cls(name=collection.name, rule=collection.rule, users=list(users))
+        return body.of_version(collection.version)
 
 
 class CollectionsAnswer(PageAnswer):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema, iso_time
+from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema, Versioned, iso_time
 from catalog.text import bounded
 from catalog.text.bounded import MOST_FEW, Name, Sql
 from pipeline.policies.schedule import NOW
@@ -73,7 +73,7 @@ class RunBody(Numbered):
         return body
 
 
-class PolicyBody(Schema):
+class PolicyBody(Versioned):
     """A policy."""
 
     name: str = Field(examples=["bikes"])
@@ -115,7 +115,7 @@ class PolicyBody(Schema):
             updated=iso_time(policy.updated),
             created=iso_time(policy.created),
             last_run=None if last is None else RunBody.of(last, policy.name),
-        )
+        ).of_version(policy.version)
 
 
 class NewPolicy(Schema):

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field, SecretStr
 
-from api.schemas.base import PageAnswer, Schema
+from api.schemas.base import PageAnswer, Schema, Versioned
 from catalog.text.bounded import Text
 from ingest.sources.schemes import PLACES
 from ingest.sources.source_options import SourceOptions
@@ -18,7 +18,7 @@ SOURCE_NAME = r"^[A-Za-z0-9_][A-Za-z0-9._-]*$"
 """What a source may be called: a part of paths and file names that means nothing else there."""
 
 
-class SourceBody(Schema):
+class SourceBody(Versioned):
     """A source."""
 
     name: str = Field(examples=["a2d2"])
@@ -50,7 +50,7 @@ class SourceBody(Schema):
             site=source.site,
             part_of=data_set_of(source),
             options=SourceOptions.from_json(source.options).shown(),
-        )
+        ).of_version(source.version)
 
 
 class SourceContents(Schema):

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from api.schemas.base import PageAnswer, Schema
+from api.schemas.base import PageAnswer, Schema, Versioned
 from catalog.tags.families import Family
 from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
 from catalog.text.bounded import MOST_MANY, Name, Text
@@ -15,7 +15,7 @@ Kind = Literal["Open", "Restricted", "Characteristics"]
 _PROBLEMS = 1_000
 
 
-class TagBody(Schema):
+class TagBody(Versioned):
     """A tag."""
 
     tag: str = Field(examples=["weather"])
@@ -94,7 +94,7 @@ class TagValuesAnswer(Schema):
     distinct: int = Field(description="How many values there are in all.", examples=[3])
 
 
-class FamilyBody(Schema):
+class FamilyBody(Versioned):
     """A tag family."""
 
     name: str = Field(examples=["weather"])
@@ -106,7 +106,8 @@ class FamilyBody(Schema):
     @classmethod
     def of(cls, family: Family) -> "FamilyBody":
         """The catalog's."""
-        return cls(name=family.name, columns=dict(family.columns), rows=family.rows)
+        body = cls(name=family.name, columns=dict(family.columns), rows=family.rows)
+        return body.of_version(family.version)
 
 
 class FamiliesAnswer(PageAnswer):

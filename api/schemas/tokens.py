@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.base import PageAnswer, Schema, iso_time
+from api.schemas.base import PageAnswer, Versioned, iso_time
 from catalog.accounts.accounts import MOST_DAYS
 from catalog.accounts.user_tables import Token
 from catalog.records.tables import now
@@ -12,7 +12,7 @@ DAYS = 365
 """Days for which a token is valid by default."""
 
 
-class TokenBody(Schema):
+class TokenBody(Versioned):
     """A token, without what it is made of."""
 
     id: int
@@ -37,7 +37,7 @@ class TokenBody(Schema):
             created=iso_time(token.created),
             expires=iso_time(token.expires),
             last_used=iso_time(token.last_used) if token.last_used else None,
-        )
+        ).of_version(token.version)
 
 
 class NewTokenBody(TokenBody):

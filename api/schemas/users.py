@@ -2,12 +2,12 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.base import PageAnswer, Schema, iso_time
+from api.schemas.base import PageAnswer, Schema, Versioned, iso_time
 from catalog.accounts.user_tables import User
 from catalog.text.bounded import Name, Secret
 
 
-class UserBody(Schema):
+class UserBody(Versioned):
     """A user."""
 
     name: str = Field(examples=["anna"])
@@ -25,7 +25,7 @@ class UserBody(Schema):
             disabled=user.disabled,
             has_password=bool(user.password),
             created=iso_time(user.created),
-        )
+        ).of_version(user.version)
 
 
 class UsersAnswer(PageAnswer):

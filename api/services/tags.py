@@ -17,10 +17,11 @@ from api.schemas.tags import (
 )
 from api.workspace import Workspace
 from catalog.errors import NotFound
+from catalog.expected_version import ExpectedVersion
 from catalog.lake.views import tag_columns
 from catalog.tags import families as tag_families
 from catalog.tags import tags
-from catalog.tags.tag_kinds import kinds
+from catalog.tags.tag_kinds import kinds, tag_version
 from catalog.tags.tag_rules import DEFAULT, OWN_FAMILY
 from ingest.imports.map_join import import_map
 from ingest.imports.options import LATITUDE, LONGITUDE, Key
@@ -44,11 +45,12 @@ class Tags:
                 tag=column.tag,
                 family=column.table,
                 type=column.type.lower(),
-                kind=rules.get(column.tag, DEFAULT).kind,
-                values=list(rules.get(column.tag, DEFAULT).allowed),
+                kind=kind.kind,
+                values=list(kind.allowed),
                 title=titles.get(column.tag, ""),
-            )
+            ).of_version(tag_version(column, kind))
             for column in columns
+            for kind in (rules.get(column.tag, DEFAULT),)
         ]
         return sorted(bodies, key=lambda body: body.tag)
 
@@ -86,14 +88,23 @@ class Tags:
         )
         return self.get(name)
 
-    def set(self, tag: str, kind: str, *, values: Sequence[str] = ()) -> TagBody:
+    def set(
+        self,
+        tag: str,
+        kind: str,
+        *,
+        values: Sequence[str] = (),
+        expected: ExpectedVersion | None = None,
+    ) -> TagBody:
         """Give a tag another kind or other values: catalog.tags.tags.set_kind."""
-        tags.set_kind(self._workspace.whole_catalog, tag, kind, values)
+        tags.set_kind(self._workspace.whole_catalog, tag, kind, values, expected)
         return self.get(tag)
 
-    def remove(self, tag: str) -> TagRemoved:
+    def remove(self, tag: str, *, expected: ExpectedVersion | None = None) -> TagRemoved:
         """Remove a tag with its values; older snapshots keep it."""
-        return TagRemoved(tag=tag, files=tags.drop_tag(self._workspace.whole_catalog, tag))
+        return TagRemoved(
+            tag=tag, files=tags.drop_tag(self._workspace.whole_catalog, tag, expected)
+        )
 
     def values(self, tag: str, *, at: int | None = None, limit: int = 100) -> TagValuesAnswer:
         """The most frequent values of a tag, and how many files have each.
@@ -136,9 +147,9 @@ class Tags:
             "tag family", name[:80], "framesift tags families, or GET /v1/families, lists them"
         )
 
-    def drop(self, family: str) -> FamilyDropped:
+    def drop(self, family: str, *, expected: ExpectedVersion | None = None) -> FamilyDropped:
         """Remove a tag family with its tags and values; older snapshots keep it."""
-        rows = tag_families.drop(self._workspace.whole_catalog, family)
+        rows = tag_families.drop(self._workspace.whole_catalog, family, expected)
         return FamilyDropped(family=family, rows=rows)
 
     def import_values(

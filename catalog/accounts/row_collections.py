@@ -1,13 +1,15 @@
 """Collections: a rule that says which rows, and the users who see them."""
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from catalog.accounts import users
 from catalog.accounts.accounts import check_name, is_name
 from catalog.accounts.user_tables import Collection, CollectionUser, User
 from catalog.errors import AlreadyExists, NotFound
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
+from catalog.records.versions import new_version
 
 
 def add(records: RecordStore, name: str, rule: str) -> Collection:
@@ -61,14 +63,15 @@ def found(records: RecordStore, name: str) -> tuple[Collection, list[str]]:
         return collection, _user_names(session, collection)
 
 
-def remove(records: RecordStore, name: str) -> None:
+def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
     """Remove a collection; its users lose access to its rows.
 
     Raises:
         NotFound: There is none.
+        PreconditionFailed: It is another version.
     """
     with records.session() as session:
-        session.delete(_get(session, name))
+        session.delete(to_change("collection", name, expected, lambda: _get(session, name)))
 
 
 def assign(records: RecordStore, name: str, user_name: str) -> None:
@@ -78,8 +81,10 @@ def assign(records: RecordStore, name: str, user_name: str) -> None:
         NotFound: There is no such collection or user.
     """
     with records.session() as session:
-        key = _get(session, name).id, users.get(session, user_name).id
+        collection = _get(session, name)
+        key = collection.id, users.get(session, user_name).id
         if session.get(CollectionUser, key) is None:
+            collection.version = new_version()
             session.add(CollectionUser(collection_id=key[0], user_id=key[1]))
 
 
@@ -91,11 +96,10 @@ def withdraw(records: RecordStore, name: str, user_name: str) -> None:
     """
     with records.session() as session:
         collection, user = _get(session, name), users.get(session, user_name)
-        session.execute(
-            delete(CollectionUser).where(
-                CollectionUser.collection_id == collection.id, CollectionUser.user_id == user.id
-            )
-        )
+        assigned = session.get(CollectionUser, (collection.id, user.id))
+        if assigned is not None:
+            collection.version = new_version()
+            session.delete(assigned)
 
 
 def _get(session: Session, name: str) -> Collection:

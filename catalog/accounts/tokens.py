@@ -6,13 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from catalog.accounts import users
 from catalog.accounts.accounts import MOST_DAYS, SCOPES, check_name
 from catalog.accounts.user_tables import Token, User
 from catalog.errors import AlreadyExists, CatalogBusy, InvalidInput, NotFound, UnknownName
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
 
@@ -104,9 +105,8 @@ def holder(records: RecordStore, text: str) -> Held | None:
     if token.last_used is None or now() - token.last_used > _USE_NOTED:
         # A request that only reads must not wait for a writer: the next one notes it.
         with suppress(CatalogBusy), records.session(waits=False) as session:
-            noted = session.get(Token, token.id)
-            if noted is not None:
-                noted.last_used = now()
+            # Not through the record: that it is used makes no other version of it.
+            session.execute(update(Token).where(Token.id == token.id).values(last_used=now()))
     return Held(token, user)
 
 
@@ -137,16 +137,19 @@ def found(records: RecordStore, number: int) -> tuple[Token, str]:
         return _get(session, number)
 
 
-def revoke(records: RecordStore, number: int) -> tuple[Token, str]:
-    """Let a token count no more, from now on; its record and its user's name.
+def revoke(
+    records: RecordStore, number: int, expected: ExpectedVersion | None = None
+) -> tuple[Token, str]:
+    """Revoke a token; its record and its user's name.
 
     Raises:
         NotFound: There is none of that number.
+        PreconditionFailed: It is another version.
     """
     with records.session() as session:
-        token, name = _get(session, number)
+        token = to_change("token", str(number), expected, lambda: _get(session, number)[0])
         token.revoked = token.revoked or now()
-        return token, name
+        return _get(session, number)
 
 
 def _get(session: Session, number: int) -> tuple[Token, str]:

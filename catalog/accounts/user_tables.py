@@ -7,9 +7,10 @@ from sqlalchemy import ForeignKey, Index, String, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from catalog.records.tables import Base, now
+from catalog.records.versions import VersionedRecord
 
 
-class User(Base):
+class User(VersionedRecord, Base):
     """Somebody who may ask."""
 
     __tablename__ = "users"
@@ -24,7 +25,7 @@ class User(Base):
     created: Mapped[datetime] = mapped_column(default=now)
 
 
-class Token(Base):
+class Token(VersionedRecord, Base):
     """A token, which a request carries instead of a password; the token itself is not kept."""
 
     __tablename__ = "tokens"
@@ -44,7 +45,7 @@ class Token(Base):
     last_used: Mapped[datetime | None]
 
 
-class Collection(Base):
+class Collection(VersionedRecord, Base):
     """Some of the catalog's rows."""
 
     __tablename__ = "collections"

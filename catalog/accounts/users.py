@@ -5,15 +5,17 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
 from catalog.accounts.accounts import ROLES, check_name, is_name
-from catalog.accounts.user_tables import Token, User
+from catalog.accounts.user_tables import Collection, CollectionUser, Token, User
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.policies.tables import Policy
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
+from catalog.records.versions import new_version
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -85,63 +87,63 @@ def get(session: Session, name: str) -> User:
     return user
 
 
-def set_password(records: RecordStore, name: str, password: str) -> User:
-    """Give a user another password; what was logged in with the old one ends.
+def change(
+    records: RecordStore,
+    name: str,
+    *,
+    roles: Sequence[str] | None = None,
+    disabled: bool | None = None,
+    password: str | None = None,
+    expected: ExpectedVersion | None = None,
+) -> User:
+    """Change a user, all of it or nothing; what is None stays.
+
+    Args:
+        records: Where.
+        name: The user.
+        roles: These, and no others.
+        disabled: Whether the user and their tokens are refused.
+        password: What was logged in with the one before ends.
+        expected: The version that is changed, and no other.
 
     Raises:
         NotFound: There is no such user.
-        InvalidInput: The password cannot be used.
-    """
-    _check_password(password)
-    hashed = _hash(password)
-    with records.session() as session:
-        user = get(session, name)
-        user.password = hashed
-        session.execute(delete(Token).where(Token.user_id == user.id, Token.name.is_(None)))
-        return user
-
-
-def set_roles(records: RecordStore, name: str, roles: Sequence[str]) -> User:
-    """Give a user these roles and no others.
-
-    Raises:
-        NotFound: There is no such user.
+        PreconditionFailed: It is another version.
         UnknownName: An unknown role.
-        InvalidInput: There is no role, or no admin would be left.
+        InvalidInput: The password cannot be used, there is no role, or no admin would be left.
     """
-    checked = _checked(roles)
+    checked = None if roles is None else _checked(roles)
+    hashed = None
+    if password is not None:
+        _check_password(password)
+        hashed = _hash(password)
     with records.session() as session:
-        user = get(session, name)
+        user = to_change("user", name, expected, lambda: get(session, name))
         with _an_admin_left(session, user):
-            user.roles = checked
-        return user
+            if checked is not None:
+                user.roles = checked
+            if disabled is not None:
+                user.disabled = disabled
+        if hashed is not None:
+            user.password = hashed
+            session.execute(delete(Token).where(Token.user_id == user.id, Token.name.is_(None)))
+    return user
 
 
-def set_disabled(records: RecordStore, name: str, disabled: bool) -> User:
-    """Refuse a user and their tokens, or let them in again.
-
-    Raises:
-        NotFound: There is no such user.
-        InvalidInput: No admin would be left.
-    """
-    with records.session() as session:
-        user = get(session, name)
-        with _an_admin_left(session, user):
-            user.disabled = disabled
-        return user
-
-
-def remove(records: RecordStore, name: str) -> None:
+def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
     """Remove a user and their tokens; what the audit log says of them stays.
 
     What they made belongs to nobody from here on: a later user of the name is no heir.
 
     Raises:
         NotFound: There is no such user.
+        PreconditionFailed: It is another version.
         InvalidInput: No admin would be left.
     """
     with records.session() as session:
-        user = get(session, name)
+        user = to_change("user", name, expected, lambda: get(session, name))
+        for collection in session.scalars(_collections_of(user)):
+            collection.version = new_version()
         with _an_admin_left(session, user):
             session.delete(user)
             for kind in (Dataset, Job, Policy):
@@ -165,6 +167,11 @@ def with_password(records: RecordStore, name: str, password: str) -> User | None
     if user is None or user.disabled or not stored:
         return None
     return user
+
+
+def _collections_of(user: User) -> Select[Collection]:
+    theirs = select(CollectionUser.collection_id).where(CollectionUser.user_id == user.id)
+    return select(Collection).where(Collection.id.in_(theirs))
 
 
 def _of_name(session: Session, name: str) -> User | None:

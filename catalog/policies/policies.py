@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from catalog.accounts.accounts import check_name, is_name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.policies import runs as policy_runs
 from catalog.policies.tables import Policy
 from catalog.records.store import RecordStore
@@ -51,7 +52,13 @@ def none_named(name: str) -> NotFound:
     return NotFound("policy", name[:140], _LISTED)
 
 
-def change(records: RecordStore, name: str, by: str, changes: Mapping[str, object]) -> Policy:
+def change(
+    records: RecordStore,
+    name: str,
+    by: str,
+    changes: Mapping[str, object],
+    expected: ExpectedVersion | None = None,
+) -> Policy:
     """Give a policy other values.
 
     Args:
@@ -59,13 +66,15 @@ def change(records: RecordStore, name: str, by: str, changes: Mapping[str, objec
         name: The policy's name.
         by: Who changes it.
         changes: New values by column of Policy.
+        expected: The version that is changed, and no other.
 
     Raises:
         NotFound: There is no such policy.
+        PreconditionFailed: It is another version.
         InvalidInput: It is running.
     """
     with records.session() as session:
-        policy = _get(session, name)
+        policy = to_change("policy", name, expected, lambda: _get(session, name))
         _check_idle(session, policy)
         for column, value in changes.items():
             setattr(policy, column, value)
@@ -73,15 +82,16 @@ def change(records: RecordStore, name: str, by: str, changes: Mapping[str, objec
         return policy
 
 
-def remove(records: RecordStore, name: str) -> None:
+def remove(records: RecordStore, name: str, expected: ExpectedVersion | None = None) -> None:
     """Forget a policy and its runs; the tags that it set stay.
 
     Raises:
         NotFound: There is no such policy.
+        PreconditionFailed: It is another version.
         InvalidInput: It is running.
     """
     with records.session() as session:
-        policy = _get(session, name)
+        policy = to_change("policy", name, expected, lambda: _get(session, name))
         _check_idle(session, policy)
         session.delete(policy)
 

@@ -7,9 +7,10 @@ from sqlalchemy import JSON, BigInteger, ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from catalog.records.tables import Base, now
+from catalog.records.versions import VersionedRecord
 
 
-class Policy(Base):
+class Policy(VersionedRecord, Base):
     """A policy: an action, the condition on its files, and its schedule."""
 
     __tablename__ = "policies"

@@ -14,6 +14,7 @@ from sqlalchemy.exc import (
     OperationalError,
     SQLAlchemyError,
 )
+from sqlalchemy.orm.exc import StaleDataError
 
 from catalog.errors import CatalogBusy, CatalogDamaged, FramesiftError, InvalidInput, StorageError
 from catalog.storage.disk_trouble import disk_trouble
@@ -93,6 +94,10 @@ def translated(database: Path | Postgres) -> Iterator[None]:
         raise _ours(database, _one_line(error.orig)) from error
     except sqlite3.Error as error:  # while connecting, where SQLAlchemy does not wrap it
         raise _ours(database, _one_line(error)) from error
+    except StaleDataError as error:
+        raise CatalogBusy(
+            f"{database}: another change of the same record came first; try again"
+        ) from error
     except SQLAlchemyError as error:
         raise CatalogDamaged(f"{database}: {_one_line(error)}") from error
 

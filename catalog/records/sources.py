@@ -1,8 +1,10 @@
 """Sources, as they are recorded."""
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.values import PLATFORMS
@@ -52,6 +54,23 @@ def recorded_source(records: RecordStore, name: str) -> Source:
                 "source", name, f"known: {known}" if known else "add one: framesift source add"
             )
         return source
+
+
+def source_to_change(session: Session, source: Source, expected: ExpectedVersion | None) -> Source:
+    """A source's record as it is now, inside the transaction that changes it.
+
+    Raises:
+        NotFound: It was removed meanwhile.
+        PreconditionFailed: It is another version, or was removed.
+    """
+
+    def find() -> Source:
+        found = session.get(Source, source.id)
+        if found is None:
+            raise NotFound("source", source.name, "it was removed meanwhile")
+        return found
+
+    return to_change("source", source.name, expected, find)
 
 
 def recorded_sources(records: RecordStore) -> list[Source]:

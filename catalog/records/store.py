@@ -28,7 +28,7 @@ from catalog.storage.postgres import Postgres
 from catalog.storage.private_files import make_private_file, make_private_folder
 from catalog.storage.write_lock import write_lock
 
-NEWEST = "0011"
+NEWEST = "0012"
 """Newest revision in migrations/versions; revisions are numbered, so that they can be compared."""
 
 

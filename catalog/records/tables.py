@@ -18,6 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column
 
 from catalog.records.paths import PathsJson, PathText
+from catalog.records.versions import VersionedRecord
 
 
 def now() -> datetime:
@@ -31,7 +32,7 @@ class Base(DeclarativeBase):
     type_annotation_map = {dict[str, Any]: JSON, list[Any]: JSON, datetime: DateTime}  # noqa: RUF012
 
 
-class Source(Base):
+class Source(VersionedRecord, Base):
     """A place that holds files."""
 
     __tablename__ = "sources"

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput, NotFound
+from catalog.expected_version import ExpectedVersion, to_change, version_of
 from catalog.lake import views as discover_views
 from catalog.lake.catalog import Catalog, WritableCatalog
 from catalog.lake.connection import DISCOVER, LAKE
@@ -63,6 +64,11 @@ class Family:
     name: str
     columns: Mapping[str, str]
     rows: int
+
+    @property
+    def version(self) -> str:
+        """Another one when it has another tag, or another number of rows."""
+        return version_of([dict(self.columns), self.rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,33 +283,40 @@ def put_rows(connection: duckdb.DuckDBPyConnection, family: str, rows: pa.Table)
     return Written(fresh.num_rows, tuple(str(row[0]) for row in unknown))
 
 
-def drop(store: WritableCatalog, family: str) -> int:
+def drop(store: WritableCatalog, family: str, expected: ExpectedVersion | None = None) -> int:
     """Remove a family with its tags and views from the current snapshot; how many rows it had.
 
     Older snapshots keep it.
 
     Raises:
         NotFound: There is no such family.
+        PreconditionFailed: It is another version.
     """
     table = table_of(family)
     with store.writing(f"tag family {family} dropped", author="tags") as connection:
-        columns = family_columns(connection, family)
-        if not columns:
-            names = {
-                column.table.removeprefix(_PREFIX)
-                for column in discover_views.tag_columns(connection)
-                if column.table.startswith(_PREFIX) and column.table != FRAME_TAGS
-            }
-            known = ", ".join(sorted(names)) or "none"
-            raise NotFound("tag family", family, f"known: {known}")
-        row = connection.execute(f"SELECT count(*) FROM {LAKE}.main.{table}").fetchone()
+        held = to_change("tag family", family, expected, lambda: _held(connection, family))
+        columns = held.columns
         for tag in columns:
             connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
         connection.execute(f"DROP TABLE {LAKE}.main.{table}")
         tag_kinds.forget(connection, columns)
         kept_tags.forget(connection, columns)
         discover_views.create(connection)
-        return int(row[0]) if row else 0
+        return held.rows
+
+
+def _held(connection: duckdb.DuckDBPyConnection, family: str) -> Family:
+    columns = family_columns(connection, family)
+    if not columns:
+        names = {
+            column.table.removeprefix(_PREFIX)
+            for column in discover_views.tag_columns(connection)
+            if column.table.startswith(_PREFIX) and column.table != FRAME_TAGS
+        }
+        known = ", ".join(sorted(names)) or "none"
+        raise NotFound("tag family", family, f"known: {known}")
+    row = connection.execute(f"SELECT count(*) FROM {LAKE}.main.{table_of(family)}").fetchone()
+    return Family(family, columns, int(row[0]) if row else 0)
 
 
 def _check_type(tag: str, kind: str) -> None:

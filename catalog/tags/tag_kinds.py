@@ -13,9 +13,11 @@ from collections.abc import Collection, Mapping
 import duckdb
 
 from catalog.errors import InvalidInput
+from catalog.expected_version import version_of
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
 from catalog.tags.tag_rules import DEFAULT, LONGEST, TagKind
+from catalog.values import TagColumn
 
 TABLE = "tag_kinds"
 
@@ -26,6 +28,11 @@ def kinds(cursor: Cursor) -> dict[str, TagKind]:
         return {}
     rows = cursor.execute(f"SELECT tag, kind, allowed FROM {LAKE}.main.{TABLE}").fetchall()
     return {tag: TagKind(kind, tuple(allowed)) for tag, kind, allowed in rows}
+
+
+def tag_version(column: TagColumn, kind: TagKind) -> str:
+    """The version of a tag: of its type, its place and its kind, and not of files' values."""
+    return version_of([column.table, column.type, kind.kind, list(kind.allowed)])
 
 
 def put(connection: duckdb.DuckDBPyConnection, tag: str, kind: TagKind) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import duckdb
 
 from catalog.errors import AlreadyExists, InUse, InvalidInput, NotFound, nearest_names
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.lake import views as discover_views
 from catalog.lake.catalog import WritableCatalog
 from catalog.lake.connection import DISCOVER, LAKE
@@ -59,16 +60,23 @@ def add_tag(
     return new_kind
 
 
-def set_kind(store: WritableCatalog, tag: str, kind: str, allowed: Sequence[str] = ()) -> TagKind:
+def set_kind(
+    store: WritableCatalog,
+    tag: str,
+    kind: str,
+    allowed: Sequence[str] = (),
+    expected: ExpectedVersion | None = None,
+) -> TagKind:
     """Give a tag another kind, or other values; its kind as it was kept.
 
     Raises:
         NotFound: There is no such tag.
+        PreconditionFailed: It is another version.
         InvalidInput: The kind or a value cannot be used, or files have values that it refuses.
         CatalogBusy: The write lock was not free in time.
     """
     with store.writing(f"tag {tag}: kind {kind}", author="tags") as connection:
-        column = _held(connection, tag)
+        column = _to_change(connection, tag, expected)
         new_kind = kind_named(kind, _spelled(connection, column.type, allowed))
         rows = f"{LAKE}.main.{column.table}"
         tag_kinds.check_values(connection, rows, {tag: column.type}, {tag: new_kind})
@@ -76,19 +84,20 @@ def set_kind(store: WritableCatalog, tag: str, kind: str, allowed: Sequence[str]
     return new_kind
 
 
-def drop_tag(store: WritableCatalog, tag: str) -> int:
+def drop_tag(store: WritableCatalog, tag: str, expected: ExpectedVersion | None = None) -> int:
     """Remove a tag with its values, its family with its last one; how many files had a value.
 
     Older snapshots keep it.
 
     Raises:
         NotFound: There is no such tag.
+        PreconditionFailed: It is another version.
         InUse: The labels or an extractor give it.
         CatalogBusy: The write lock was not free in time.
     """
     with store.writing(f"tag {tag} dropped", author="tags") as connection:
         before = discover_views.tag_columns(connection)
-        column = _held(connection, tag)
+        column = _to_change(connection, tag, expected)
         _refuse_given(connection, column)
         table = f'{LAKE}.main."{column.table}"'
         row = connection.execute(f'SELECT count("{tag}") FROM {table}').fetchone()
@@ -122,6 +131,13 @@ def _refuse_given(cursor: Cursor, column: TagColumn) -> None:
             f"an extractor gives it with the others of its family; framesift tags drop {family}, "
             f"or DELETE /v1/families/{family}, removes all of them",
         )
+
+
+def _to_change(cursor: Cursor, tag: str, expected: ExpectedVersion | None) -> TagColumn:
+    def version(held: TagColumn) -> str:
+        return tag_kinds.tag_version(held, tag_kinds.kinds(cursor).get(tag, DEFAULT))
+
+    return to_change("tag", tag, expected, lambda: _held(cursor, tag), version)
 
 
 def _held(cursor: Cursor, tag: str) -> TagColumn:

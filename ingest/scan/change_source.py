@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.frames import duplicates
 from catalog.frames.frames import SourceNames, remove_source_files
-from catalog.records.sources import recorded_source
+from catalog.records.sources import recorded_source, source_to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.store import CatalogStore
@@ -25,6 +26,7 @@ def change_options(
     *,
     exclude: Sequence[str] | None = None,
     part_of: str | None = None,
+    expected: ExpectedVersion | None = None,
 ) -> Source:
     """Have a source leave out other files, or be a part of another data set; its record.
 
@@ -36,54 +38,66 @@ def change_options(
         name: The source.
         exclude: Patterns in place of those that it has, as ingest.sources.exclude takes them.
         part_of: Name of the data set; its own where empty.
+        expected: The version that is changed, and no other.
 
     Raises:
         NotFound: There is no such source.
+        PreconditionFailed: It is another version.
         InvalidInput: A pattern cannot be used.
         CatalogBusy: The source is being scanned.
     """
     source = recorded_source(records, name)
     with scan_lock(store, source), records.session() as session:
-        record = session.get_one(Source, source.id)
-        record.options = changed_options(record, exclude, part_of).to_json()
+        record = source_to_change(session, source, expected)
+        options = SourceOptions.from_json(record.options)
+        record.options = changed_options(name, options, exclude, part_of).to_json()
         return record
 
 
 def changed_options(
-    source: Source, exclude: Sequence[str] | None, part_of: str | None
+    name: str, options: SourceOptions, exclude: Sequence[str] | None, part_of: str | None
 ) -> SourceOptions:
-    """A source's options as they are to be; None changes nothing.
+    """The options of the source of that name as they are to be; None changes nothing.
 
     Raises:
         InvalidInput: A pattern cannot be used.
     """
-    options = SourceOptions.from_json(source.options)
     if exclude is not None:
         options = replace(options, exclude=tuple(exclude))
     if part_of is not None:
-        options = replace(options, part_of="" if part_of == source.name else part_of)
+        options = replace(options, part_of="" if part_of == name else part_of)
     return options
 
 
-def remove_source(store: CatalogStore, records: RecordStore, name: str) -> int:
+def remove_source(
+    store: CatalogStore,
+    records: RecordStore,
+    name: str,
+    expected: ExpectedVersion | None = None,
+) -> int:
     """Take a source's files out of the current snapshot and forget it; how many files those were.
 
     Tags that people gave to them are kept, for when they are catalogued under these names again.
 
     Raises:
         NotFound: There is no such source.
+        PreconditionFailed: It is another version.
         CatalogBusy: It is being scanned.
     """
-    source = recorded_source(records, name)
+    source = to_change("source", name, expected, lambda: recorded_source(records, name))
     with scan_lock(store, source):
-        return _remove(store, records, source)
+        return _remove(store, records, source, expected)
 
 
-def _remove(store: CatalogStore, records: RecordStore, source: Source) -> int:
+def _remove(
+    store: CatalogStore, records: RecordStore, source: Source, expected: ExpectedVersion | None
+) -> int:
+    with records.reading() as session:  # before its rows go; whatever changes it holds the lock
+        source_to_change(session, source, expected)
     names = names_of(source)
     with store.writing(f"source {source.name} removed") as connection:
         removed = remove_source_files(connection, names)
         duplicates.mark(connection, {})  # what it held twice, or another source as well
     with records.session() as session:
-        session.delete(session.get_one(Source, source.id))
+        session.delete(source_to_change(session, source, expected))
     return removed

@@ -7,13 +7,14 @@ from pathlib import Path
 import duckdb
 
 from catalog.errors import InvalidInput, StorageError
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.frames.frames import SourceNames, count_files, known_files
 from catalog.lake.schema import FILES
-from catalog.records.sources import recorded_source
+from catalog.records.sources import recorded_source, source_to_change
 from catalog.records.store import RecordStore
-from catalog.records.tables import Source
 from catalog.store import CatalogStore
 from catalog.values import OBJECT_PLATFORMS, make_fkey
+from ingest.scan.change_source import changed_options
 from ingest.scan.listing_diff import ScannedFile, compare
 from ingest.scan.scan_lock import scan_lock
 from ingest.sources.schemes import open_source
@@ -52,8 +53,13 @@ def move_source(
     *,
     index_folder: Path | None = None,
     differing: bool = False,
+    exclude: Sequence[str] | None = None,
+    part_of: str | None = None,
+    expected: ExpectedVersion | None = None,
 ) -> Moved:
     """Have a source lie at a URI; its files keep their names, tags and datasets.
+
+    Its files are compared as the source was: what its patterns left out is not catalogued.
 
     Args:
         store: The catalog.
@@ -63,15 +69,21 @@ def move_source(
         options: How it is reached there.
         index_folder: Where the indexes of tar archives are kept.
         differing: Do so although files are missing or changed there.
+        exclude: Its patterns from then on, as change_options takes them.
+        part_of: Its data set from then on, as change_options takes it.
+        expected: The version that is changed, and no other.
 
     Raises:
         NotFound: There is no such source.
+        PreconditionFailed: It is another version.
         InvalidInput: What lies there cannot be opened, or is not what is catalogued.
         CatalogBusy: The source is being scanned.
     """
-    source = recorded_source(records, name)
+    source = to_change("source", name, expected, lambda: recorded_source(records, name))
     names = SourceNames(source.platform, source.cluster, source.datasource, uri, source.site)
     with scan_lock(store, source):
+        with records.reading() as session:  # before its rows change; what changes it holds the lock
+            source_to_change(session, source, expected)
         try:
             files = open_source(uri, options, index_folder)
             listed = files.list("", lambda _key, _reason: None)
@@ -91,8 +103,11 @@ def move_source(
             with store.writing(f"source {name} moved") as connection:
                 _show_at(connection, replace(names, root=files.root))
         with records.session() as session:
-            record = session.get_one(Source, source.id)
-            record.uri, record.options = uri, options.to_json()
+            record = source_to_change(session, source, expected)
+            until_now = SourceOptions.from_json(record.options)
+            there = replace(options, exclude=until_now.exclude, part_of=until_now.part_of)
+            record.uri = uri
+            record.options = changed_options(name, there, exclude, part_of).to_json()
     same = catalogued - len(changed) - len(missing)
     return Moved(name, uri, same, len(changed), len(missing), len(new))
 

@@ -20,6 +20,7 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
     errors.NotFound: errors.NotFound("job", "x"),
     errors.NotMade: errors.NotMade("catalog", "/x", "FRAMESIFT_HOME"),
     errors.AlreadyExists: errors.AlreadyExists("job", "x"),
+    errors.PreconditionFailed: errors.PreconditionFailed("user", "x"),
     errors.InUse: errors.InUse("tag", "x", "it is a class's"),
     errors.RemovalRefused: errors.RemovalRefused("a2d2", 300, 400, 0.05),
     errors.NotAuthenticated: errors.NotAuthenticated("who"),
@@ -44,7 +45,7 @@ EXAMPLES: dict[type[errors.FramesiftError], errors.FramesiftError] = {
 EXPECTED = {
     "FramesiftError": 500, "InvalidInput": 400, "UnknownName": 400, "ClassListMissing": 400,
     "NotFound": 404, "NotMade": 404, "AlreadyExists": 409, "InUse": 409,
-    "RemovalRefused": 409,
+    "RemovalRefused": 409, "PreconditionFailed": 412,
     "NotAuthenticated": 401, "NotAllowed": 403, "LoginThrottled": 429,
     "TooManyJobs": 429, "TooManyStreams": 429,
     "ServerBusy": 503, "BodyTooLarge": 413,

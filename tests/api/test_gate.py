@@ -339,7 +339,7 @@ def test_a_known_caller_is_asked_for_again(house: House, end: str) -> None:
     if end == "revoked":
         tokens.revoke(house.records, made.id)
     elif end == "disabled":
-        users.set_disabled(house.records, end, True)
+        users.change(house.records, end, disabled=True)
     else:
         with house.records.session() as session:
             session.execute(update(Token).where(Token.id == made.id).values(expires=now()))

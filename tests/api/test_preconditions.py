@@ -1,17 +1,18 @@
-"""If-Match where a GET is no document: nothing waits for the end of a stream."""
+"""If-Match: one version is changed once; what has none is not changed by it."""
 
-import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from tests.api.servers import environment, serving
+from tests.api.servers import serving, wait_until
 from tests.api.test_v1_jobs import recorded
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
-from tests.zygote import run_python
 
 STREAMS = [
     "/v1/classes", "/v1/statistics/histogram", "/v1/frames", "/v1/datasets/all/export",
@@ -22,38 +23,6 @@ ACCEPTED = [
     "*/*", "text/csv", "application/x-ndjson", "application/vnd.apache.parquet",
     "application/vnd.apache.arrow.stream",
 ]  # fmt: skip
-
-PROGRAM = """
-import asyncio, json, sys
-from pathlib import Path
-from fastapi import Response
-from fastapi.responses import StreamingResponse
-from fastapi.testclient import TestClient
-from api.http.app import create_app
-from api.settings import Settings
-
-app = create_app(Settings(home=Path(sys.argv[1])), authenticates=False)
-
-async def parts(number):
-    for _ in range(number):
-        yield b"x"
-        await asyncio.sleep(0.01)
-
-@app.get("/v1/rows/{number}")
-async def rows(number: int) -> Response:
-    return StreamingResponse(parts(number), media_type="text/csv")
-
-@app.put("/v1/rows/{number}")
-async def changed(number: int) -> Response:
-    return Response(status_code=204)
-
-with TestClient(app) as client:
-    for number in (0, 3, 10**9):
-        for tag in ("*", '"x"', "x", ""):
-            answer = client.put(f"/v1/rows/{number}", headers={"If-Match": tag})
-            print(json.dumps([number, tag, answer.status_code]))
-    print(json.dumps(client.get("/v1/rows/3").text))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +59,48 @@ def test_what_is_nowhere_has_no_condition(client: httpx.Client) -> None:
             assert client.delete(path, headers={"If-Match": tag}).status_code == status
 
 
-def test_a_stream_has_no_tag_but_is_there(tmp_path: Path) -> None:
-    """What has no ETag is no state that a client could name; "*" asks only whether it is there."""
-    home = tmp_path / "home"
-    ran = run_python("-c", PROGRAM, home, env=environment(home))
-    assert ran.returncode == 0, ran.stderr
-    *answers, rows = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert rows == "xxx"
-    expected = {"*": 204, '"x"': 412, "x": 412, "": 412}
-    assert answers == [
-        [number, tag, status] for number in (0, 3, 10**9) for tag, status in expected.items()
-    ]
+def test_of_changes_with_one_version_one_is_made(client: httpx.Client) -> None:
+    """Eight clients have read one version: the first to change it wins, and the rest are told."""
+    user = {"name": "many", "roles": ["datauser"]}
+    assert client.post("/v1/users", json=user).status_code == 201
+    for disabled in (True, False, True):
+        etag = client.get("/v1/users/many").headers["etag"]
+        ready = threading.Barrier(8)
+
+        def change(etag: str = etag, disabled: bool = disabled, ready: Any = ready) -> int:
+            ready.wait()
+            headers = {"If-Match": etag}
+            body = {"disabled": disabled}
+            return client.patch("/v1/users/many", json=body, headers=headers).status_code
+
+        with ThreadPoolExecutor(8) as pool:
+            found = [each.result() for each in [pool.submit(change) for _ in range(8)]]
+        assert sorted(found) == [200, *[412] * 7]
+        assert client.get("/v1/users/many").json()["disabled"] is disabled
+
+
+def test_a_version_is_of_the_policy_and_not_of_its_runs(client: httpx.Client) -> None:
+    """A run gives the document another ETag; a change by the one before is still made."""
+    body = {"name": "left", "action": "AUTOTAG", "parameters": {"tags": {"turn": "left"}}}
+    assert client.post("/v1/policies", json=body).status_code == 201
+    before = client.get("/v1/policies/left").headers["etag"]
+    client.post("/v1/policies/left/runs")
+    wait_until(
+        lambda: (client.get("/v1/policies/left").json()["last_run"] or {})["state"] == "complete"
+    )
+    after = client.get("/v1/policies/left").headers["etag"]
+    assert before != after
+    assert before.partition("-")[0] == after.partition("-")[0]
+    change, headers = {"state": "inactive"}, {"If-Match": before}
+    assert client.patch("/v1/policies/left", json=change, headers=headers).status_code == 200
+    assert client.patch("/v1/policies/left", json=change, headers=headers).status_code == 412
+    assert client.delete("/v1/policies/left", headers=headers).status_code == 412
+
+
+def test_what_has_no_version_is_changed_by_none(client: httpx.Client) -> None:
+    """If-Match is refused where it would say nothing: the header is never ignored."""
+    for path in ("/v1/me/password", "/v1/collections/munich/users/anna"):
+        for tag in ("*", '"x"', ""):
+            answer = client.put(path, json={}, headers={"If-Match": tag})
+            assert (answer.status_code, answer.json()["title"]) == (412, "PreconditionFailed")
+            assert "send it without the header" in answer.json()["detail"]

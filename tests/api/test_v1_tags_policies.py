@@ -258,10 +258,10 @@ def test_a_policy_from_the_first_request_to_the_last(served: Served) -> None:
     statement = {"statement": "select count(*) as n from metaocean_view where turn = 'left'"}
     assert served.ask("POST", "/v1/sql", json=statement).json() == [{"n": run["total"]}]
 
-    stale = {"If-Match": before.headers["etag"]}
+    known = {"If-Match": before.headers["etag"]}
     change = {"state": "inactive", "schedule": {"hour": 5}}
-    assert served.ask("PATCH", "/v1/policies/left", json=change, headers=stale).status_code == 412
-    changed = served.ask("PATCH", "/v1/policies/left", json=change).json()
+    changed = served.ask("PATCH", "/v1/policies/left", json=change, headers=known).json()
+    assert served.ask("PATCH", "/v1/policies/left", json=change, headers=known).status_code == 412
     assert (changed["state"], changed["schedule"]) == ("inactive", {"hour": 5})
     assert changed["condition"] == POLICY["condition"]
     assert "inactive" in served.ask("POST", "/v1/policies/left/runs").json()["detail"]

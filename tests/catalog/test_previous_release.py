@@ -62,6 +62,7 @@ def test_records_are_brought_forward(home: Path) -> None:
         (source,) = recorded_sources(records)
         (dataset,) = recorded_datasets(records)
         assert (source.name, dataset.name, dataset.snapshot) == ("old", "kept", OF_THEN)
+        assert len(source.version) == 32
         how = (dataset.seed, dataset.class_frames, dataset.parents, dataset.report)
         assert how == ("0", {}, [], {})
         scan = last_scan(records, source.id)

@@ -106,9 +106,9 @@ def test_users_are_checked(records: RecordStore) -> None:
     with pytest.raises(AlreadyExists, match="user 'anna'"):
         users.add(records, "anna", ["admin"], None)
     for change in (
-        lambda: users.set_password(records, "otto", PASSWORD),
-        lambda: users.set_roles(records, "otto", ["admin"]),
-        lambda: users.set_disabled(records, "otto", True),
+        lambda: users.change(records, "otto", password=PASSWORD),
+        lambda: users.change(records, "otto", roles=["admin"]),
+        lambda: users.change(records, "otto", disabled=True),
         lambda: users.remove(records, "otto"),
     ):
         with pytest.raises(NotFound, match="no user named 'otto'"):
@@ -121,17 +121,17 @@ def test_an_admin_is_always_left(records: RecordStore) -> None:
     users.remove(records, "otto")  # there was no admin before either
     users.add(records, "anna", ["admin"], None)
     users.add(records, "berta", ["admin"], None)
-    users.set_disabled(records, "berta", True)
+    users.change(records, "berta", disabled=True)
     for change in (
         lambda: users.remove(records, "anna"),
-        lambda: users.set_disabled(records, "anna", True),
-        lambda: users.set_roles(records, "anna", ["dataadmin"]),
+        lambda: users.change(records, "anna", disabled=True),
+        lambda: users.change(records, "anna", roles=["dataadmin"]),
     ):
         with pytest.raises(InvalidInput, match="'anna' is the last admin"):
             change()
     found = users.found(records, "anna")
     assert (found.roles, found.disabled) == (["admin"], False)
-    users.set_disabled(records, "berta", False)
+    users.change(records, "berta", disabled=False)
     users.remove(records, "anna")
     assert [user.name for user in users.listed(records)] == ["berta"]
 
@@ -151,9 +151,9 @@ def test_a_token_counts_until_it_does_not(records: RecordStore) -> None:
     assert listed[0].last_used is not None
     for other in (secret[:-1], secret + "A", secret.upper(), secret[3:], made.digest, "", "fs_"):
         assert tokens.holder(records, other) is None
-    users.set_disabled(records, "otto", True)
+    users.change(records, "otto", disabled=True)
     assert tokens.holder(records, secret) is None
-    users.set_disabled(records, "otto", False)
+    users.change(records, "otto", disabled=False)
     assert tokens.holder(records, secret) is not None
     with records.session() as session:
         session.execute(update(Token).values(expires=now()))
@@ -228,7 +228,7 @@ def test_a_login_lasts_an_hour_or_until_the_password_changes(records: RecordStor
     assert timedelta(minutes=59) < held.token.expires - now() <= timedelta(hours=1)
     assert tokens.listed(records) == []
     _, kept = tokens.create(records, "anna", "a", "read", DAY)
-    users.set_password(records, "anna", PASSWORD + "!")
+    users.change(records, "anna", password=PASSWORD + "!")
     assert tokens.holder(records, first) is tokens.holder(records, second) is None
     assert tokens.holder(records, kept) is not None
     with records.session() as session:

@@ -1,11 +1,13 @@
-"""ETags: which state of a resource a client has, and which one it means to change (RFC 9110, 13).
+"""ETags: which state of a document a client has (RFC 9110, 13).
 
 One piece of middleware for every document below /v1: the ETag is of the bytes that are answered.
+Before them stands the version of what can be changed, which the route gives; If-Match is compared
+with that in the transaction of the change (api.http.conditions, docs/decisions/0040).
 """
 
-import asyncio
 import hashlib
 import re
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from fastapi.responses import Response
@@ -13,8 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http.errors import problem
-from api.http.middleware.read_again import read_again
-from api.http.routing import find, found_of, rule_of
+from api.http.routing import found_of, rule_of
 from api.http.rules import Api
 
 _CHANGING = ("PUT", "PATCH", "DELETE")
@@ -24,17 +25,21 @@ _MOST_BYTES = 8 * 2**20
 _TAG = re.compile(r'"[^"]*"')
 _OF_UNCHANGED = ("ETag", "Cache-Control", "Vary", "Content-Type")
 
-_OF_REQUEST = (b"content-length", b"content-type", b"transfer-encoding", b"range")
 
-
-def etag_of(content: bytes) -> str:
-    """A strong ETag, in quotes."""
-    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+def etag_of(content: bytes, version: str = "") -> str:
+    """A strong ETag, in quotes, of a document that shows a version."""
+    digest = hashlib.sha256(content).hexdigest()
+    return f'"{version}-{digest[:16]}"' if version else f'"{digest[:32]}"'
 
 
 def names(header: str, etag: str) -> bool:
-    """Return whether If-None-Match or If-Match names an ETag of ours, all of which are strong."""
+    """Return whether If-None-Match names an ETag of ours, all of which are strong."""
     return etag in _TAG.findall(header) or header.strip() == "*"
+
+
+def tags_in(header: str) -> Sequence[str]:
+    """The ETags that If-Match names, without their quotes."""
+    return [tag.strip('"') for tag in _TAG.findall(header)]
 
 
 class ETags:
@@ -54,58 +59,18 @@ class ETags:
             known = headers.get("if-none-match", "")
             await self._app(scope, receive, _Tagged(scope, receive, send, known).send)
             return
-        expected = headers.get("if-match")
-        if expected is not None and _changes(scope):
-            current = await self._current(scope)
-            if current is None or not names(expected, current):
-                why = "If-Match: the resource is another one by now; GET it, and decide anew"
-                await problem(412, "PreconditionFailed", why)(scope, receive, send)
-                return
+        if "if-match" in headers and _has_no_version(scope):
+            why = "If-Match: what this request changes has no version; send it without the header"
+            await problem(412, "PreconditionFailed", why)(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
-    async def _current(self, scope: Scope) -> str | None:
-        """The ETag that a GET of the same path would have.
 
-        Empty where what it answers has none, as streams have; None where there is nothing.
-        """
-        passed = [
-            (name, value)
-            for name, value in scope["headers"]
-            if name not in _OF_REQUEST and not name.startswith(b"if-")
-        ]
-        as_get = {**scope, "method": "GET", "headers": passed, "query_string": b""}
-        find(as_get)
-        receive = read_again(b"", _never)
-        try:
-            await self._app(as_get, receive, _Tagged(as_get, receive, _look, "").send)
-        except _Seen as seen:
-            return seen.etag
-        return None
-
-
-def _changes(scope: Scope) -> bool:
-    """Return whether a request would change something: the path takes its method."""
-    return scope["method"] in _CHANGING and found_of(scope).answers
-
-
-class _Seen(Exception):
-    """Enough of an answer, which ends here: bodies may be long, and streams have no end."""
-
-    def __init__(self, etag: str | None) -> None:
-        super().__init__()
-        self.etag = etag
-
-
-async def _look(message: Message) -> None:
-    if message["type"] == "http.response.start":
-        ok = message["status"] == HTTPStatus.OK
-        raise _Seen(Headers(raw=message["headers"]).get("etag", "") if ok else None)
-
-
-async def _never() -> Message:
-    """The messages of a client that stays and sends nothing more; the wait holds up nobody."""
-    never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-    return await never
+def _has_no_version(scope: Scope) -> bool:
+    """Return whether a request would change something that no ETag is of."""
+    found = found_of(scope)
+    changes = scope["method"] in _CHANGING and found.answers
+    return changes and not getattr(found.route, "takes_if_match", False)
 
 
 class _Tagged:
@@ -121,7 +86,7 @@ class _Tagged:
         if message["type"] == "http.response.start":
             headers = Headers(raw=message["headers"])
             is_document = headers.get("content-type", "").startswith("application/json")
-            if message["status"] == HTTPStatus.OK and is_document and "etag" not in headers:
+            if message["status"] == HTTPStatus.OK and is_document:
                 self._head = message
                 return
         if self._head is None:
@@ -139,8 +104,8 @@ class _Tagged:
         await self._whole(head, bytes(self._body))
 
     async def _whole(self, head: Message, body: bytes) -> None:
-        etag = etag_of(body)
         headers = MutableHeaders(raw=list(head["headers"]))
+        etag = etag_of(body, headers.get("etag", "").strip('"'))
         headers["ETag"] = etag
         # Asked again each time: who may see it, and what it is, may have changed.
         headers.setdefault("Cache-Control", "private, no-cache")

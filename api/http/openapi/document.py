@@ -18,8 +18,6 @@ from api.http.routing import AsgiRoute, Route
 from api.http.rules import Api, Rule
 from api.mcp.endpoint import PATH as ASSISTANTS
 
-_CHANGING = ("put", "patch", "delete")
-
 
 class Problem(BaseModel):
     """An error (RFC 9457)."""
@@ -62,7 +60,7 @@ _OF_CHANGES = {
     "413": "The body is too long.",
 }
 _OF_BODIES = {"415": "The body is of another type than those that are listed."}
-_OF_CONDITIONS = {"412": "If-Match names another state than there is now."}
+_OF_CONDITIONS = {"412": "If-Match names another version than there is now."}
 
 _KEY = {
     "name": "Idempotency-Key",
@@ -72,14 +70,6 @@ _KEY = {
     "the first answer again, for a day.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     "example": "7f9c24e8-3b12-4fef-91e0-8a5d2d0f0b4a",
-}
-_IF_MATCH = {
-    "name": "If-Match",
-    "in": "header",
-    "required": False,
-    "description": "ETag of the state that is to be changed.",
-    "schema": {"type": "string"},
-    "example": '"5d41402abc4b2a76b9719d911017c592"',
 }
 _IF_NONE_MATCH = {
     "name": "If-None-Match",
@@ -174,7 +164,7 @@ def _complete_operation(method: str, operation: dict[str, Any], route: Route | A
         for status in [status for status in answers if status[0] == "2"]:
             del answers[status]
     content = _content("DiscoverProblem" if of_discover else "Problem")
-    errors = _errors(rule, method) | (_OF_BODIES if "requestBody" in operation else {})
+    errors = _errors(route, method) | (_OF_BODIES if "requestBody" in operation else {})
     for status, description in errors.items():
         answers.setdefault(status, {"description": description})
     answers["431"] = {
@@ -194,14 +184,15 @@ def _complete_operation(method: str, operation: dict[str, Any], route: Route | A
         _conditions(rule, method, operation)
 
 
-def _errors(rule: Rule, method: str) -> dict[str, str]:
+def _errors(route: Route | AsgiRoute, method: str) -> dict[str, str]:
     """Errors of an operation, with what they mean."""
+    rule = route.rule
     if rule.permission is None and rule.api is not Api.DISCOVER:
         return {"default": _ERRORS["default"]}
     errors = dict(_ERRORS)
     if method != "get":
         errors |= _OF_CHANGES
-    if method in _CHANGING:
+    if getattr(route, "takes_if_match", False):
         errors |= _OF_CONDITIONS
     return errors
 
@@ -210,8 +201,6 @@ def _conditions(rule: Rule, method: str, operation: dict[str, Any]) -> None:
     parameters = operation.setdefault("parameters", [])
     if rule.idempotency_key == "takes":
         parameters.append(_KEY)
-    if method in _CHANGING:
-        parameters.append(_IF_MATCH)
     answer = operation["responses"].get("200", {})
     if method == "get" and "application/json" in answer.get("content", {}):
         parameters.append(_IF_NONE_MATCH)

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Path, Response
 from fastapi.concurrency import run_in_threadpool
 
+from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
@@ -25,12 +26,12 @@ async def get_families(session: CurrentSession, page: CurrentPage) -> FamiliesAn
 
 
 @router.get("/{family}", rule=READ_ALL_ROWS)
-async def get_family(family: Name, session: CurrentSession) -> FamilyBody:
+async def get_family(family: Name, session: CurrentSession, response: Response) -> FamilyBody:
     """A tag family."""
-    return await run_in_threadpool(session.tags.family, family)
+    return tagged(response, await run_in_threadpool(session.tags.family, family))
 
 
 @router.delete("/{family}", rule=WRITE_ALL_ROWS)
-async def delete_family(family: Name, session: CurrentSession) -> FamilyDropped:
+async def delete_family(family: Name, session: CurrentSession, expected: Expected) -> FamilyDropped:
     """Remove a tag family with its tags and values; older snapshots keep it."""
-    return await run_in_threadpool(session.tags.drop, family)
+    return await run_in_threadpool(session.tags.drop, family, expected=expected)

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
+from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routes.jobs import BEGUN, begun
@@ -72,22 +73,26 @@ async def post_due(session: CurrentSession) -> Due:
 
 
 @router.get("/{name}", rule=READ_ALL_ROWS)
-async def get_policy(name: Name, session: CurrentSession) -> PolicyBody:
+async def get_policy(name: Name, session: CurrentSession, response: Response) -> PolicyBody:
     """A policy, with its newest run."""
-    return await run_in_threadpool(session.policies.get, name)
+    return tagged(response, await run_in_threadpool(session.policies.get, name))
 
 
 @router.patch("/{name}", rule=WRITE_ALL_ROWS, example={"state": "inactive"})
-async def patch_policy(name: Name, body: PolicyChange, session: CurrentSession) -> PolicyBody:
+async def patch_policy(
+    name: Name, body: PolicyChange, session: CurrentSession, expected: Expected
+) -> PolicyBody:
     """Change a policy that does not run just now."""
     changes = body.model_dump(exclude_unset=True)
-    return await run_in_threadpool(lambda: session.policies.change(name, **changes))
+    return await run_in_threadpool(
+        lambda: session.policies.change(name, expected=expected, **changes)
+    )
 
 
 @router.delete("/{name}", rule=WRITE_ALL_ROWS, status_code=204)
-async def delete_policy(name: Name, session: CurrentSession) -> Response:
+async def delete_policy(name: Name, session: CurrentSession, expected: Expected) -> Response:
     """Forget a policy and its runs; tags that it set stay."""
-    await run_in_threadpool(session.policies.remove, name)
+    await run_in_threadpool(session.policies.remove, name, expected=expected)
     return Response(status_code=204)
 
 

@@ -6,6 +6,7 @@ from urllib.parse import quote
 from fastapi import Query, Response
 from fastapi.concurrency import run_in_threadpool
 
+from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
@@ -67,9 +68,9 @@ async def post_source(body: NewSource, session: CurrentSession, response: Respon
 
 
 @router.get("/{name}", rule=READ_ALL_ROWS)
-async def get_source(name: str, session: CurrentSession) -> SourceBody:
+async def get_source(name: str, session: CurrentSession, response: Response) -> SourceBody:
     """A source."""
-    return await run_in_threadpool(session.sources.get, name)
+    return tagged(response, await run_in_threadpool(session.sources.get, name))
 
 
 @router.get("/{name}/contents", rule=READ_ALL_ROWS)
@@ -86,7 +87,9 @@ async def get_contents(name: str, session: CurrentSession) -> SourceContents:
         "exclude": ["lost+found", ".snapshot"],
     },
 )
-async def patch_source(name: str, body: SourceChange, session: CurrentSession) -> SourceChanged:
+async def patch_source(
+    name: str, body: SourceChange, session: CurrentSession, expected: Expected
+) -> SourceChanged:
     """Change a source: its root, what it leaves out, the data set it is part of.
 
     With ``uri`` a source whose files were moved is re-pointed, and its datasets follow. Its files
@@ -94,14 +97,16 @@ async def patch_source(name: str, body: SourceChange, session: CurrentSession) -
     nothing is done (422), unless ``differing`` is sent. ``exclude`` replaces the list, and the next
     scan obeys it.
     """
-    return await run_in_threadpool(lambda: session.sources.change(name, **dict(body)))
+    return await run_in_threadpool(
+        lambda: session.sources.change(name, expected=expected, **dict(body))
+    )
 
 
 @router.delete("/{name}", rule=WRITE_ALL_ROWS)
-async def delete_source(name: str, session: CurrentSession) -> SourceRemoved:
+async def delete_source(name: str, session: CurrentSession, expected: Expected) -> SourceRemoved:
     """Remove a source and its files' rows from the catalog; the files stay where they are.
 
     `GET /v1/sources/{name}/contents` says beforehand what hangs on it. Tags that people gave are
     kept, and return when the files are catalogued under the same cluster and datasource again.
     """
-    return await run_in_threadpool(session.sources.remove, name)
+    return await run_in_threadpool(session.sources.remove, name, expected=expected)

@@ -10,6 +10,7 @@ from fastapi import HTTPException, Query, Request, Response
 from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 
+from api.http.conditions import Expected, tagged
 from api.http.dependencies import At, CurrentSession
 from api.http.disconnect_watcher import run_while_connected
 from api.http.pages import CurrentPage
@@ -155,10 +156,13 @@ async def post_values(
 
 @router.get("/{tag}", rule=READ)
 async def get_tag(
-    tag: Annotated[str, InPath(examples=["weather"])], session: CurrentSession, at: At = None
+    tag: Annotated[str, InPath(examples=["weather"])],
+    session: CurrentSession,
+    response: Response,
+    at: At = None,
 ) -> TagBody:
     """A tag."""
-    return await run_in_threadpool(session.tags.get, tag, at=at)
+    return tagged(response, await run_in_threadpool(session.tags.get, tag, at=at))
 
 
 @router.get("/{tag}/values", rule=READ.but(work="statistics"))
@@ -176,21 +180,26 @@ async def get_values(
     "/{tag}", rule=WRITE_ALL_ROWS, example={"kind": "Restricted", "values": ["sun", "rain", "snow"]}
 )
 async def patch_tag(
-    tag: Annotated[str, InPath(examples=["weather"])], body: TagChange, session: CurrentSession
+    tag: Annotated[str, InPath(examples=["weather"])],
+    body: TagChange,
+    session: CurrentSession,
+    expected: Expected,
 ) -> TagBody:
     """Change a tag's kind or values; refused if files have values that are then not allowed."""
-    return await run_in_threadpool(session.tags.set, tag, body.kind, values=body.values)
+    return await run_in_threadpool(
+        session.tags.set, tag, body.kind, values=body.values, expected=expected
+    )
 
 
 @router.delete("/{tag}", rule=WRITE_ALL_ROWS)
 async def delete_tag(
-    tag: Annotated[str, InPath(examples=["weather"])], session: CurrentSession
+    tag: Annotated[str, InPath(examples=["weather"])], session: CurrentSession, expected: Expected
 ) -> TagRemoved:
     """Remove a tag with its values; older snapshots keep it.
 
     Refused (409) for those that scans and extractors give: they would not give it again.
     """
-    return await run_in_threadpool(session.tags.remove, tag)
+    return await run_in_threadpool(session.tags.remove, tag, expected=expected)
 
 
 async def _received(request: Request, file: Path) -> None:

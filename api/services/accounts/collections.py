@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from api.schemas.collections import CollectionBody
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed, NotFound
+from catalog.expected_version import ExpectedVersion
 
 if TYPE_CHECKING:
     from api.services.call import Call
@@ -60,14 +61,20 @@ class Collections:
         self._session.note("collection add", f"{name}: {rule}")
         return body
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
         """Remove a collection; its users lose access to its rows.
+
+        Args:
+            name: The collection.
+            expected: The version that is removed, and no other.
 
         Raises:
             NotAllowed: The caller is no admin.
+            NotFound: There is none of that name.
+            PreconditionFailed: It is another version.
         """
         self._check_admin()
-        row_collections.remove(self._session.records, name)
+        row_collections.remove(self._session.records, name, expected)
         self._session.note("collection remove", name)
 
     def assign(self, name: str, user: str) -> CollectionBody:

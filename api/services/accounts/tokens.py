@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 from api.schemas.tokens import DAYS, NewTokenBody, TokenBody
 from catalog.accounts import tokens
 from catalog.accounts.accounts import SCOPES
+from catalog.accounts.user_tables import Token
 from catalog.errors import InvalidInput, NotAllowed
+from catalog.expected_version import ExpectedVersion, to_change
 
 if TYPE_CHECKING:
     from api.services.call import Call
@@ -74,24 +76,31 @@ class Tokens:
         self._session.note("token create", f"{whose}/{name}: {scope}, {days} days")
         return NewTokenBody(**TokenBody.of(token, whose).model_dump(), token=text)
 
-    def revoke(self, number: int) -> TokenBody:
+    def revoke(self, number: int, *, expected: ExpectedVersion | None = None) -> TokenBody:
         """Revoke a token: it counts no more, and stays in the list.
+
+        Args:
+            number: The token's.
+            expected: The version that is revoked, and no other.
 
         Raises:
             NotFound: There is none of that number.
+            PreconditionFailed: It is another version.
             NotAllowed: It is another user's and the caller is no admin, or of a higher scope than
                 the caller's.
         """
         caller, records = self._session.caller, self._session.records
         if not caller.may("admin"):
-            token, user = tokens.found(records, number)
+            token, user = to_change(
+                "token", str(number), expected, lambda: tokens.found(records, number), _version
+            )
             self._check_own(user)
             if SCOPES.index(token.scope) > SCOPES.index(caller.scope):
                 raise NotAllowed(
                     f"token {number} has scope {token.scope}, and a token of scope {caller.scope} "
                     "revokes none of a higher one: log in with the password to revoke it"
                 )
-        token, user = tokens.revoke(records, number)
+        token, user = tokens.revoke(records, number, expected)
         self._session.note("token revoke", f"{user}/{token.name}")
         return TokenBody.of(token, user)
 
@@ -103,3 +112,7 @@ class Tokens:
     def _not_yours(self) -> NotAllowed:
         user = self._session.caller.user
         return NotAllowed(f"user '{user}' may see and change their own tokens only")
+
+
+def _version(found: tuple[Token, str]) -> str:
+    return found[0].version

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from api.schemas.users import MeBody, UserBody
 from catalog.accounts import login_throttle, users
+from catalog.expected_version import ExpectedVersion
 
 if TYPE_CHECKING:
     from api.services.call import Call
@@ -42,31 +43,42 @@ class Users:
         roles: Sequence[str] | None = None,
         disabled: bool | None = None,
         password: str | None = None,
+        expected: ExpectedVersion | None = None,
     ) -> UserBody:
-        """Change a user; what is None stays.
+        """Change a user, all of it or nothing; what is None stays.
 
         Args:
             name: The user.
             roles: These, and no others.
             disabled: Whether the user and their tokens are refused.
             password: Ends logins with the one before; failures are forgotten.
+            expected: The version that is changed, and no other.
+
+        Raises:
+            NotFound: There is none of that name.
+            PreconditionFailed: It is another version.
         """
         session = self._session
+        user = users.change(
+            session.records,
+            name,
+            roles=roles,
+            disabled=disabled,
+            password=password,
+            expected=expected,
+        )
         if password is not None:
-            users.set_password(session.records, name, password)
             login_throttle.forget(session.records, name)
             session.note("user passwd", name)
         if roles is not None:
-            user = users.set_roles(session.records, name, roles)
             session.note("user roles", f"{name}: {', '.join(user.roles)}")
         if disabled is not None:
-            users.set_disabled(session.records, name, disabled)
             session.note("user disable", f"{name}: {'refused' if disabled else 'let in again'}")
-        return self.get(name)
+        return UserBody.of(user)
 
-    def remove(self, name: str) -> None:
-        """Remove a user and their tokens."""
-        users.remove(self._session.records, name)
+    def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
+        """Remove a user and their tokens: catalog.accounts.users.remove."""
+        users.remove(self._session.records, name, expected)
         self._session.note("user remove", name)
 
     def me(self) -> MeBody:
@@ -81,4 +93,4 @@ class Users:
 
     def set_own_password(self, password: str) -> None:
         """Give the caller, who has proven the one until now, another password."""
-        users.set_password(self._session.records, self._session.caller.user, password)
+        users.change(self._session.records, self._session.caller.user, password=password)

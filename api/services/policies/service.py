@@ -9,6 +9,7 @@ from api.schemas.policies import NewPolicy, PolicyBody, PolicyChange, RunBody
 from api.services.policies.actions import check, work_of
 from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotFound
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.policies import policies as policy_records
 from catalog.policies import runs as policy_runs
 from catalog.policies.runs import ACTIVE
@@ -69,20 +70,24 @@ class Policies:
         check(self._workspace, policy)
         return PolicyBody.of(policy_records.add(self._workspace.records, policy), None)
 
-    def change(self, name: str, **changes: Any) -> PolicyBody:
+    def change(
+        self, name: str, *, expected: ExpectedVersion | None = None, **changes: Any
+    ) -> PolicyBody:
         """Change a policy that does not run just now.
 
         Args:
             name: The policy.
+            expected: The version that is changed, and no other.
             **changes: The fields of PolicyChange that are to change.
 
         Raises:
             NotFound: There is none of that name.
+            PreconditionFailed: It is another version.
             InvalidInput: It runs, or something of it cannot be used.
             SqlError: Its condition cannot.
         """
         columns = PolicyChange(**changes).model_dump(exclude_unset=True)
-        policy = self._idle_on_paper(name)
+        policy = self._idle_on_paper(name, expected)
         if "schedule" in columns:
             columns["schedule"] = _schedule(columns["schedule"])
         columns = {column: value for column, value in columns.items() if value is not None}
@@ -90,12 +95,12 @@ class Policies:
             setattr(policy, column, value)
         check(self._workspace, policy)
         records = self._workspace.records
-        return self._body(policy_records.change(records, name, self._user, columns))
+        return self._body(policy_records.change(records, name, self._user, columns, expected))
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
         """Forget a policy and its runs; tags that it set stay: catalog.policies.policies.remove."""
-        self._idle_on_paper(name)
-        policy_records.remove(self._workspace.records, name)
+        self._idle_on_paper(name, expected)
+        policy_records.remove(self._workspace.records, name, expected)
 
     def runs(self, name: str) -> builtins.list[RunBody]:
         """The newest thousand runs of a policy, newest first.
@@ -163,9 +168,9 @@ class Policies:
         newest = runs.newest(self._workspace.whole_catalog, self._workspace.records, policy)
         return PolicyBody.of(policy, newest)
 
-    def _idle_on_paper(self, name: str) -> Policy:
-        """The policy; a run of it whose process has ended is recorded as ended."""
-        policy = self._policy(name)
+    def _idle_on_paper(self, name: str, expected: ExpectedVersion | None) -> Policy:
+        """The policy to change; a run of it whose process has ended is recorded as ended."""
+        policy = to_change("policy", name, expected, lambda: self._policy(name))
         runs.newest(self._workspace.whole_catalog, self._workspace.records, policy)
         return policy
 

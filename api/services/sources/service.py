@@ -21,6 +21,7 @@ from api.services.accounts.callers import Caller
 from api.services.sources.places import allowed_place, fenced
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, StorageError
+from catalog.expected_version import ExpectedVersion, to_change
 from catalog.frames.frames import source_contents
 from catalog.records.datasets import recorded_datasets
 from catalog.records.sources import add_source, recorded_source, recorded_sources
@@ -145,6 +146,7 @@ class Sources:
         differing: bool = False,
         exclude: Sequence[str] | None = None,
         part_of: str | None = None,
+        expected: ExpectedVersion | None = None,
     ) -> SourceChanged:
         """Change a source; what is None stays.
 
@@ -154,9 +156,11 @@ class Sources:
             differing: Also where catalogued files are missing or changed there.
             exclude: What to leave out from the next scan on, in place of the present list.
             part_of: The data set that it is a part of; its own where empty.
+            expected: The version that is changed, and no other.
 
         Raises:
             NotFound: There is no such source.
+            PreconditionFailed: It is another version.
             NotAllowed: The caller may not name that place.
             InvalidInput: Nothing is to be changed, a pattern cannot be used, or what lies at the
                 place cannot be opened, or is not what is catalogued.
@@ -170,15 +174,20 @@ class Sources:
         )
         if not self._is_command:
             check_text(body)
-        source = recorded_source(self._workspace.records, name)
-        moved = None
+        records = self._workspace.records
+        source = to_change("source", name, expected, lambda: recorded_source(records, name))
+        place = None
         if uri is not None:
             options = dataclasses.replace(SourceOptions.from_json(source.options), within="")
-            moved = self.reach(uri, options)
-        return self._change(source, body, moved)
+            place = self.reach(uri, options)
+        return self._change(source, body, place, expected)
 
     def _change(
-        self, source: Source, body: SourceChange, place: tuple[str, SourceOptions] | None
+        self,
+        source: Source,
+        body: SourceChange,
+        place: tuple[str, SourceOptions] | None,
+        expected: ExpectedVersion | None,
     ) -> SourceChanged:
         name, changes = source.name, body.exclude is not None or body.part_of is not None
         if place is None and body.differing:
@@ -188,19 +197,23 @@ class Sources:
                 f"source {name}: nothing to change; expected where its files lie now, exclude or "
                 "part_of"
             )
-        changed_options(source, body.exclude, body.part_of)  # before anything is changed
+        options = SourceOptions.from_json(source.options)
+        changed_options(name, options, body.exclude, body.part_of)  # before anything is changed
         compared: dict[str, Any] = dict.fromkeys(("same", "changed", "missing", "new"))
         catalog, records = self._workspace.whole_catalog, self._workspace.records
         if place is not None:
-            # With the patterns of before: what they left out is not catalogued.
             uri, options = place
             moved = move_source(
                 catalog, records, name, uri, options,
                 index_folder=self._workspace.indexes, differing=body.differing,
+                exclude=body.exclude, part_of=body.part_of, expected=expected,
             )  # fmt: skip
             compared = {count: getattr(moved, count) for count in compared}
-        if changes:
-            change_options(catalog, records, name, exclude=body.exclude, part_of=body.part_of)
+        else:
+            change_options(
+                catalog, records, name,
+                exclude=body.exclude, part_of=body.part_of, expected=expected,
+            )  # fmt: skip
         changed = recorded_source(records, name)
         return SourceChanged(
             name=name,
@@ -231,9 +244,11 @@ class Sources:
                     datasets.append(f"{dataset.name}@{dataset.version}")
         return datasets
 
-    def remove(self, name: str) -> SourceRemoved:
+    def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> SourceRemoved:
         """Remove a source and its files' rows: ingest.scan.change_source.remove_source."""
-        files = remove_source(self._workspace.whole_catalog, self._workspace.records, name)
+        files = remove_source(
+            self._workspace.whole_catalog, self._workspace.records, name, expected
+        )
         return SourceRemoved(name=name, files_removed=files)
 
 

@@ -5,6 +5,7 @@ from urllib.parse import quote
 from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 
+from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
@@ -23,9 +24,9 @@ async def get_collections(session: CurrentSession, page: CurrentPage) -> Collect
 
 
 @router.get("/{name}", rule=READ)
-async def get_collection(name: str, session: CurrentSession) -> CollectionBody:
+async def get_collection(name: str, session: CurrentSession, response: Response) -> CollectionBody:
     """A collection that one sees rows of; any, for users who see all rows."""
-    return await run_in_threadpool(session.collections.get, name)
+    return tagged(response, await run_in_threadpool(session.collections.get, name))
 
 
 @router.post(
@@ -48,9 +49,9 @@ async def post_collection(
 
 
 @router.delete("/{name}", rule=WRITE.but(accounts=True), status_code=204)
-async def delete_collection(name: str, session: CurrentSession) -> Response:
+async def delete_collection(name: str, session: CurrentSession, expected: Expected) -> Response:
     """Remove a collection; admins may."""
-    await run_in_threadpool(session.collections.remove, name)
+    await run_in_threadpool(session.collections.remove, name, expected=expected)
     return Response(status_code=204)
 
 

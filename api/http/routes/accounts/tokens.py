@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Query, Response
 from fastapi.concurrency import run_in_threadpool
 
+from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
@@ -51,17 +52,19 @@ async def post_token(
 
 
 @router.get("/{number}", rule=READ.but(compressed=False))
-async def get_token(number: int, session: CurrentSession) -> TokenBody:
+async def get_token(number: int, session: CurrentSession, response: Response) -> TokenBody:
     """A token, without what it is made of."""
-    return await run_in_threadpool(session.tokens.get, number)
+    return tagged(response, await run_in_threadpool(session.tokens.get, number))
 
 
 @router.delete("/{number}", rule=OWN_ACCOUNT.but(compressed=False))
-async def delete_token(number: int, session: CurrentSession, context: CurrentContext) -> TokenBody:
+async def delete_token(
+    number: int, session: CurrentSession, context: CurrentContext, expected: Expected
+) -> TokenBody:
     """Revoke a token: it counts no more, and stays in the list.
 
     With a token one revokes those of its scope and lower ones, itself included.
     """
-    revoked = await run_in_threadpool(session.tokens.revoke, number)
+    revoked = await run_in_threadpool(session.tokens.revoke, number, expected=expected)
     context.about = f"token {revoked.name} of {revoked.user}: revoked"
     return revoked

@@ -5,6 +5,7 @@ from urllib.parse import quote
 from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 
+from api.http.conditions import Expected, tagged
 from api.http.dependencies import CurrentContext, CurrentSession
 from api.http.pages import CurrentPage
 from api.http.routing import Router
@@ -40,14 +41,18 @@ async def post_user(
 
 
 @router.get("/{name}", rule=ADMIN_READ)
-async def get_user(name: str, session: CurrentSession) -> UserBody:
+async def get_user(name: str, session: CurrentSession, response: Response) -> UserBody:
     """A user."""
-    return await run_in_threadpool(session.users.get, name)
+    return tagged(response, await run_in_threadpool(session.users.get, name))
 
 
 @router.patch("/{name}", rule=ADMIN_WRITE.but(accounts=True), example={"roles": ["dataadmin"]})
 async def patch_user(
-    name: str, change: UserChange, session: CurrentSession, context: CurrentContext
+    name: str,
+    change: UserChange,
+    session: CurrentSession,
+    context: CurrentContext,
+    expected: Expected,
 ) -> UserBody:
     """Change roles or password, or refuse a user; a new password ends what was logged in."""
     context.about = f"user {name}: {_said(change)}"
@@ -57,6 +62,7 @@ async def patch_user(
         roles=change.roles,
         disabled=change.disabled,
         password=None if change.password is None else change.password.get_secret_value(),
+        expected=expected,
     )
 
 
@@ -73,7 +79,7 @@ def _said(change: UserChange) -> str:
 
 
 @router.delete("/{name}", rule=ADMIN_WRITE.but(accounts=True), status_code=204)
-async def delete_user(name: str, session: CurrentSession) -> Response:
+async def delete_user(name: str, session: CurrentSession, expected: Expected) -> Response:
     """Remove a user and their tokens."""
-    await run_in_threadpool(session.users.remove, name)
+    await run_in_threadpool(session.users.remove, name, expected=expected)
     return Response(status_code=204)
