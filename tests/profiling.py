@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -54,25 +53,30 @@ class Spent:
         print(json.dumps(line), file=self._file, flush=True)
 
 
-def _cpu_s(top: int) -> float:
-    """CPU seconds of a process and all below it, with those that have ended and were waited for."""
-    children: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for entry in os.scandir("/proc"):
-        if entry.name.isdecimal():
-            try:
-                after = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has just ended
-                continue
-            children[int(after[1])].append((int(entry.name), sum(map(int, after[11:15]))))
-            if int(entry.name) == top:
-                own = sum(map(int, after[11:15]))
-    return (own + sum(_below(top, children))) / _TICK
+def _cpu_s(process: int) -> float:
+    """CPU seconds of a process and all below it, with those that have ended and were waited for.
+
+    The kernel lists a thread's children: to look through all processes took 20 ms, a third of what
+    a small test takes.
+    """
+    return sum(_ticks(process)) / _TICK
 
 
-def _below(top: int, children: dict[int, list[tuple[int, int]]]) -> Iterator[int]:
-    for pid, ticks in children.get(top, []):
-        yield ticks
-        yield from _below(pid, children)
+def _ticks(process: int) -> Iterator[int]:
+    try:
+        yield sum(
+            map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15])
+        )
+        threads = list(Path(f"/proc/{process}/task").iterdir())
+    except OSError:  # it has just ended
+        return
+    for thread in threads:
+        try:
+            children = (thread / "children").read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            yield from _ticks(int(child))
 
 
 def _summary(folder: Path, most: int) -> Iterator[str]:
