@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -99,6 +100,25 @@ def until_ready(url: str, ask: httpx.Client | None = None) -> None:
         return answer.status_code == 200
 
     wait_until(ready)
+
+
+def counted(url: str) -> tuple[int, int]:
+    """Statements that run in a server, and that wait."""
+    text = httpx.get(f"{url}/metrics", headers={"Connection": "close"}, timeout=120).text
+    running, waiting = (
+        re.search(rf'framesift_statements{{state="{state}"}} (\d+)', text)
+        for state in ("running", "waiting")
+    )
+    assert running
+    assert waiting
+    return int(running[1]), int(waiting[1])
+
+
+def sleep_through(process: "subprocess.Popen[str]", seconds: float) -> None:
+    """Stop a process for a time: its clock goes on, and it computes nothing meanwhile."""
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGCONT)
 
 
 def _url(process: "subprocess.Popen[str]") -> str:

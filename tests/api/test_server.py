@@ -22,8 +22,7 @@ from api.cli.commands.server import _listen
 from api.http.app import create_app
 from api.settings import Settings
 from catalog.memory.snapshot import HotSnapshot
-from tests.api.servers import framesift, serving, until_ready, wait_until
-from tests.api.test_abuse import counted
+from tests.api.servers import counted, framesift, serving, until_ready, wait_until
 from tests.pipeline.homes import FRAMES
 
 CURL = shutil.which("curl")

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -21,8 +22,7 @@ from api.workspace import Workspace
 from catalog.accounts import tokens, users
 from catalog.memory.keeper import HotSnapshots
 from catalog.records.store import RecordStore
-from tests.api.servers import serving, until_ready, wait_until
-from tests.api.test_abuse import counted
+from tests.api.servers import counted, serving, until_ready, wait_until
 from tests.pipeline.homes import copy_home
 
 pytestmark = pytest.mark.wide
@@ -103,7 +103,7 @@ def test_a_worker_that_hangs_is_replaced(home: Path) -> None:
         assert workers_of(process.pid) == before
         hung = min(before)
         os.kill(hung, signal.SIGSTOP)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while hung in workers_of(process.pid):
             assert time.monotonic() < until, "it is not replaced"
             assert ask.get(f"{url}/healthz").status_code == 200
@@ -284,14 +284,24 @@ def test_a_query_that_does_not_finish_is_cut_at_the_limit(home: Path, workers: s
 
 def test_a_draining_server_says_so_and_serves_on(home: Path) -> None:
     """So that a load balancer looks elsewhere before connections are refused."""
-    with serving(home, "--drain", "12") as (url, process):
-        until_ready(url, ask)
-        process.send_signal(signal.SIGTERM)
-        wait_until(lambda: ask.get(f"{url}/readyz").status_code == 503)
-        assert ask.get(f"{url}/readyz").json()["title"] == "Stopping"
-        assert ask.get(f"{url}/healthz").status_code == 200
-        assert ask.post(url + SQL, content="select count(*) from t_car").text == "0,24\n"
-        process.wait(300)
+    for drain_s in ("4", "30", "120"):
+        with serving(home, "--drain", drain_s) as (url, process):
+            until_ready(url, ask)
+            process.send_signal(signal.SIGTERM)
+            # Where this machine stands still for as long, it has ended before all is asked.
+            with contextlib.suppress(httpx.ConnectError):
+                wait_until(partial(is_stopping, url))
+                assert ask.get(f"{url}/readyz").json()["title"] == "Stopping"
+                assert ask.get(f"{url}/healthz").status_code == 200
+                assert ask.post(url + SQL, content="select count(*) from t_car").text == "0,24\n"
+                process.wait(300)
+                return
+    pytest.fail("it refused connections while it drained")
+
+
+def is_stopping(url: str) -> bool:
+    """Whether a server says that it should be asked no more."""
+    return ask.get(f"{url}/readyz").status_code == 503
 
 
 def test_the_snapshot_in_memory_is_divided(home: Path) -> None:

@@ -15,6 +15,7 @@ from catalog.frames.frames import register
 from catalog.lake import snapshot_engines
 from catalog.limited_store import LimitedStore
 from catalog.store import CatalogStore
+from tests.api.servers import wait_until
 from tests.catalog.some_rows import file, open_store, source_names
 
 COUNT = "SELECT count(*) FROM metaocean"
@@ -96,22 +97,20 @@ def test_a_caller_leaves_places_to_others(
 ) -> None:
     """With four places one caller has two; those who wait get theirs in the order they came."""
     monkeypatch.setattr(snapshot_engines, "_LEAST_BYTES", 1)
-    monkeypatch.setattr(snapshot_engines, "_WAIT_S", 10.0)
+    monkeypatch.setattr(snapshot_engines, "_WAIT_S", 300.0)
     store = open_store(tmp_path, share_budget=True)
     came, ended = [], threading.Event()
 
     def ask(caller: str, number: int) -> None:
         with asked_by(caller), store.reading(number):
             came.append((caller, number))
-            ended.wait(10)
+            ended.wait(300)
 
     with ThreadPoolExecutor(5) as threads:
         greedy = [threads.submit(ask, "a", number) for number in numbers[:3]]
-        while len(came) < 2:
-            time.sleep(0.01)
+        wait_until(lambda: len(came) == 2)
         other = threads.submit(ask, "b", numbers[3])
-        while len(came) < 3:
-            time.sleep(0.01)
+        wait_until(lambda: len(came) == 3)
         assert came[2] == ("b", numbers[3])
         ended.set()
         for one in (*greedy, other):
