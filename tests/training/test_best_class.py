@@ -47,6 +47,17 @@ def test_equals_interpolating_every_class(logits: Float32, height_px: int, width
     assert (best_class(logits, height_px, width_px) == whole.argmax(axis=-1)).all()
 
 
+@pytest.mark.parametrize("spread", [1e-6, 1.0, 1e4])
+@pytest.mark.parametrize("seed", range(8))
+def test_random_logits_of_many_classes(seed: int, spread: float) -> None:
+    """Proves no pixel differs where every block has rivals: noise of 38 classes, near and far."""
+    random = np.random.default_rng(seed)
+    height, width = random.integers(2, 12, 2)
+    logits = random.normal(3, spread, size=(height, width, 38)).astype(np.float32)
+    size_px = (int(random.integers(1, 90)), int(random.integers(1, 90)))
+    assert (best_class(logits, *size_px) == interpolated(logits, *size_px).argmax(axis=-1)).all()
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
     """Proves that a broken model is named and gives no classes."""

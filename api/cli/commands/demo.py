@@ -108,7 +108,7 @@ def demo(
     split = ["--split", "train=0.75,validation=0.25", "--split-by", "scene"]
     chosen = ["--range", "rd_normal_street=1:", "--sample", "200", "--seed", "1"]
     run.run("Make a dataset", ["dataset", "create", "streets", *chosen, *split])
-    run.run("Stage it near the job", ["stage", "streets"])
+    run.run("Stage it near the job", ["stage", "streets", "--prepare", "240x152"])
     train = ["train", "streets", "--workers", "2", "--max-steps", str(max_steps)]
     run.run("Train with Horovod on 2 processes", [*train, "--name", "demo-train"])
     validate = ["validate", "demo-train", "streets", "--workers", "2", "--name", "demo-validate"]
