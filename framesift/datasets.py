@@ -348,7 +348,7 @@ class Datasets:
             body["split_by"] = split_by
         if min_gap_s is not None:
             body["min_gap_s"] = min_gap_s
-        return self._made("/v1/datasets", body, at)
+        return self._dataset_of("/v1/datasets", body, at)
 
     def divide(self, name: str, split: str, **how: Any) -> Dataset:
         """Divide a dataset's frames into other splits, as a new version of it.
@@ -361,7 +361,7 @@ class Datasets:
         Raises:
             FramesiftServerError: The server refuses, or does not answer.
         """
-        return self._made(f"{_path(name)}/splits", {"split": split, **how}, None)
+        return self._dataset_of(f"{_path(name)}/splits", {"split": split, **how}, None)
 
     def extend(
         self,
@@ -384,7 +384,7 @@ class Datasets:
             FramesiftServerError: The server refuses, or does not answer.
         """
         body = {"demands": [*demands], "split": split, **how}
-        return self._made(f"{_path(name)}/extensions", body, at)
+        return self._dataset_of(f"{_path(name)}/extensions", body, at)
 
     def rebuild(self, name: str) -> Dataset:
         """Make a lost or damaged manifest again; the server proves it equal by its id.
@@ -475,7 +475,7 @@ class Datasets:
         with self._transport.streaming("GET", path, params=parameters) as answer:
             yield from answer.iter_bytes()
 
-    def _made(self, path: str, body: Mapping[str, Any], at: int | None) -> Dataset:
+    def _dataset_of(self, path: str, body: Mapping[str, Any], at: int | None) -> Dataset:
         answer = self._transport.json("POST", path, body, creates=True, query={"at": at})
         return Dataset(answer, self._transport)
 

@@ -91,7 +91,7 @@ class Transport:
             FramesiftServerError: The server refuses, or does not answer.
         """
         headers = {"Idempotency-Key": str(uuid.uuid4())} if creates else {}
-        answer = self.send(method, path, json=body, headers=headers, params=_given(query or {}))
+        answer = self.send(method, path, json=body, headers=headers, params=_present(query or {}))
         if answer.status_code == _NO_CONTENT:
             return {}
         data = _document(answer)
@@ -178,7 +178,7 @@ class Transport:
         )
 
 
-def _given(parameters: Mapping[str, object]) -> dict[str, Any]:
+def _present(parameters: Mapping[str, object]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not None}
 
 

@@ -32,7 +32,7 @@ def keep_manifest(records: RecordStore, manifest: Manifest) -> str:
     Raises:
         StorageError: It cannot be written.
     """
-    home = _places(records)
+    home = _home_places(records)
     folder = own_place(home, manifest.header.name, manifest.header.version)
     if isinstance(folder, Path):
         if isinstance(home.datasets, Path):
@@ -131,7 +131,7 @@ def _fetch(prefix: S3Prefix, folder: Path) -> Path:
 
 def _fetched(records: RecordStore, dataset: Dataset, mark: str = "") -> Path:
     name = f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}{mark}"
-    return _places(records).home / "cache" / "manifests" / name
+    return _home_places(records).home / "cache" / "manifests" / name
 
 
 def _is_whole(folder: Path, dataset: Dataset) -> bool:
@@ -141,7 +141,7 @@ def _is_whole(folder: Path, dataset: Dataset) -> bool:
         return False
 
 
-def _places(records: RecordStore) -> HomePlaces:
+def _home_places(records: RecordStore) -> HomePlaces:
     if records.places is None:
         raise InvalidInput(f"{records.place}: these records belong to no home that is known here")
     return records.places

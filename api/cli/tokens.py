@@ -18,7 +18,7 @@ def token_of(folder: Path, url: str) -> str | None:
         InvalidInput: Other users may read the file, or it holds something else.
         StorageError: It cannot be read.
     """
-    return _kept(folder).get(_name(url))
+    return _stored_tokens(folder).get(_name(url))
 
 
 def keep_token(folder: Path, url: str, token: str | None) -> None:
@@ -28,7 +28,7 @@ def keep_token(folder: Path, url: str, token: str | None) -> None:
         InvalidInput: Other users may read the file, or it holds something else.
         StorageError: It cannot be written.
     """
-    tokens = _kept(folder)
+    tokens = _stored_tokens(folder)
     tokens.pop(_name(url), None)
     if token is not None:
         tokens[_name(url)] = token
@@ -41,7 +41,7 @@ def keep_token(folder: Path, url: str, token: str | None) -> None:
     atomic_write(path, json.dumps(tokens, indent=2), mode=0o600)
 
 
-def _kept(folder: Path) -> dict[str, str]:
+def _stored_tokens(folder: Path) -> dict[str, str]:
     path = folder.expanduser() / _FILE
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:

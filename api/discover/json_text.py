@@ -8,7 +8,7 @@ from pydantic import BeforeValidator
 from api.http.middleware.json_shape import TooMuch, check_shape
 
 
-def _held(value: Any) -> Any:
+def _document(value: Any) -> Any:
     """The JSON document in a text, None where it is blank; anything else as it is."""
     if not isinstance(value, str):
         return value
@@ -22,5 +22,5 @@ def _held(value: Any) -> Any:
     return document
 
 
-ALSO_IN_TEXT = BeforeValidator(_held)
+ALSO_IN_TEXT = BeforeValidator(_document)
 """Marks a field of a body that may also come as JSON in a string."""

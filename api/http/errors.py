@@ -173,7 +173,7 @@ def add_handlers(app: FastAPI) -> None:
         if error.detail == _UNREAD:
             return problem(400, "InvalidInput", "body: no JSON: it is nested too deep, or no UTF-8")
         title = HTTPStatus(error.status_code).phrase
-        detail = _said(error, request, headers or {})
+        detail = _message_of(error, request, headers or {})
         return problem(error.status_code, title, detail, headers)
 
 
@@ -181,7 +181,7 @@ _UNREAD = "There was an error parsing the body"
 """The framework's, of JSON that ends in another error than a wrong character."""
 
 
-def _said(error: HTTPException, request: Request, headers: Mapping[str, str]) -> str:
+def _message_of(error: HTTPException, request: Request, headers: Mapping[str, str]) -> str:
     """The message of an error, also where it is the framework's and only its name."""
     path = request.url.path[:200]
     if error.detail != HTTPStatus(error.status_code).phrase:

@@ -35,7 +35,7 @@ def explained(request: Request, error: _Error) -> str:
     """
     path = ".".join(str(key)[:_SHOWN] for key in error["loc"])
     say = _SAID.get(str(error["type"]), _other)
-    return f"{path}: {say(error, _found(request, error['loc']))}"
+    return f"{path}: {say(error, _schemas_at(request, error['loc']))}"
 
 
 def _unknown_field(error: _Error, above: Sequence[_Schema]) -> str:
@@ -73,16 +73,16 @@ def _no_choice(error: _Error, schemas: Sequence[_Schema]) -> str:
 def _pattern(error: _Error, schemas: Sequence[_Schema]) -> str:
     said = [schema["description"].rstrip(".") for schema in schemas if "description" in schema]
     expected = said[0] if said else f"what matches {error['ctx']['pattern']}"
-    return f"got {_shown(error)}, expected: {expected}{_such_as(schemas)}"
+    return f"got {_input_text(error)}, expected: {expected}{_such_as(schemas)}"
 
 
 def _other(error: _Error, schemas: Sequence[_Schema]) -> str:
     kind, _, rest = str(error["type"]).partition("_")
     message = str(error["msg"]).removeprefix("Value error, ")
     if kind in _KINDS and rest in ("type", "parsing", "attributes_type", "from_float"):
-        return f"got {_shown(error)}, expected {_KINDS[kind]}{_such_as(schemas)}"
+        return f"got {_input_text(error)}, expected {_KINDS[kind]}{_such_as(schemas)}"
     if message.startswith("Input should be "):
-        return f"got {_shown(error)}, expected {message.removeprefix('Input should be ')}"
+        return f"got {_input_text(error)}, expected {message.removeprefix('Input should be ')}"
     return message
 
 
@@ -108,7 +108,7 @@ _SAID: Mapping[str, Callable[[_Error, Sequence[_Schema]], str]] = {
 }
 
 
-def _shown(error: _Error) -> str:
+def _input_text(error: _Error) -> str:
     """The value given; of more than a word or number, and of a secret, only its kind."""
     value = error.get("input")
     is_secret = any(word in str(error["loc"][-1]) for word in ("password", "secret", "token"))
@@ -149,7 +149,7 @@ def _example(schema: _Schema, types: _Schema) -> Any:
     return schema.get("const")
 
 
-def _found(request: Request, loc: Sequence[str | int]) -> list[_Schema]:
+def _schemas_at(request: Request, loc: Sequence[str | int]) -> list[_Schema]:
     """Schemas of what stands there, each with its ``$defs``.
 
     Where there is no such field, those of what it would stand in.

@@ -125,7 +125,7 @@ def sql_of(desk: Desk, statement: str, limit: int) -> dict[str, Any]:
 
 def selection_of(desk: Desk, question: Question, limit: int) -> dict[str, Any]:
     """Count of the frames that answer a question, its meaning, and the first frames."""
-    selection = _asked(desk, question)
+    selection = _selected(desk, question)
     columns = [*_SHOWN, *_asked_tags(selection)]
     frames = selection.frames.select(columns).slice(0, min(limit, MOST_FRAMES))
     return {
@@ -137,7 +137,7 @@ def selection_of(desk: Desk, question: Question, limit: int) -> dict[str, Any]:
 
 def proposal_of(desk: Desk, question: Question, name: str) -> dict[str, Any]:
     """A selection for a person to look at and save; nothing is created."""
-    selection = _asked(desk, question)
+    selection = _selected(desk, question)
     meaning = _meaning(desk, selection)
     text = json.dumps(meaning["question"], separators=(",", ":"))
     conditions = {
@@ -157,7 +157,7 @@ def proposal_of(desk: Desk, question: Question, name: str) -> dict[str, Any]:
     }
 
 
-def _asked(desk: Desk, question: Question) -> Selection:
+def _selected(desk: Desk, question: Question) -> Selection:
     desk.need(READ)
     return ask(desk.workspace, question)
 

@@ -221,7 +221,7 @@ class _Server(MCPServer):
             wrong = error.__cause__
             if not isinstance(wrong, ValidationError):
                 raise
-            raise ToolError(f"{name}: {_said(wrong)}") from wrong
+            raise ToolError(f"{name}: {_faults_text(wrong)}") from wrong
 
 
 def server_of(desk_of: DeskOf) -> MCPServer:
@@ -244,7 +244,7 @@ def server_of(desk_of: DeskOf) -> MCPServer:
     return server
 
 
-def _said(wrong: ValidationError) -> str:
+def _faults_text(wrong: ValidationError) -> str:
     faults = wrong.errors(include_input=False)[:_SHOWN]
     paths = (".".join(str(key)[:80] for key in each["loc"]) for each in faults)
     said = (each["msg"].removeprefix("Value error, ") for each in faults)

@@ -95,7 +95,7 @@ def damage_of_records(path: Path | Postgres) -> list[Finding]:
     return [
         Finding(
             "damaged_records",
-            _shown(path, tables, wrong),
+            _finding_of(path, tables, wrong),
             _RECORDS_REMEDY,
         )
     ]
@@ -110,7 +110,7 @@ def _of_metadata(connection: duckdb.DuckDBPyConnection, path: Path) -> list[Find
     wrong, tables = _of_sqlite(asked, duckdb.Error)
     if not wrong:
         return []
-    what = f"{_shown(path, tables, wrong)}; no snapshot can be relied on"
+    what = f"{_finding_of(path, tables, wrong)}; no snapshot can be relied on"
     return [Finding("damaged_metadata", what, _FROM_BACKUP)]
 
 
@@ -139,7 +139,7 @@ def _of_sqlite(
     return wrong, tables
 
 
-def _shown(path: Path, tables: Sequence[str], wrong: Sequence[str]) -> str:
+def _finding_of(path: Path, tables: Sequence[str], wrong: Sequence[str]) -> str:
     of = f"tables {listed(tables)}" if tables else "pages"
     reason = " ".join(" ".join(wrong).split())[:200]
     return f"{path}: {of} cannot be read: {reason}"

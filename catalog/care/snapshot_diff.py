@@ -150,7 +150,7 @@ _FILES = _Family(FILES, ((), ()))
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Portion:
     """The files of which the hash of the fkey has one remainder, and families that differ."""
 
     before: int
@@ -171,7 +171,7 @@ def _families(store: CatalogStore, before: int, after: int) -> list[_Family]:
     ]
 
 
-def _parts(cursor: Cursor, families: list[_Family], before: int, after: int) -> list[_Part]:
+def _parts(cursor: Cursor, families: list[_Family], before: int, after: int) -> list[_Portion]:
     """Parts of at most about PART_ROWS rows, of the families that have any that differ."""
     written = {}
     for family in (_FILES, *families):
@@ -183,7 +183,8 @@ def _parts(cursor: Cursor, families: list[_Family], before: int, after: int) -> 
     changed = tuple(family for family in families if written[family])
     parts = 1 + max(written.values()) // PART_ROWS
     return [
-        _Part(before, after, changed, f"hash(fkey) % {parts} = {number}") for number in range(parts)
+        _Portion(before, after, changed, f"hash(fkey) % {parts} = {number}")
+        for number in range(parts)
     ]
 
 
@@ -212,7 +213,7 @@ def _rows(family: _Family, before: int, after: int) -> tuple[str, str]:
     return (gone, came) if before <= after else (came, gone)
 
 
-def _load(cursor: Cursor, portion: _Part, family: _Family) -> None:
+def _load(cursor: Cursor, portion: _Portion, family: _Family) -> None:
     for name, rows in zip("ab", _rows(family, portion.before, portion.after), strict=True):
         cursor.execute(
             f"CREATE OR REPLACE TEMP TABLE {name} AS "

@@ -311,8 +311,8 @@ def class_shares(
             name,
             of.frames,
             of.pixels,
-            _part(of.pixels, measures.pixels),
-            _part(of.pixels, of.pixels_of_frames),
+            _share(of.pixels, measures.pixels),
+            _share(of.pixels, of.pixels_of_frames),
         )
         for tag, name in class_names.items()
         if (of := measures.classes.get(tag)) is not None
@@ -356,7 +356,7 @@ def _measures(snapshot: Snapshot) -> _Measures:
     return _Measures(pixels, {tag: _OfClass(*of) for tag, of in of_classes})
 
 
-def _part(count: int, whole: int) -> float:
+def _share(count: int, whole: int) -> float:
     return count / whole if whole else 0.0
 
 

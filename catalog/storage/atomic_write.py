@@ -103,7 +103,7 @@ def part_of(
     """
     if clear:
         clear_parts(target.parent.glob(f"{_literal(target.name)}.{_HEX}.part"))
-    aside, handle = _made(target, is_folder, mode)
+    aside, handle = _new_aside(target, is_folder, mode)
     try:
         yield aside
     finally:
@@ -125,7 +125,7 @@ def clear_parts(paths: Iterable[Path]) -> None:
         os.close(handle)
 
 
-def _made(target: Path, is_folder: bool, mode: int | None) -> tuple[Path, int | None]:
+def _new_aside(target: Path, is_folder: bool, mode: int | None) -> tuple[Path, int | None]:
     while True:
         aside = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
         if is_folder:

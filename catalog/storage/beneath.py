@@ -102,7 +102,7 @@ class Folders:
         Raises:
             OSError: It cannot be read, or lies elsewhere (EXDEV).
         """
-        with os.scandir(self._place(folder)) as entries:
+        with os.scandir(self._handle_of(folder)) as entries:
             return sorted(
                 (
                     entry.name + "/" if entry.is_dir(follow_symlinks=False) else entry.name,
@@ -117,7 +117,7 @@ class Folders:
         Raises:
             OSError: It is not there, or the folder lies elsewhere (EXDEV).
         """
-        return os.stat(name, dir_fd=self._place(folder), follow_symlinks=False)
+        return os.stat(name, dir_fd=self._handle_of(folder), follow_symlinks=False)
 
     def may_search(self, folder: str) -> bool:
         """Return whether a folder's content may be asked for at all: it has the x permission."""
@@ -127,7 +127,7 @@ class Folders:
             return False
         return True
 
-    def _place(self, folder: str) -> int:
+    def _handle_of(self, folder: str) -> int:
         if self._open is None or self._open[0] != folder:
             self._close()
             self._open = (folder, _open_folder(self._real, folder))

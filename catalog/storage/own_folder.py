@@ -25,7 +25,7 @@ def own_folder(parent: Path) -> Iterator[Path]:
     Raises:
         OSError: It cannot be made.
     """
-    own, handle = _made(parent)
+    own, handle = _new_folder(parent)
     try:
         yield own
     finally:
@@ -33,7 +33,7 @@ def own_folder(parent: Path) -> Iterator[Path]:
         os.close(handle)
 
 
-def _made(parent: Path) -> tuple[Path, int]:
+def _new_folder(parent: Path) -> tuple[Path, int]:
     parent.mkdir(parents=True, exist_ok=True)
     own = parent / uuid.uuid4().hex
     together = _lock(parent / _LOCK, fcntl.LOCK_EX)

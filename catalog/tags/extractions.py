@@ -195,7 +195,7 @@ def coverage(store: Catalog, extraction: Extraction, *, full: bool) -> Coverage:
     """Counts of the frames to read; `begin` must have run."""
     with store.reading() as cursor:
         row = cursor.execute(
-            f"WITH {_found(extraction)} SELECT (SELECT count(*) FROM frame), "
+            f"WITH {_frames_with_file(extraction)} SELECT (SELECT count(*) FROM frame), "
             f"(SELECT count(*) FROM found), (SELECT count(*) {_pending(extraction, full)})"
         ).fetchone()
     frames, with_file, pending = row or (0, 0, 0)
@@ -213,7 +213,7 @@ def pending_frames(
     while True:
         with store.reading() as cursor:
             rows = cursor.execute(
-                f"WITH {_found(extraction)} SELECT found.* {_pending(extraction, full)} "
+                f"WITH {_frames_with_file(extraction)} SELECT found.* {_pending(extraction, full)} "
                 f"AND found.fkey > ? ORDER BY found.fkey LIMIT {page}",
                 [last],
             ).to_arrow_table()
@@ -303,7 +303,7 @@ def _done_table(extraction: Extraction, done: Sequence[Extracted]) -> pa.Table:
         {
             "family": pa.array([extraction.family] * len(done), pa.string()),
             "fkey": pa.array([frame.fkey for frame in frames], pa.string()),
-            "file": pa.array([_shown(extraction, frame) for frame in frames], pa.string()),
+            "file": pa.array([_frame_text(extraction, frame) for frame in frames], pa.string()),
             "size": pa.array([frame.size for frame in frames], pa.int64()),
             "mtime": pa.array([frame.mtime for frame in frames], pa.timestamp("us")),
             "version": pa.array([extraction.version] * len(done), pa.int32()),
@@ -312,7 +312,7 @@ def _done_table(extraction: Extraction, done: Sequence[Extracted]) -> pa.Table:
     )
 
 
-def _shown(extraction: Extraction, frame: CataloguedFrame) -> str:
+def _frame_text(extraction: Extraction, frame: CataloguedFrame) -> str:
     """A file's key; its fkey where it is another source's."""
     own = frame.file_source == extraction.prefix
     return frame.file if own else frame.file_source + frame.file
@@ -338,7 +338,7 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _found(extraction: Extraction) -> str:
+def _frames_with_file(extraction: Extraction) -> str:
     """The common table expressions `frame` (all of the source) and `found` (with their file)."""
     prefix = _text(extraction.prefix)
     source = (
@@ -436,7 +436,7 @@ def _pending(extraction: Extraction, full: bool) -> str:
 def _gone(extraction: Extraction) -> str:
     """The statement for fkeys whose frame or file is no longer there."""
     return (
-        f"WITH {_found(extraction)} SELECT e.fkey FROM {LAKE}.main.{TABLE} AS e"
+        f"WITH {_frames_with_file(extraction)} SELECT e.fkey FROM {LAKE}.main.{TABLE} AS e"
         " ANTI JOIN found ON found.fkey = e.fkey"
         f" WHERE family = {_text(extraction.family)}"
         f" AND starts_with(e.fkey, {_text(extraction.prefix)})"

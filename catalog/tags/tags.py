@@ -134,13 +134,13 @@ def _refuse_given(cursor: Cursor, column: TagColumn) -> None:
 
 
 def _to_change(cursor: Cursor, tag: str, expected: ExpectedVersion | None) -> TagColumn:
-    def version(held: TagColumn) -> str:
-        return tag_kinds.tag_version(held, tag_kinds.kinds(cursor).get(tag, DEFAULT))
+    def version(column: TagColumn) -> str:
+        return tag_kinds.tag_version(column, tag_kinds.kinds(cursor).get(tag, DEFAULT))
 
-    return to_change("tag", tag, expected, lambda: _held(cursor, tag), version)
+    return to_change("tag", tag, expected, lambda: _column_of(cursor, tag), version)
 
 
-def _held(cursor: Cursor, tag: str) -> TagColumn:
+def _column_of(cursor: Cursor, tag: str) -> TagColumn:
     known = _columns(cursor)
     if tag not in known:
         nearest = nearest_names(tag, known)

@@ -22,15 +22,15 @@ def visible(text: str) -> str:
     >>> print(visible("a\x1b]52;c;eA==\x07\nb"))
     a\x1b]52;c;eA==\x07\nb
     """
-    return _IN_A_LINE.sub(_shown, text)
+    return _IN_A_LINE.sub(_escaped, text)
 
 
 def visible_lines(text: str) -> str:
     """`visible`, of a text whose line feeds and tabs are our own."""
-    return _IN_LINES.sub(_shown, text)
+    return _IN_LINES.sub(_escaped, text)
 
 
-def _shown(match: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     character = match[0]
     if character in _SHORT:
         return _SHORT[character]

@@ -90,7 +90,7 @@ class TagImport:
 
 
 @dataclass(frozen=True)
-class _Given:
+class _TagTable:
     """A file's rows: line, key and text or typed columns; and the rows that had no place."""
 
     table: pa.Table
@@ -181,7 +181,7 @@ _ROWS = "SELECT m.fkey{0} FROM named AS g JOIN matched AS m ON m.line = g.line"
 
 
 def _result(
-    content: _Given, columns: Mapping[str, str], imported: int, problems: Sequence[pa.Table]
+    content: _TagTable, columns: Mapping[str, str], imported: int, problems: Sequence[pa.Table]
 ) -> TagImport:
     broken = pa.table(
         {
@@ -213,7 +213,7 @@ def _read(
     prefix: str,
     most_bytes: int | None,
     stopped: Callable[[], bool],
-) -> _Given:
+) -> _TagTable:
     if most_bytes is None:
         table, broken = read_table(file)
     else:
@@ -239,7 +239,7 @@ def _read(
         check_tag_name(tag)
     lines = _line_numbers(table.num_rows, broken)
     arranged = pa.table({_LINE: lines, **{tag: _text(table[name]) for tag, name in tags.items()}})
-    return _Given(
+    return _TagTable(
         arranged.append_column(_KEY, _key_texts([table[name] for name in keys])),
         key,
         {tag: str(table.schema.field(name).type) for tag, name in tags.items()},
@@ -286,7 +286,7 @@ def _line_numbers(rows: int, broken: Sequence[tuple[int, str]]) -> pa.Array:
 
 def _types(
     work: duckdb.DuckDBPyConnection,
-    content: _Given,
+    content: _TagTable,
     requested: Mapping[str, str],
     stopped: Callable[[], bool],
 ) -> dict[str, str]:
@@ -346,7 +346,7 @@ def _as_text(tag: str) -> str:
 
 
 def _typed(
-    work: duckdb.DuckDBPyConnection, columns: Mapping[str, str], content: _Given
+    work: duckdb.DuckDBPyConnection, columns: Mapping[str, str], content: _TagTable
 ) -> tuple[pa.Table, pa.Table]:
     """Line, key and typed tags of the rows whose values fit, and the problems of the others."""
     wrong, values = [], []

@@ -37,7 +37,7 @@ _CHECKED = bool(getattr(config, "BOUNDSCHECK"))  # noqa: B009
 _WORD = ir.IntType(64)
 
 
-def _place(context: Any, builder: Any, array_type: Any, array: Any, at: Any, bits: int) -> Any:
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, at: Any, bits: int) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
     byte = builder.gep(builder.bitcast(data, ir.IntType(8).as_pointer()), [at])
     return builder.bitcast(byte, ir.IntType(bits).as_pointer())
@@ -47,7 +47,7 @@ def _loader(bits: int, kind: Any) -> Any:
     @intrinsic
     def load(_typing: Any, array: Any, _at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            pointer = _place(context, builder, signature.args[0], values[0], values[1], bits)
+            pointer = _pointer(context, builder, signature.args[0], values[0], values[1], bits)
             return builder.load(pointer, align=1)
 
         return kind(array, types.int64), generate
@@ -59,7 +59,7 @@ def _storer(bits: int, kind: Any) -> Any:
     @intrinsic
     def store(_typing: Any, array: Any, _at: Any, _word: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            pointer = _place(context, builder, signature.args[0], values[0], values[1], bits)
+            pointer = _pointer(context, builder, signature.args[0], values[0], values[1], bits)
             builder.store(values[2], pointer, align=1)
 
         return types.void(array, types.int64, kind), generate

@@ -62,14 +62,14 @@ class SecretKey:
 
         where = _VARIABLE if self.text else str(self.path)
         try:
-            return Fernet(self.text or self._kept(make=make))
+            return Fernet(self.text or self._from_file(make=make))
         except ValueError as error:
             raise InvalidInput(
                 f"{where}: is no key; expected 32 bytes in URL-safe base64, as "
                 "cryptography.fernet.Fernet.generate_key() makes them"
             ) from error
 
-    def _kept(self, *, make: bool) -> bytes:
+    def _from_file(self, *, make: bool) -> bytes:
         try:
             if make and not self.path.exists():
                 self._make()

@@ -68,7 +68,7 @@ def open_events(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Request:
     """Events that are asked for: their URL, of a source, and what the caller hands over."""
 
     url: str
@@ -101,16 +101,16 @@ def _open(
     if name + separator not in offered:
         raise InvalidInput(f"source {source.name} {kind.refusal}")
     try:
-        return kind.open(_Asked(url, source, choice, files, stop, warn))
+        return kind.open(_Request(url, source, choice, files, stop, warn))
     except ImportError as error:
         raise not_installed(f"events {url}: {error.name}", kind.extra) from error
 
 
-def _none(request: _Asked) -> Events:
+def _none(request: _Request) -> Events:
     return NoEvents(request.stop)
 
 
-def _inotify(request: _Asked) -> Events:
+def _inotify(request: _Request) -> Events:
     from ingest.watch.local_events import LocalEvents
 
     if not isinstance(request.files, LocalFolder):
@@ -119,14 +119,14 @@ def _inotify(request: _Asked) -> Events:
 
 
 # Late: boto3 and librdkafka are in extras, and take a third of a second.
-def _sqs(request: _Asked) -> Events:
+def _sqs(request: _Request) -> Events:
     from ingest.watch.sqs_events import SqsEvents
 
     options = SourceOptions.from_json(request.source.options)
     return SqsEvents(request.url, options, request.messages(), request.warn)
 
 
-def _kafka(request: _Asked) -> Events:
+def _kafka(request: _Request) -> Events:
     from ingest.watch.kafka_events import KafkaEvents, read_properties
 
     parts = urlsplit(request.url)
@@ -152,7 +152,7 @@ class _Kind:
         refusal: What is said of a source that has none of them, after its name.
     """
 
-    open: Callable[[_Asked], Events]
+    open: Callable[[_Request], Events]
     extra: str
     refusal: str
 

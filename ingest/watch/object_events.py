@@ -28,13 +28,13 @@ class ObjectMessages:
             try:
                 keys = changed_keys(message, self.bucket)
             except InvalidInput as error:
-                self._warn(f"a message is passed over: {error}: {_shown(message)}")
+                self._warn(f"a message is passed over: {error}: {_excerpt(message)}")
                 continue
             below = (key[len(self.prefix) :] for key in keys if key.startswith(self.prefix))
             paths.update(key for key in below if key)
         return paths
 
 
-def _shown(message: str | bytes) -> str:
+def _excerpt(message: str | bytes) -> str:
     text = repr(message[: _SHOWN_CHARACTERS + 1])
     return text if len(message) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."

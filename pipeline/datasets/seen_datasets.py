@@ -137,7 +137,7 @@ class SeenDatasets:
             return None
         self._forget_old()
         # Another process may write the same at the same time.
-        return _described(_part(whole, rows).write(folder), tags)
+        return _described(_visible_part(whole, rows).write(folder), tags)
 
     def _seen_rows(self, rows: pa.Table, datasources: Mapping[str, str], snapshot: int) -> pa.Table:
         images, labels = rows["fkey"], _label_fkeys(rows, datasources)
@@ -206,7 +206,7 @@ def _label_fkeys(rows: pa.Table, datasources: Mapping[str, str]) -> pa.Array:
     )
 
 
-def _part(whole: Manifest, rows: pa.Table) -> Manifest:
+def _visible_part(whole: Manifest, rows: pa.Table) -> Manifest:
     """A manifest of some of the frames, which tells of no other, nor of how they were chosen."""
     header = whole.header
     counts = Counter(rows["split"].to_pylist())

@@ -25,7 +25,7 @@ _BLANK = " \t\r\n"
 
 
 @dataclass(frozen=True)
-class _Given:
+class _TagTable:
     """The content of a file.
 
     Attributes:
@@ -70,7 +70,7 @@ def run(
     set_tags(store, report, f"policy {policy.name}", rows, batch_rows=batch_rows)
 
 
-def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _Given:
+def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _TagTable:
     try:
         text = content.decode("utf-8-sig")
         lines = [
@@ -107,7 +107,7 @@ def _read(content: bytes, known: "dict[str, tuple[str, str]]") -> _Given:
     }
     empty = sum(not line for line in lines[1:])
     unknown = [name for name in names if name not in tags]
-    return _Given(pa.table(columns), len(lines) - 1 - empty - len(whole), unknown)
+    return _TagTable(pa.table(columns), len(lines) - 1 - empty - len(whole), unknown)
 
 
 def _named(rows: pa.Table, files: pa.Table) -> pa.Table:

@@ -81,7 +81,7 @@ def _cast(
     return Function(call, Db2Cast, kind, words, example, also, build, most=most)
 
 
-def _part(
+def _field(
     name: str, words: str, example: tuple[str, str], reads: Reads = "DATE", template: str = ""
 ) -> Function:
     """A number out of a date or a time."""
@@ -189,28 +189,28 @@ _DATES = (
              ("HOUR(CURRENT TIME) < 24", "true"), ("CURRENT_TIME",), least=0, most=0),
     Function("CURRENT TIMESTAMP", exp.CurrentTimestamp, TIMESTAMP, "Now, in UTC",
              ("CURRENT TIMESTAMP > '2020-01-31'", "true"), ("CURRENT_TIMESTAMP",), least=0, most=0),
-    _part("YEAR", "The year", ("YEAR('2020-01-31')", "2020")),
-    _part("QUARTER", "1 to 4", ("QUARTER('2020-04-01')", "2")),
-    _part("MONTH", "1 to 12", ("MONTH('01/31/2020')", "1")),
-    _part("DAY", "The day of the month", ("DAY('2020-01-31')", "31")),
-    _part("DAYS", "Days since 0001-01-01, that day being 1",
+    _field("YEAR", "The year", ("YEAR('2020-01-31')", "2020")),
+    _field("QUARTER", "1 to 4", ("QUARTER('2020-04-01')", "2")),
+    _field("MONTH", "1 to 12", ("MONTH('01/31/2020')", "1")),
+    _field("DAY", "The day of the month", ("DAY('2020-01-31')", "31")),
+    _field("DAYS", "Days since 0001-01-01, that day being 1",
           ("DAYS('2020-03-01') - DAYS('2020-02-28')", "2"),
           template="datediff('day', DATE '0001-01-01', CAST({x} AS DATE)) + 1"),
-    _part("DAYOFWEEK", "1 (Sunday) to 7", ("DAYOFWEEK('2020-01-31')", "6"),
+    _field("DAYOFWEEK", "1 (Sunday) to 7", ("DAYOFWEEK('2020-01-31')", "6"),
           template="dayofweek({x}) + 1"),
-    _part("DAYOFWEEK_ISO", "1 (Monday) to 7", ("DAYOFWEEK_ISO('2020-01-31')", "5"),
+    _field("DAYOFWEEK_ISO", "1 (Monday) to 7", ("DAYOFWEEK_ISO('2020-01-31')", "5"),
           template="isodow({x})"),
-    _part("DAYOFYEAR", "1 to 366", ("DAYOFYEAR('2020-02-01')", "32")),
+    _field("DAYOFYEAR", "1 to 366", ("DAYOFYEAR('2020-02-01')", "32")),
     # Weeks begin on Sunday, and the first of January is in the first.
-    _part("WEEK", "1 to 54; weeks begin on Sunday, the first with January 1",
+    _field("WEEK", "1 to 54; weeks begin on Sunday, the first with January 1",
           ("WEEK('2020-01-05')", "2"),
           template="(dayofyear({x}) - 1 + dayofweek(date_trunc('year', {x}))) // 7 + 1"),
-    _part("WEEK_ISO", "1 to 53, the week of ISO 8601", ("WEEK_ISO('2020-01-05')", "1"),
+    _field("WEEK_ISO", "1 to 53, the week of ISO 8601", ("WEEK_ISO('2020-01-05')", "1"),
           template="weekofyear({x})"),
-    _part("HOUR", "0 to 23", ("HOUR('10:11:12')", "10"), reads="TIME"),
-    _part("MINUTE", "0 to 59", ("MINUTE('10:11:12')", "11"), reads="TIME"),
-    _part("SECOND", "0 to 59", ("SECOND('10:11:12')", "12"), reads="TIME"),
-    _part("MICROSECOND", "0 to 999,999",
+    _field("HOUR", "0 to 23", ("HOUR('10:11:12')", "10"), reads="TIME"),
+    _field("MINUTE", "0 to 59", ("MINUTE('10:11:12')", "11"), reads="TIME"),
+    _field("SECOND", "0 to 59", ("SECOND('10:11:12')", "12"), reads="TIME"),
+    _field("MICROSECOND", "0 to 999,999",
           ("MICROSECOND(TIMESTAMP('2020-01-31 10:11:12.5'))", "500000"), reads="TIME",
           template="microsecond({x}) % 1000000"),
     Function("VARCHAR_FORMAT(x, format)", Db2Function, "VARCHAR",

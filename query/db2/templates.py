@@ -58,13 +58,17 @@ TOO_LONG = "SQL0137N"
 
 
 @lru_cache(maxsize=512)
-def _kept(template: str) -> exp.Expr:
+def _parsed_once(template: str) -> exp.Expr:
     return parse_one(template, dialect="duckdb")
 
 
 def _parsed(template: str) -> exp.Expr:
     # Long ones, of chains, have no end: a cache of them would have none either.
-    return _kept(template) if len(template) < _LONG_TEMPLATE else _kept.__wrapped__(template)
+    return (
+        _parsed_once(template)
+        if len(template) < _LONG_TEMPLATE
+        else _parsed_once.__wrapped__(template)
+    )
 
 
 @contextmanager

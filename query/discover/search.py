@@ -126,12 +126,12 @@ def to_sql(search: Search, schema: Schema) -> SearchSql:
     only = _DUPLICATES if duplicates else ""
     of_group = _quoted(groups)
     rows = (
-        f"select {of_group}, {_TOTALS_SQL} from {_found(names, where, groups)}{only} "
+        f"select {of_group}, {_TOTALS_SQL} from {_matching(names, where, groups)}{only} "
         f"group by {of_group}{_order(search, _of_groups(groups))}{_limit(search)}"
     )
     of_facets = _quoted(FACETS)
     facets = (
-        f'select {of_facets}, count(*) as "count" from {_found(names, where, FACETS)}{only} '
+        f'select {of_facets}, count(*) as "count" from {_matching(names, where, FACETS)}{only} '
         f"group by {of_facets}"
     )
     return SearchSql("duplicates" if duplicates else "mrcapacity", rows, facets, counting)
@@ -186,7 +186,7 @@ def _of_groups(groups: list[str]) -> Any:
     return sql
 
 
-def _found(names: _Names, where: str, columns: Any) -> str:
+def _matching(names: _Names, where: str, columns: Any) -> str:
     """The files that match, as a table of these columns, and of those for totals and duplicates."""
     values = [f"{names.sql(name)} as {_quoted([name])}" for name in columns]
     more = "filename as f_filename, size as f_size, sizeconsumed as f_sizeconsumed"

@@ -50,7 +50,7 @@ def select_frames(
     with store.reading(question.asked_of(at)) as snapshot:
         relation = relation_for(snapshot, question)
         classes = tuple(tag for tag in class_names if tag in relation.tags)
-        with _wanted(snapshot, relation, question, class_names) as chosen:
+        with _chosen_rows(snapshot, relation, question, class_names) as chosen:
             asked_of, condition, values = chosen
             items = order_items(question, vocabulary_of(relation, class_names))
             order = [_order(item) for item in items]
@@ -77,7 +77,7 @@ def frames_of(
 
 
 @contextmanager
-def _wanted(
+def _chosen_rows(
     snapshot: Snapshot,
     relation: FramesRelation,
     question: Question,

@@ -37,10 +37,10 @@ def validation_message(error: ValueError, text: str = "") -> str:
 def _foreign(errors: Sequence[_Error]) -> str:
     """The message of faults that pydantic itself found."""
     first = errors[0]
-    loc, said = first["loc"], _said(first)
+    loc, said = first["loc"], _fault(first)
     kinds = _of_union(errors)
     if kinds:
-        loc, said = loc[:-1], f"got {_given(first)}, expected {' or '.join(kinds)}"
+        loc, said = loc[:-1], f"got {_input_text(first)}, expected {' or '.join(kinds)}"
     path = ".".join(str(key) for key in loc)
     return f"{path}: {said}" if path else said
 
@@ -54,13 +54,13 @@ def _of_union(errors: Sequence[_Error]) -> list[str]:
     return [*dict.fromkeys(filter(None, kinds))] if members and same_value else []
 
 
-def _said(error: _Error) -> str:
+def _fault(error: _Error) -> str:
     """The fault of the value at its path."""
     kind, context = str(error["type"]), error.get("ctx", {})
     if kind in _WORDS:
         return _WORDS[kind](error, context)
     expected = _kind(error) or str(error["msg"]).removeprefix("Input should be ")
-    return f"got {_given(error)}, expected {expected}"
+    return f"got {_input_text(error)}, expected {expected}"
 
 
 def _kind(error: _Error) -> str:
@@ -73,7 +73,7 @@ def _got(words: str) -> Callable[[_Error, Mapping[str, Any]], str]:
             name: int(limit) if isinstance(limit, float) and limit.is_integer() else limit
             for name, limit in context.items()
         }
-        return f"got {_given(error)}, expected {words.format(**limits)}"
+        return f"got {_input_text(error)}, expected {words.format(**limits)}"
 
     return said
 
@@ -105,7 +105,7 @@ _WORDS: Mapping[str, Callable[[_Error, Mapping[str, Any]], str]] = {
 """pydantic's name of an error -> our words."""
 
 
-def _given(error: _Error) -> str:
+def _input_text(error: _Error) -> str:
     value = error.get("input")
     if isinstance(value, Mapping):
         return "an object"

@@ -49,7 +49,7 @@ def join_open_tags(query: exp.Query, schema: Schema, tags: Collection[str]) -> N
             continue
         others = [source for source in sources if source not in files]
         for table in files:
-            named = _wanted(select, table, others, schema, tags)
+            named = _named_tags(select, table, others, schema, tags)
             if named:
                 table.replace(_joined(table, named, schema))
 
@@ -66,7 +66,7 @@ def _is_files(source: exp.Expr, names_in_with: set[str]) -> bool:
     return bool(source.db) or _FILES not in names_in_with
 
 
-def _wanted(
+def _named_tags(
     select: exp.Select,
     table: exp.Expr,
     others: list[exp.Expr],

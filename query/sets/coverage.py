@@ -68,7 +68,9 @@ def cover(words: Words, hashes: Hashes, targets: Counts, seed: int) -> Covered:
         seed: Decides between frames of equal gain.
     """
     order = places(hashes, seed)
-    available = np.array([_held(words, number).sum() for number in range(len(targets))], np.int64)
+    available = np.array(
+        [_holding(words, number).sum() for number in range(len(targets))], np.int64
+    )
     reachable = np.minimum(targets, available)
     left = reachable.copy()
     counted = _bits(words & _mask(left)[:, None])
@@ -83,7 +85,7 @@ def cover(words: Words, hashes: Hashes, targets: Counts, seed: int) -> Covered:
     chosen = np.concatenate(taken) if taken else np.empty(0, np.int64)
     chosen = np.sort(_without_needless(words, chosen, reachable))
     achieved = np.array(
-        [_held(words[:, chosen], number).sum() for number in range(len(targets))], np.int64
+        [_holding(words[:, chosen], number).sum() for number in range(len(targets))], np.int64
     )
     factor = float((1 / np.arange(1, most + 1)).sum())
     bound = _lower_bound(words, reachable, available, len(chosen))
@@ -132,13 +134,13 @@ def _mask(left: Counts) -> Words:
     return words
 
 
-def _held(words: Words, number: int) -> npt.NDArray[np.bool_]:
+def _holding(words: Words, number: int) -> npt.NDArray[np.bool_]:
     bits = words[number // 64] >> np.uint64(number % 64)
     return cast(npt.NDArray[np.bool_], (bits & np.uint64(1)).astype(bool))
 
 
 def _rows(words: Words, demands: int) -> npt.NDArray[np.int64]:
-    return np.array([_held(words, number) for number in range(demands)], np.int64)
+    return np.array([_holding(words, number) for number in range(demands)], np.int64)
 
 
 def _bits(words: Words) -> npt.NDArray[np.int64]:
@@ -186,7 +188,7 @@ def _lower_bound(words: Words, targets: Counts, available: Counts, size: int) ->
     served_before = np.zeros(words.shape[1], bool)
     order = np.lexsort((np.arange(len(targets)), available))
     for number in order[targets[order] > 0].tolist():
-        holds = _held(words, number)
+        holds = _holding(words, number)
         saved = int(np.count_nonzero(holds & served_before))
         if targets[number] > saved:
             bound += int(targets[number]) - saved

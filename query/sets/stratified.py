@@ -39,14 +39,14 @@ def allocate(strata: Strata, total: int, allocation: Allocation, seed: int) -> C
     elif allocation == "equal":
         weights = np.ones(len(sizes))
     else:
-        weights = _given(strata, allocation)
+        weights = _shares_of(strata, allocation)
     # Small strata often tie: the seed decides, not the alphabet.
     ties = places(np.arange(len(sizes), dtype=np.uint64), seed)
     usable = np.where(weights > 0, sizes, 0)
     return largest_remainder(weights, total, usable, ties)
 
 
-def _given(strata: Strata, shares: Mapping[str, Fraction]) -> npt.NDArray[np.float64]:
+def _shares_of(strata: Strata, shares: Mapping[str, Fraction]) -> npt.NDArray[np.float64]:
     labels = {"/".join(label): code for code, label in enumerate(strata.labels)}
     weights = np.zeros(len(labels))
     for label, share in shares.items():

@@ -152,9 +152,9 @@ def _group(row: dict[str, Any], names: Mapping[str, str]) -> ClassGroup:
                 name=name,
                 frames=frames,
                 pixels=pixels,
-                share=_part(pixels, row["pixels"]),
-                share_where_present=_part(pixels, around),
-                presence=_part(frames, row["frames"]),
+                share=_share(pixels, row["pixels"]),
+                share_where_present=_share(pixels, around),
+                presence=_share(frames, row["frames"]),
                 pixel_quantiles=_quantiles(Quantiles[int], of_pixels),
                 share_quantiles=_quantiles(Quantiles[float], of_shares),
             )
@@ -170,5 +170,5 @@ def _quantiles(
     return kind(**dict(zip(_QUANTILES, values, strict=True))) if values else None
 
 
-def _part(count: int, whole: int) -> float:
+def _share(count: int, whole: int) -> float:
     return count / whole if whole else 0.0

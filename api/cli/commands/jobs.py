@@ -74,7 +74,7 @@ def train(
         split=split,
         continue_from=continue_from,
     )
-    options = _given(**asdict(settings), name=name, backend=backend)
+    options = _present(**asdict(settings), name=name, backend=backend)
     jobs = target().jobs
     _follow(jobs, jobs.train(dataset, **options), detach, as_json)
 
@@ -102,7 +102,7 @@ def validate(
     as_json: JsonFlag = False,
 ) -> None:
     """Validate a model: the split fanned out over workers, one report merged from all."""
-    options = _given(workers=workers, split=split, name=name, backend=backend)
+    options = _present(workers=workers, split=split, name=name, backend=backend)
     if trust_model:
         refuse_foreign_model()
         options["trust_model"] = True
@@ -123,7 +123,7 @@ def refuse_foreign_model() -> None:
         )
 
 
-def _given(**options: Any) -> dict[str, Any]:
+def _present(**options: Any) -> dict[str, Any]:
     """The options that were given, and no others: an older server may not know their names."""
     return {name: value for name, value in options.items() if value is not None}
 

@@ -82,7 +82,7 @@ def add(
         exclude=exclude or [],
         part_of=part_of,
     )
-    source = target(makes=True).sources.add(**_given(body))
+    source = target(makes=True).sources.add(**_sent_fields(body))
     if as_json:
         emit_json(source)
     else:
@@ -217,7 +217,7 @@ def _checked(**fields: Any) -> NewSource:
     return _valid(NewSource, **fields)
 
 
-def _given(source: NewSource) -> dict[str, Any]:
+def _sent_fields(source: NewSource) -> dict[str, Any]:
     """The fields that were given: an older server may not know the rest.
 
     The secret is not masked.

@@ -68,14 +68,14 @@ def _emit(explanation: Record, as_json: bool) -> None:
     emit_table(
         ("table", "rows", "rows expected", "columns"),
         [
-            (table["name"], table["rows"], _said(table), ", ".join(table["columns"]))
+            (table["name"], table["rows"], _expected_rows(table), ", ".join(table["columns"]))
             for table in explanation["tables"]
         ],
     )
-    stdout.print(f"{_said(explanation)} rows expected, snapshot {explanation['snapshot']}")
+    stdout.print(f"{_expected_rows(explanation)} rows expected, snapshot {explanation['snapshot']}")
 
 
-def _said(expected: Record) -> str:
+def _expected_rows(expected: Record) -> str:
     """The number of rows that are expected; a user limited to collections gets none."""
     rows = expected["estimated_rows"]
     return "unknown" if rows is None else f"{rows:,}"

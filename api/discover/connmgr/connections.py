@@ -80,7 +80,7 @@ class ConnectionBody(BaseModel):
     additional_info: Annotated[AdditionalInfo | None, ALSO_IN_TEXT] = None
 
 
-class _Wanted(NewSource):
+class _Definition(NewSource):
     """A source, and what else is kept of a connection."""
 
     host: str = Field(default="", max_length=256)
@@ -223,17 +223,17 @@ def _add(session: Session, body: ConnectionBody) -> None:
         "region": info.region,
         "verify_tls": info.verify_certificates,
     }
-    definition = _wanted(fields)
-    session.sources.keep(definition, *_place(session, definition))
+    definition = _definition_of(fields)
+    session.sources.keep(definition, *_reached(session, definition))
 
 
 def _change(session: Session, name: str, body: ConnectionBody) -> None:
     _refuse_password(body)
     workspace = session.workspace
     source = recorded_source(workspace.records, name)
-    definition = _wanted(_changed(source, body))
+    definition = _definition_of(_changed(source, body))
     sealed = SourceOptions.from_json(source.options).sealed_keys
-    uri, options = _place(session, definition, sealed)
+    uri, options = _reached(session, definition, sealed)
     session.sources.check_opens(uri, options)
     columns = {
         "name": definition.name,
@@ -255,7 +255,9 @@ def _change(session: Session, name: str, body: ConnectionBody) -> None:
         _keep(workspace, source, columns)
 
 
-def _place(session: Session, definition: _Wanted, sealed: str = "") -> tuple[str, SourceOptions]:
+def _reached(
+    session: Session, definition: _Definition, sealed: str = ""
+) -> tuple[str, SourceOptions]:
     """Where a connection's files are, which may be named, and how they are reached."""
     check_text(definition)
     options = dataclasses.replace(
@@ -310,12 +312,12 @@ def _changed(source: Source, body: ConnectionBody) -> dict[str, Any]:
     }
 
 
-def _wanted(fields: Mapping[str, Any]) -> _Wanted:
+def _definition_of(fields: Mapping[str, Any]) -> _Definition:
     for field in ("name", "cluster", "datasource"):
         if not fields[field]:
             raise InvalidInput(f"{field} is missing: a connection needs it")
     try:
-        return _Wanted.model_validate(fields)
+        return _Definition.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
         path = ".".join(str(key) for key in first["loc"])

@@ -59,13 +59,13 @@ class Configuration(BaseModel):
 )
 async def get_tables(workspace: CurrentWorkspace) -> Response:
     """Every table, by its name."""
-    return in_json(await run_in_threadpool(_shown, workspace))
+    return in_json(await run_in_threadpool(_tables_body, workspace))
 
 
 @router.get("/summary_tables/{table}", rule=READ_ALL_ROWS, answers=json_answer(_TABLE))
 async def get_table(table: str, workspace: CurrentWorkspace) -> Response:
     """One of them."""
-    return in_json((await run_in_threadpool(_shown, workspace))[_known(table)])
+    return in_json((await run_in_threadpool(_tables_body, workspace))[_known(table)])
 
 
 @router.put(
@@ -98,10 +98,10 @@ def _known(table: str) -> str:
     return table
 
 
-def _shown(workspace: Workspace) -> dict[str, Any]:
+def _tables_body(workspace: Workspace) -> dict[str, Any]:
     with workspace.whole_catalog.inspecting() as cursor:
         newest = commits(cursor, 1)[0].time
-    stored = _kept(_file(workspace))
+    stored = _configurations(_file(workspace))
     return {
         table: {
             "enabled": stored[table].enabled,
@@ -119,7 +119,7 @@ def _file(workspace: Workspace) -> Path:
     return workspace.home / "summary_tables.json"
 
 
-def _kept(file: Path) -> dict[str, Configuration]:
+def _configurations(file: Path) -> dict[str, Configuration]:
     stored = {table: Configuration() for table in _TABLES}
     try:
         document = json.loads(file.read_bytes())
@@ -134,7 +134,7 @@ def _configure(workspace: Workspace, table: str, fields: dict[str, Any]) -> None
         # One process at a time: each writes what it read, of all tables.
         with file.with_name(f"{file.name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            stored = _kept(file)
+            stored = _configurations(file)
             stored[table] = read_as(Configuration, {**stored[table].model_dump(), **fields})
             atomic_write(file, json.dumps({name: one.model_dump() for name, one in stored.items()}))
     except OSError as error:

@@ -135,7 +135,9 @@ async def get_policies(home: WholeHome, rights: _Rights) -> Response:
 @router.get("/policies/{policy}", rule=READ, answers=json_answer(_POLICY))
 async def get_policy(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """One policy, with its last run."""
-    return in_json(await run_in_threadpool(lambda: of_policy(*_found(home, policy, rights))))
+    return in_json(
+        await run_in_threadpool(lambda: of_policy(*_policy_and_run(home, policy, rights)))
+    )
 
 
 @router.post(
@@ -195,7 +197,7 @@ async def delete_policy(policy: str, home: WholeHome, rights: _Rights) -> Respon
 )
 async def get_status(policy: str, home: WholeHome, rights: _Rights) -> Response:
     """Where the policy's last run stands."""
-    _, run = await run_in_threadpool(_found, home, policy, rights)
+    _, run = await run_in_threadpool(_policy_and_run, home, policy, rights)
     return in_json(of_status(run))
 
 
@@ -221,7 +223,9 @@ async def post_action(policy: str, action: str, home: WholeHome, rights: _Rights
     return in_text("Accepted", 202)
 
 
-def _found(home: Workspace, name: str, rights: PolicyRights) -> tuple[Policy, PolicyRun | None]:
+def _policy_and_run(
+    home: Workspace, name: str, rights: PolicyRights
+) -> tuple[Policy, PolicyRun | None]:
     policy = policy_records.found(home.records, name)
     rights.check_seen(policy)
     return policy, runs.newest(home.whole_catalog, home.records, policy)
@@ -250,7 +254,7 @@ def _add(home: Workspace, body: PolicyChange, name: str | None, rights: PolicyRi
 
 
 def _change(home: Workspace, name: str, body: PolicyChange, rights: PolicyRights) -> None:
-    policy, _ = _found(home, name, rights)
+    policy, _ = _policy_and_run(home, name, rights)
     rights.check_change(policy)
     if body.pol_id not in (None, name):
         raise InvalidInput(f"pol_id '{body.pol_id}' is not the policy of the address, '{name}'")
@@ -276,19 +280,19 @@ def _begin_if_now(home: Workspace, policy: Policy) -> None:
 
 
 def _remove(home: Workspace, name: str, rights: PolicyRights) -> None:
-    policy, _ = _found(home, name, rights)
+    policy, _ = _policy_and_run(home, name, rights)
     rights.check_change(policy)
     policy_records.remove(home.records, name)
 
 
 def _history(home: Workspace, name: str, rights: PolicyRights) -> list[dict[str, Any]]:
-    policy, _ = _found(home, name, rights)
+    policy, _ = _policy_and_run(home, name, rights)
     listed = runs.history(home.whole_catalog, home.records, policy)
     return [{"status": run.state, **of_run(run)} for run in listed]
 
 
 def _act(home: Workspace, name: str, action: str, rights: PolicyRights) -> None:
-    policy, _ = _found(home, name, rights)
+    policy, _ = _policy_and_run(home, name, rights)
     rights.check_run(policy)
     if action not in _ACTIONS:
         raise InvalidInput(f"action '{action[:40]}': expected one of {', '.join(_ACTIONS)}")

@@ -61,7 +61,7 @@ async def post_dataset(
     """
     create = session.datasets.create
     dataset = await run_in_threadpool(lambda: create(at=at, **set_fields(body)))
-    return _made(dataset, response)
+    return _with_location(dataset, response)
 
 
 @router.get("/datasets", rule=READ)
@@ -99,7 +99,7 @@ async def post_splits(
     """Divide a dataset's frames again, as a new version of it."""
     divide = session.datasets.divide
     dataset = await run_in_threadpool(lambda: divide(name, **set_fields(body)))
-    return _made(dataset, response)
+    return _with_location(dataset, response)
 
 
 @router.post(
@@ -121,7 +121,7 @@ async def post_extension(
     """Add as few frames as close a gap, as a new version; ``report.unmet`` is what stays open."""
     how = set_fields(body)
     extend = partial(session.datasets.extend, name, *how.pop("demands"), at=at)
-    return _made(await run_in_threadpool(extend, **how), response)
+    return _with_location(await run_in_threadpool(extend, **how), response)
 
 
 @router.post("/datasets/{name}/rebuild", rule=WRITE)
@@ -227,7 +227,7 @@ async def get_export(
     return StreamingResponse(chunks, media_type=_MEDIA_TYPES[format_], headers=VARY)
 
 
-def _made(dataset: DatasetBody, response: Response) -> DatasetBody:
+def _with_location(dataset: DatasetBody, response: Response) -> DatasetBody:
     name = quote(f"{dataset.name}@{dataset.version}", safe="@~")
     response.headers["Location"] = f"/v1/datasets/{name}"
     return dataset

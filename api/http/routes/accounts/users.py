@@ -55,7 +55,7 @@ async def patch_user(
     expected: Expected,
 ) -> UserBody:
     """Change roles or password, or refuse a user; a new password ends what was logged in."""
-    context.about = f"user {name}: {_said(change)}"
+    context.about = f"user {name}: {_change_text(change)}"
     return await run_in_threadpool(
         session.users.set,
         name,
@@ -66,7 +66,7 @@ async def patch_user(
     )
 
 
-def _said(change: UserChange) -> str:
+def _change_text(change: UserChange) -> str:
     """The change, in words for the audit log."""
     said = []
     if change.roles is not None:
