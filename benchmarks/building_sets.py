@@ -26,7 +26,7 @@ from ingest.labels.palette import Palette
 from query.frames.selection import Question
 from query.question.label_range import LabelRange
 from query.sets.methods import Cover, Demand, Match, Method, Sample, Uncertain
-from query.sets.select_set import Asked, select_set
+from query.sets.select_set import SetRequest, select_set
 
 REPOSITORY = Path(__file__).parent.parent
 FRAMES = 5_000
@@ -163,7 +163,7 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
     method = _methods(list(names))[options.step]
     before = resource.getrusage(resource.RUSAGE_SELF)
     began = time.perf_counter()
-    selection, report = select_set(store, Asked(Question(), method), names)
+    selection, report = select_set(store, SetRequest(Question(), method), names)
     wall = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

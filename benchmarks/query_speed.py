@@ -38,7 +38,7 @@ from query.frames.selection import Question
 from query.run.run_sql import run_sql
 from query.sets.draw import Frames, draw_set
 from query.sets.methods import Sample
-from query.sets.select_set import Asked, select_set
+from query.sets.select_set import SetRequest, select_set
 from tests.postgres_server import missing_postgres, postgres
 
 QUESTIONS = ("ranges", "share", "classes", "sample")
@@ -72,7 +72,7 @@ class Framesift:
 
     def sample(self) -> Rows:
         """The frames of `dataset create --sample 5000 --stratify camera`, with all columns."""
-        request = Asked(Question(), Sample(frames=SAMPLE, stratify=("camera",)), seed=7)
+        request = SetRequest(Question(), Sample(frames=SAMPLE, stratify=("camera",)), seed=7)
         frames = select_set(self.store, request, self.titles)[0].frames
         return list(zip(frames["fkey"].to_pylist(), frames["camera"].to_pylist(), strict=True))
 

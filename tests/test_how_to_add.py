@@ -17,7 +17,7 @@ from pipeline.jobs import registry
 from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
-from pipeline.jobs.submit import Plan, Wanted, submit
+from pipeline.jobs.submit import JobOrder, Plan, submit
 from query.db2 import dialect, functions, semantics
 from query.question import operators
 from query.run.read_only import check, parse
@@ -117,7 +117,7 @@ def test_a_job_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
         def ended(*command: str, end: bool = False) -> tuple[str, Path]:
             plan = Plan((Stage("say", (command,)),))
-            job = submit(records, queue, Wanted("x", "x", backend="slurm"), lambda _: plan)
+            job = submit(records, queue, JobOrder("x", "x", backend="slurm"), lambda _: plan)
             if end:
                 wait_until(lambda: refresh(records, job).state != "pending")
                 cancel(records, job)

@@ -52,7 +52,7 @@ def rules_of(records: RecordStore, user_name: str) -> tuple[str, ...]:
         return tuple(sorted(session.scalars(query)))
 
 
-def found(records: RecordStore, name: str) -> tuple[Collection, list[str]]:
+def recorded(records: RecordStore, name: str) -> tuple[Collection, list[str]]:
     """The collection of that name, and its users' names.
 
     Raises:

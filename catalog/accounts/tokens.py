@@ -30,7 +30,7 @@ _USE_NOTED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
-class Held:
+class Grant:
     """A token that counts, and whose it is."""
 
     token: Token
@@ -89,7 +89,7 @@ def _add(
     return token, text
 
 
-def holder(records: RecordStore, text: str) -> Held | None:
+def holder(records: RecordStore, text: str) -> Grant | None:
     """The token and its user; None where it is none, expired or revoked, or the user disabled."""
     if not text.startswith(_PREFIX):
         return None
@@ -107,7 +107,7 @@ def holder(records: RecordStore, text: str) -> Held | None:
         with suppress(CatalogBusy), records.session(waits=False) as session:
             # Not through the record: that it is used makes no other version of it.
             session.execute(update(Token).where(Token.id == token.id).values(last_used=now()))
-    return Held(token, user)
+    return Grant(token, user)
 
 
 def listed(records: RecordStore, user_name: str | None = None) -> list[tuple[Token, str]]:
@@ -127,7 +127,7 @@ def listed(records: RecordStore, user_name: str | None = None) -> list[tuple[Tok
         return [(token, name) for token, name in session.execute(query)]
 
 
-def found(records: RecordStore, number: int) -> tuple[Token, str]:
+def recorded(records: RecordStore, number: int) -> tuple[Token, str]:
     """The token of that number and its user's name.
 
     Raises:

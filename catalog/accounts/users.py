@@ -59,7 +59,7 @@ def add(records: RecordStore, name: str, roles: Sequence[str], password: str | N
     return user
 
 
-def found(records: RecordStore, name: str) -> User:
+def recorded(records: RecordStore, name: str) -> User:
     """The user of that name.
 
     Raises:

@@ -22,7 +22,7 @@ from catalog.errors import AlreadyExists, CatalogDamaged, InvalidInput, StorageE
 from catalog.lake.connection import LAKE, METADATA, Lake, snapshot_of
 from catalog.lake.cursor import Cursor
 from catalog.lake.metadata import DataFile, data_files, tables
-from catalog.records.belongings import Belongings, Kept
+from catalog.records.belongings import Belonging, Belongings
 from catalog.records.home_places import HomePlaces, local_file, names_in, put_file
 from catalog.records.store import RecordStore
 from catalog.records.tables import Base
@@ -138,10 +138,10 @@ def _files_place(
     return HomePlaces.of(records[0].places.home, target).files
 
 
-def _copy_belongings(belongings: Sequence[Kept], folder: Path | S3Prefix) -> None:
+def _copy_belongings(belongings: Sequence[Belonging], folder: Path | S3Prefix) -> None:
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_AT_ONCE) as pool:
 
-        def copy(belonging: Kept, name: str) -> None:
+        def copy(belonging: Belonging, name: str) -> None:
             with local_file(belonging.place, name, Path(scratch)) as path:
                 put_file(path, folder, f"{belonging.team_folder}/{name}")
 

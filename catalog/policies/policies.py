@@ -37,7 +37,7 @@ def listed(records: RecordStore) -> list[Policy]:
         return list(session.scalars(select(Policy).order_by(Policy.name)))
 
 
-def found(records: RecordStore, name: str) -> Policy:
+def recorded(records: RecordStore, name: str) -> Policy:
     """The policy of that name.
 
     Raises:

@@ -62,7 +62,7 @@ def listed(records: RecordStore) -> list[Regex]:
         return list(session.scalars(select(Regex).order_by(Regex.name)))
 
 
-def found(records: RecordStore, name: str) -> Regex:
+def recorded(records: RecordStore, name: str) -> Regex:
     """The one of that name.
 
     Raises:

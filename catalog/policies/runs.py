@@ -79,7 +79,7 @@ def of_policy(records: RecordStore, policy_id: int, limit: int = 100) -> Sequenc
         return session.scalars(query.order_by(PolicyRun.id.desc()).limit(limit)).all()
 
 
-def found(records: RecordStore, run_id: str) -> PolicyRun | None:
+def recorded(records: RecordStore, run_id: str) -> PolicyRun | None:
     """The run that clients know by this; None where there is none."""
     with records.reading() as session:
         return session.scalar(select(PolicyRun).where(PolicyRun.run_id == run_id))

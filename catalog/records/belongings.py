@@ -19,7 +19,7 @@ MODEL_FILE = "model.json"
 
 
 @dataclass(frozen=True)
-class Kept:
+class Belonging:
     """Files that belong together.
 
     Attributes:
@@ -51,8 +51,8 @@ class Belongings:
         missing: Datasets without a manifest, "name@version".
     """
 
-    datasets: Mapping[str, Kept]
-    jobs: tuple[Kept, ...]
+    datasets: Mapping[str, Belonging]
+    jobs: tuple[Belonging, ...]
     missing: tuple[str, ...]
 
     @classmethod
@@ -82,11 +82,13 @@ class Belongings:
                 names = tuple(names_in(folder / kind))
                 if names:
                     whole = kind == "model" and MODEL_FILE in names
-                    job_files.append(Kept(f"jobs/{job.name}/{kind}", folder / kind, names, whole))
+                    job_files.append(
+                        Belonging(f"jobs/{job.name}/{kind}", folder / kind, names, whole)
+                    )
         return cls(datasets, tuple(job_files), tuple(missing))
 
 
-def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Kept | None:
+def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Belonging | None:
     """A dataset's manifest, where there is one."""
     folder = f"{dataset.name}/v{dataset.version}"
     for location in manifest_places(home_places, dataset):
@@ -95,7 +97,7 @@ def manifest_of(home_places: HomePlaces, dataset: Dataset) -> Kept | None:
         else:
             there = set(MANIFEST_FILES) <= set(names_in(location))
         if there:
-            return Kept(f"datasets/{folder}", location, MANIFEST_FILES)
+            return Belonging(f"datasets/{folder}", location, MANIFEST_FILES)
     return None
 
 

@@ -9,7 +9,7 @@ from catalog.records.tables import Dataset, Job
 from pipeline.jobs.environment import Need
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
-from pipeline.jobs.submit import Plan, Wanted, submit
+from pipeline.jobs.submit import JobOrder, Plan, submit
 
 _COMMAND = "command"
 _ALL: tuple[Need, ...] = ("catalog", "sources")
@@ -59,8 +59,8 @@ def submit_command(
         needs = _NEEDS.get(kind, _ALL)
         return Plan(stages, environment=environment, needs=needs, settings=settings)
 
-    request = Wanted(kind, _fit_for_a_folder(base), name, dataset)
-    return submit(records, queue, request, plan)
+    order = JobOrder(kind, _fit_for_a_folder(base), name, dataset)
+    return submit(records, queue, order, plan)
 
 
 def _fit_for_a_folder(base: str) -> str:

@@ -15,7 +15,7 @@ from pipeline.jobs.fan_out import validation_stages
 from pipeline.jobs.installed import need_installed
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
-from pipeline.jobs.submit import Plan, Wanted, submit
+from pipeline.jobs.submit import JobOrder, Plan, submit
 from pipeline.jobs.train_settings import TrainSettings
 from pipeline.manifest import Manifest
 from pipeline.staging.stage import newest_manifest
@@ -62,7 +62,7 @@ def submit_training(
     return submit(
         records,
         queue,
-        Wanted("train", f"train-{dataset.name}", name, dataset, backend_name, settings.workers),
+        JobOrder("train", f"train-{dataset.name}", name, dataset, backend_name, settings.workers),
         plan,
     )
 
@@ -148,7 +148,7 @@ def submit_validation(
     return submit(
         records,
         queue,
-        Wanted("validate", f"validate-{dataset.name}", name, dataset, backend_name, workers),
+        JobOrder("validate", f"validate-{dataset.name}", name, dataset, backend_name, workers),
         plan,
     )
 

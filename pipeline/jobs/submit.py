@@ -27,7 +27,7 @@ _LONGEST_NAME = 128
 
 
 @dataclass(frozen=True)
-class Wanted:
+class JobOrder:
     """The order for a job, before its folder is known.
 
     Attributes:
@@ -69,7 +69,7 @@ class Plan:
 
 
 def submit(
-    records: RecordStore, queue: JobQueue, order: Wanted, plan: Callable[[JobPaths], Plan]
+    records: RecordStore, queue: JobQueue, order: JobOrder, plan: Callable[[JobPaths], Plan]
 ) -> Job:
     """Record a job and start it; its record.
 
@@ -197,7 +197,7 @@ def _start(
         return record
 
 
-def _free_name(session: Session, jobs_folder: Path, order: Wanted, own_names: str) -> str:
+def _free_name(session: Session, jobs_folder: Path, order: JobOrder, own_names: str) -> str:
     """The wanted name, or one made up.
 
     Args:

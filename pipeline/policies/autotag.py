@@ -111,4 +111,4 @@ def _expression(records: RecordStore, rule: Rule) -> tuple[str, list[object]]:
 
 
 def _pattern(records: RecordStore, rule: Rule) -> str:
-    return rule.pattern or policy_regexes.found(records, rule.regex).pattern
+    return rule.pattern or policy_regexes.recorded(records, rule.regex).pattern

@@ -23,7 +23,7 @@ from query.sets.stratifier import Stratifier
 
 
 @dataclass(frozen=True)
-class Asked:
+class SetRequest:
     """The request for a set.
 
     Attributes:
@@ -43,7 +43,7 @@ class Asked:
 
 def select_set(
     store: Catalog,
-    request: Asked,
+    request: SetRequest,
     class_names: Mapping[str, str],
     at: int | None = None,
 ) -> tuple[Selection, dict[str, Any]]:
@@ -77,7 +77,7 @@ def select_set(
         return with_columns(snapshot, selection, request.columns), report
 
 
-def _drawn_by(request: Asked) -> tuple[Method | None, Question]:
+def _drawn_by(request: SetRequest) -> tuple[Method | None, Question]:
     """The method, and its question: a sample of frames that keep away from others is one, too."""
     question = request.question
     if request.method is None and request.keep_away is not None and question.sample is not None:
@@ -88,7 +88,7 @@ def _drawn_by(request: Asked) -> tuple[Method | None, Question]:
 
 
 def _whole(
-    store: Catalog, request: Asked, class_names: Mapping[str, str], snapshot: Snapshot
+    store: Catalog, request: SetRequest, class_names: Mapping[str, str], snapshot: Snapshot
 ) -> tuple[Selection, dict[str, Any]]:
     """All frames that answer the question, less those that are kept away from."""
     question, at = request.question, snapshot.number

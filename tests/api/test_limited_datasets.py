@@ -593,7 +593,7 @@ def test_a_frame_without_its_label_is_not_seen(served: Served) -> None:
         assert served.get(name, "/v1/datasets") == {"datasets": [], "next": None}
         assert served.ask(name, "GET", "/v1/datasets/mixed").status_code == 404
     row_collections.assign(records, "labels", "images")
-    served.tokens["images"] = tokens.log_in(records, users.found(records, "images"))
+    served.tokens["images"] = tokens.log_in(records, users.recorded(records, "images"))
     assert served.get("images", "/v1/datasets/mixed@2")["frames"] == FRAMES
 
 

@@ -119,7 +119,7 @@ def test_guesses_at_the_password_are_slowed_down(served: Served) -> None:
 
 
 def _user(served: Served, name: str) -> Any:
-    return users.found(served.records, name)
+    return users.recorded(served.records, name)
 
 
 CHANGES: list[tuple[str, str, Any, str]] = [

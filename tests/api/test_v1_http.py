@@ -50,7 +50,7 @@ class Served:
 
     def view(self, who: str) -> str:
         """What answers are kept for."""
-        return Caller.of(users.found(self.records, who), "admin", logged_in=False).view
+        return Caller.of(users.recorded(self.records, who), "admin", logged_in=False).view
 
 
 @pytest.fixture(scope="module")

@@ -129,7 +129,7 @@ def test_an_admin_is_always_left(records: RecordStore) -> None:
     ):
         with pytest.raises(InvalidInput, match="'anna' is the last admin"):
             change()
-    found = users.found(records, "anna")
+    found = users.recorded(records, "anna")
     assert (found.roles, found.disabled) == (["admin"], False)
     users.change(records, "berta", disabled=False)
     users.remove(records, "anna")
@@ -381,13 +381,13 @@ def test_collections_and_their_users(records: RecordStore) -> None:
         row_collections.add(records, "munich", "site = 'x'")
     for name in ("otto", "anna", "anna"):
         row_collections.assign(records, "munich", name)
-    collection, members = row_collections.found(records, "munich")
+    collection, members = row_collections.recorded(records, "munich")
     assert (collection.rule, members) == ("site = 'MUC'", ["anna", "otto"])
     row_collections.withdraw(records, "munich", "anna")
     row_collections.withdraw(records, "munich", "anna")
     assert [(c.name, m) for c, m in row_collections.listed(records)] == [("munich", ["otto"])]
     users.remove(records, "otto")
-    assert row_collections.found(records, "munich")[1] == []
+    assert row_collections.recorded(records, "munich")[1] == []
     with pytest.raises(NotFound, match="user"):
         row_collections.assign(records, "munich", "otto")
     with pytest.raises(NotFound, match="collection"):
@@ -395,7 +395,7 @@ def test_collections_and_their_users(records: RecordStore) -> None:
     row_collections.assign(records, "munich", "anna")
     row_collections.remove(records, "munich")
     assert row_collections.listed(records) == []
-    assert users.found(records, "anna").name == "anna"
+    assert users.recorded(records, "anna").name == "anna"
 
 
 def test_one_first_admin(records: RecordStore) -> None:

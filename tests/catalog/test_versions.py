@@ -65,14 +65,14 @@ def set_site(records: RecordStore, site: str, expected: ExpectedVersion) -> None
 
 CHANGES: dict[str, tuple[Callable[[RecordStore], VersionedRecord], Callable[..., object]]] = {
     "user": (
-        lambda records: users.found(records, "ida"),
+        lambda records: users.recorded(records, "ida"),
         lambda records, number, expected: users.change(
             records, "ida", roles=["datauser", "dataadmin"][: number % 2 + 1], disabled=True,
             expected=expected,
         ),
     ),
     "policy": (
-        lambda records: policies.found(records, "bikes"),
+        lambda records: policies.recorded(records, "bikes"),
         lambda records, number, expected: policies.change(
             records, "bikes", f"user{number}", {"condition": f"car > {number}"}, expected
         ),
@@ -110,15 +110,15 @@ def test_removal_takes_one_version(records: RecordStore) -> None:
     """And the version of what was removed is not that of another of its name and number."""
     removals: list[tuple[Callable[[], VersionedRecord], Callable[[ExpectedVersion], None]]] = [
         (
-            lambda: users.found(records, "ida"),
+            lambda: users.recorded(records, "ida"),
             lambda expected: users.remove(records, "ida", expected),
         ),
         (
-            lambda: row_collections.found(records, "munich")[0],
+            lambda: row_collections.recorded(records, "munich")[0],
             lambda expected: row_collections.remove(records, "munich", expected),
         ),
         (
-            lambda: policies.found(records, "bikes"),
+            lambda: policies.recorded(records, "bikes"),
             lambda expected: policies.remove(records, "bikes", expected),
         ),
     ]
@@ -145,7 +145,7 @@ def test_what_gives_a_record_another_version(records: RecordStore) -> None:
     """What clients change; not that a token is used, nor what changes nothing."""
     token, text = tokens.create(records, "ida", "t", "read", tokens.LOGIN_LASTS)
     assert tokens.holder(records, text) is not None
-    used, _ = tokens.found(records, token.id)
+    used, _ = tokens.recorded(records, token.id)
     assert used.last_used is not None
     assert used.version == token.version
     revoked, _ = tokens.revoke(records, token.id, of(token.version))
@@ -153,7 +153,7 @@ def test_what_gives_a_record_another_version(records: RecordStore) -> None:
     with pytest.raises(PreconditionFailed):
         tokens.revoke(records, token.id, of(token.version))
 
-    versions = [row_collections.found(records, "munich")[0].version]
+    versions = [row_collections.recorded(records, "munich")[0].version]
     changes: list[Callable[[], None]] = [
         lambda: row_collections.assign(records, "munich", "ida"),
         lambda: row_collections.withdraw(records, "munich", "ida"),
@@ -162,19 +162,19 @@ def test_what_gives_a_record_another_version(records: RecordStore) -> None:
     ]
     for change in changes:
         change()
-        versions.append(row_collections.found(records, "munich")[0].version)
+        versions.append(row_collections.recorded(records, "munich")[0].version)
     assert len(set(versions)) == len(versions)
-    assert row_collections.found(records, "munich")[1] == []
+    assert row_collections.recorded(records, "munich")[1] == []
     assert set(map(len, versions)) == {32}
 
 
 def test_a_user_changes_whole_or_not(records: RecordStore) -> None:
     """What one PATCH changes is one transaction: a wrong part leaves all as it was."""
     users.add(records, "anna", ["admin"], None)
-    before = users.found(records, "anna")
+    before = users.recorded(records, "anna")
     with pytest.raises(Exception, match="last admin"):
         users.change(records, "anna", roles=["datauser"], password="a sentence of some length")
-    after = users.found(records, "anna")
+    after = users.recorded(records, "anna")
     assert (after.version, after.password, after.roles) == (before.version, "", ["admin"])
 
 
@@ -186,7 +186,7 @@ def test_the_database_itself_compares_versions(records: RecordStore) -> None:
     old.disabled, old.roles = False, ["admin"]
     with pytest.raises(CatalogBusy, match="try again"), records.session() as session:
         session.add(old)
-    assert users.found(records, "ida").disabled
+    assert users.recorded(records, "ida").disabled
     with records.reading() as session:
         assert session.scalars(select(Token)).all() == []
 

@@ -19,7 +19,7 @@ from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.sets.apart import DRIVE
 from query.sets.methods import Sample
-from query.sets.select_set import Asked, select_set, with_columns
+from query.sets.select_set import SetRequest, select_set, with_columns
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import CAR, SCENE, SKY, Home, frame_key, make_tree, put
 
@@ -144,7 +144,7 @@ def test_samples_hold_each_frame_once(home: Home, tmp_path: Path) -> None:
     for seed in range(3):
         sample = select_frames(home.store, Question(sample=100, seed=seed), NAMES)
         assert sorted(sample.frames["frame_number"].to_pylist()) == [1, 2, 3]
-    drawn, _ = select_set(home.store, Asked(Question(), Sample(frames=100)), NAMES)
+    drawn, _ = select_set(home.store, SetRequest(Question(), Sample(frames=100)), NAMES)
     assert sorted(drawn.frames["frame_number"].to_pylist()) == [1, 2, 3]
     copies = select_frames(home.store, Question(sample=100, scenes=(OTHER,)), NAMES)
     assert copies.frames["frame_number"].to_pylist() == [1, 2, 3]
@@ -188,6 +188,6 @@ def test_splits_never_part_them(home: Home, tmp_path: Path) -> None:
 
     rows = before.frames.append_column("image", before.frames["image_file"])
     away = keep_away_from_rows(home.store, rows, before.snapshot, min_gap_s=0.0)
-    apart = Asked(Question(), Sample(frames=100), keep_away=away)
+    apart = SetRequest(Question(), Sample(frames=100), keep_away=away)
     drawn, _ = select_set(home.store, apart, NAMES)
     assert set(drawn.frames["scene"].to_pylist()) == {third}

@@ -15,7 +15,7 @@ from pipeline.jobs.follow import cancel, refresh
 from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import Stage
 from pipeline.jobs.state import FINISHED
-from pipeline.jobs.submit import Plan, Wanted, resume, submit
+from pipeline.jobs.submit import JobOrder, Plan, resume, submit
 from tests.pipeline.test_local_jobs import eventually, shell
 
 SLEEP = Plan((Stage("train", (shell("sleep 600"),)),))
@@ -34,14 +34,14 @@ def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
     queue = replace(workspace.job_queue, jobs_each=2)
 
     def begin() -> str:
-        return submit(records, queue, Wanted("train", "t", None, dataset), lambda _: SLEEP).name
+        return submit(records, queue, JobOrder("train", "t", None, dataset), lambda _: SLEEP).name
 
     names = [begin(), begin()]
     try:
         with pytest.raises(TooManyJobs, match="user 'anna' has 2 jobs that wait or run"):
             begin()
         # Who sees every row is not counted, nor are anna's for them.
-        wanted = Wanted("train", "admins", None, dataset)
+        wanted = JobOrder("train", "admins", None, dataset)
         names.append(submit(workspace.records, queue, wanted, lambda _: SLEEP).name)
         cancel(records, recorded_job(records, names[0]))
         first = recorded_job(workspace.records, names[0])
@@ -61,7 +61,7 @@ def test_jobs_of_one_user(workspace: Workspace, dataset: Dataset) -> None:
 def test_workers_of_one_job(workspace: Workspace, dataset: Dataset) -> None:
     """As many as there are cores, or settings say; nothing is recorded of one that has more."""
     queue = replace(workspace.job_queue, workers=3)
-    wanted = Wanted("train", "t", None, dataset, workers=1024)
+    wanted = JobOrder("train", "t", None, dataset, workers=1024)
     with pytest.raises(InvalidInput, match=r"workers 1,024: .* may have at most 3; ask for fewer"):
         submit(workspace.records, queue, wanted, lambda _: SLEEP)
     assert recorded_jobs(workspace.records) == []

@@ -98,7 +98,7 @@ def test_the_same_values_for_what_is_found(workspace: Workspace) -> None:
         expected = ["rain", "7", 'Ünic\'ode "x"', "true"] if fkey in fkeys else [None] * 4
         assert given == expected
     policy_records.change(workspace.records, "p", "otto", {"parameters": {"tags": {"rank": 8}}})
-    changed = policy_records.found(workspace.records, "p")
+    changed = policy_records.recorded(workspace.records, "p")
     assert (changed.owner, changed.updated_by) == ("anna", "otto")
     assert done(workspace, changed).completed == len(fkeys)
     assert set(values(workspace, "weather", "rank", where=wanted)) == {("rain", "8")}

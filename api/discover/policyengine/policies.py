@@ -226,7 +226,7 @@ async def post_action(policy: str, action: str, home: WholeHome, rights: _Rights
 def _policy_and_run(
     home: Workspace, name: str, rights: PolicyRights
 ) -> tuple[Policy, PolicyRun | None]:
-    policy = policy_records.found(home.records, name)
+    policy = policy_records.recorded(home.records, name)
     rights.check_seen(policy)
     return policy, runs.newest(home.whole_catalog, home.records, policy)
 

@@ -54,7 +54,7 @@ async def get_regexes(workspace: CurrentWorkspace) -> Response:
 @router.get("/regex/{regex}", rule=READ_ALL_ROWS, answers=json_answer(_REGEX))
 async def get_regex(regex: str, workspace: CurrentWorkspace) -> Response:
     """One of them."""
-    record = await run_in_threadpool(policy_regexes.found, workspace.records, regex)
+    record = await run_in_threadpool(policy_regexes.recorded, workspace.records, regex)
     return in_json(_document(record))
 
 

@@ -95,7 +95,7 @@ class Collections:
 
     def _noted(self, name: str, who: str) -> CollectionBody:
         self._session.note("collection assign", f"{name}: {who}")
-        return CollectionBody.of(*row_collections.found(self._session.records, name))
+        return CollectionBody.of(*row_collections.recorded(self._session.records, name))
 
     def _check_admin(self) -> None:
         caller = self._session.caller

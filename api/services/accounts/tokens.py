@@ -44,7 +44,7 @@ class Tokens:
             NotFound: There is none of that number.
             NotAllowed: It is another user's, and the caller is no admin.
         """
-        token, user = tokens.found(self._session.records, number)
+        token, user = tokens.recorded(self._session.records, number)
         self._check_own(user)
         return TokenBody.of(token, user)
 
@@ -92,7 +92,7 @@ class Tokens:
         caller, records = self._session.caller, self._session.records
         if not caller.may("admin"):
             token, user = to_change(
-                "token", str(number), expected, lambda: tokens.found(records, number), _version
+                "token", str(number), expected, lambda: tokens.recorded(records, number), _version
             )
             self._check_own(user)
             if SCOPES.index(token.scope) > SCOPES.index(caller.scope):

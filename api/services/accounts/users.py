@@ -28,7 +28,7 @@ class Users:
         Raises:
             NotFound: There is none of that name.
         """
-        return UserBody.of(users.found(self._session.records, name))
+        return UserBody.of(users.recorded(self._session.records, name))
 
     def add(self, name: str, roles: Sequence[str], *, password: str | None = None) -> UserBody:
         """Add a user; without a password only tokens open the account."""

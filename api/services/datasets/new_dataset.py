@@ -20,7 +20,7 @@ from query.frames.file_versions import with_versions
 from query.frames.selection import Selection
 from query.sets.apart import DRIVE, KeepAway
 from query.sets.methods import Match, Method
-from query.sets.select_set import Asked, distribution, select_set, with_columns
+from query.sets.select_set import SetRequest, distribution, select_set, with_columns
 
 
 def make_dataset(
@@ -31,7 +31,9 @@ def make_dataset(
     division = _division(request)
     keep_away, others = _keep_away(workspace, request)
     method, like = _with_targets(workspace, request.method)
-    set_request = Asked(request.question, method, request.seed, keep_away, [*_columns(division)])
+    set_request = SetRequest(
+        request.question, method, request.seed, keep_away, [*_columns(division)]
+    )
     selection, report = select_set(
         workspace.catalog,
         set_request,

@@ -23,7 +23,7 @@ from query.frames.file_versions import with_versions
 from query.frames.selection import Question
 from query.sets.apart import DRIVE, KeepAway
 from query.sets.methods import Demand, Method
-from query.sets.select_set import Asked, select_set, with_columns
+from query.sets.select_set import SetRequest, select_set, with_columns
 
 
 def rebuild_dataset(workspace: Workspace, name: str) -> Dataset:
@@ -63,7 +63,7 @@ def _chosen(workspace: Workspace, dataset: Dataset) -> Content:
     stored = dataset.question
     catalog = workspace.catalog
     division = _division(stored)
-    request = Asked(
+    request = SetRequest(
         Question.of_dataset(stored),
         _method(stored),
         int(stored.get("method_seed", dataset.seed)),

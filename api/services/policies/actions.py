@@ -83,7 +83,9 @@ def _seen(workspace: Workspace, policy: Policy) -> Catalog:
     """The rows that a run of the policy may look at: all, or those of its collections."""
     if not policy.collections:
         return workspace.catalog
-    collections = (row_collections.found(workspace.records, name)[0] for name in policy.collections)
+    collections = (
+        row_collections.recorded(workspace.records, name)[0] for name in policy.collections
+    )
     condition = rows_of([collection.rule for collection in collections])
     return LimitedStore(
         workspace.whole_catalog, condition, {"memory_limit": workspace.settings.query_memory}

@@ -162,7 +162,7 @@ class Policies:
         return started
 
     def _policy(self, name: str) -> Policy:
-        return policy_records.found(self._workspace.records, name)
+        return policy_records.recorded(self._workspace.records, name)
 
     def _body(self, policy: Policy) -> PolicyBody:
         newest = runs.newest(self._workspace.whole_catalog, self._workspace.records, policy)
@@ -179,10 +179,10 @@ class Policies:
         workspace = self._workspace
         store, records = workspace.whole_catalog, workspace.records
         run = runs.start(store, records, workspace.job_queue, policy, workspace.variables)
-        return policy_runs.found(records, run.run_id) or run
+        return policy_runs.recorded(records, run.run_id) or run
 
     def _active_run(self, policy: Policy, run_id: str) -> PolicyRun:
-        run = policy_runs.found(self._workspace.records, run_id)
+        run = policy_runs.recorded(self._workspace.records, run_id)
         if run is None or run.policy_id != policy.id:
             raise NotFound("run", run_id[:80], f"it is none of policy {policy.name}")
         if run.state not in ACTIVE:
