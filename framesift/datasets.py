@@ -228,11 +228,14 @@ class Dataset(Record):
         """
         return data_frame(self.to_arrow(split))
 
-    def stage(self, *, workers: int | None = None, prepare: str | None = None) -> Job:
+    def stage(
+        self, *, workers: int | None = None, verify: bool = False, prepare: str | None = None
+    ) -> Job:
         """Fetch its images and labels into the server's cache; the job.
 
         Args:
             workers: Files fetched at once; 4 by default.
+            verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Also decode its frames once at this size, WIDTHxHEIGHT.
 
         Raises:
@@ -241,6 +244,8 @@ class Dataset(Record):
         request: dict[str, Any] = {"dataset": reference(self)}
         if workers is not None:
             request["workers"] = workers
+        if verify:  # an older server knows no such field
+            request["verify"] = True
         if prepare is not None:
             request["prepare"] = prepare
         return start(self._transport, "/v1/stagings", request)

@@ -59,7 +59,7 @@ class Told:
 
 
 def stage(
-    dataset: str, cache: Path | None, workers: int, prepare: str | None, told: Told
+    dataset: str, cache: Path | None, workers: int, verify: bool, prepare: str | None, told: Told
 ) -> Record:
     """Fetch a dataset into a cache, and decode its frames once.
 
@@ -67,6 +67,7 @@ def stage(
         dataset: NAME, or NAME@VERSION.
         cache: Folder on a home; its own cache when None.
         workers: Files fetched at once.
+        verify: Read what is in the cache again, and fetch what is damaged.
         prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
         told: Who is told how it goes.
 
@@ -79,6 +80,7 @@ def stage(
             dataset,
             cache=cache,
             workers=workers,
+            verify=verify,
             progress=told.progress,
             failed=told.failed,
             prepare=prepare,
@@ -88,7 +90,8 @@ def stage(
         raise InvalidInput(
             f"--cache {cache}: a server stages into its own (FRAMESIFT_CACHE there); leave it out"
         )
-    job = chosen.client().datasets.get(dataset).stage(workers=workers, prepare=prepare)
+    staged_by = chosen.client().datasets.get(dataset)
+    job = staged_by.stage(workers=workers, verify=verify, prepare=prepare)
     staged: Body = _result(job, lambda job: told.state(str(job["state"])))
     return staged
 

@@ -44,6 +44,7 @@ _COMMANDS = {
     "source": "sources:source_app",
     "tags": "tags:tags_app",
     "dataset": "datasets:dataset_app",
+    "cache": "staging:cache_app",
     "jobs": "jobs:jobs_app",
     "user": "accounts:user_app",
     "token": "accounts:token_app",

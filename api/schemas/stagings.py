@@ -55,6 +55,10 @@ class NewStaging(Schema):
 
     dataset: Name = Field(description="NAME, or NAME@VERSION.", examples=["bikes@1"])
     workers: int = Field(default=4, ge=1, le=256, description="Files fetched at once.")
+    verify: bool = Field(
+        default=False,
+        description="Read what is in the cache again, and fetch what is damaged.",
+    )
     prepare: str | None = Field(
         default=None,
         max_length=9,
@@ -84,4 +88,5 @@ class Staged(Schema):
     files_copied: int
     bytes: int
     bytes_copied: int
+    damaged: list[str]
     prepared: PreparedBody | None = None

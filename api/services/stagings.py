@@ -1,5 +1,6 @@
 """Stagings, which bring datasets' files near the jobs: what can be done with them."""
 
+import builtins
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,12 +53,15 @@ class Stagings:
             *recorded_staging(self._workspace.records, number), self._workspace.place
         )
 
-    def begin(self, dataset: str, *, workers: int = 4, prepare: str | None = None) -> JobBody:
+    def begin(
+        self, dataset: str, *, workers: int = 4, verify: bool = False, prepare: str | None = None
+    ) -> JobBody:
         """Fetch a dataset's images and labels into the home's cache; the job that does it.
 
         Args:
             dataset: NAME, or NAME@VERSION.
             workers: Files fetched at once.
+            verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
 
         Raises:
@@ -68,18 +72,20 @@ class Stagings:
         """
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
         whole = whole_dataset(self._workspace.records, dataset)
+        command = ["stage", "--json", "--workers", str(workers), *(["--verify"] if verify else [])]
         job = submit_command(
             self._workspace.records,
             self._workspace.job_queue,
             "stage",
             f"stage-{whole.name}",
-            (
-                *("stage", "--json", "--workers", str(workers), *prepared),
-                *("--", f"{whole.name}@{whole.version}"),
-            ),
+            (*command, *prepared, "--", f"{whole.name}@{whole.version}"),
             environment=self._workspace.variables,
             dataset=whole,
-            settings={"workers": workers, **({"prepare": prepare} if prepare else {})},
+            settings={
+                "workers": workers,
+                **({"verify": True} if verify else {}),
+                **({"prepare": prepare} if prepare else {}),
+            },
         )
         return JobBody.of(job, self._workspace.place)
 
@@ -89,6 +95,7 @@ class Stagings:
         *,
         cache: Path | None,
         workers: int,
+        verify: bool,
         progress: Callable[[Progress], None],
         failed: Callable[[FailedFile], None],
         prepare: str | None = None,
@@ -100,6 +107,7 @@ class Stagings:
             dataset: NAME, or NAME@VERSION.
             cache: Folder to fetch into; the home's cache when None.
             workers: Files fetched at once.
+            verify: Read what is in the cache again, and fetch what is damaged.
             progress: Told whenever a file has come.
             failed: Told of each file that cannot be had or decoded; the others go on.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
@@ -113,12 +121,15 @@ class Stagings:
         """
         size = None if prepare is None else Size.parse(prepare)
         record = recorded_dataset(self._workspace.records, dataset)
+        damaged: builtins.list[str] = []
         staging = stage_dataset(
             self._workspace.records,
             record,
             (cache or self._workspace.cache).expanduser().absolute(),
             workers=workers,
             indexes=self._workspace.indexes,
+            verify=verify,
+            damaged=damaged.append,
             progress=progress,
             failed=failed,
         )
@@ -131,6 +142,7 @@ class Stagings:
             files_copied=staging.files_copied,
             bytes=staging.bytes,
             bytes_copied=staging.bytes_copied,
+            damaged=damaged,
             prepared=None if size is None else _prepared(record, staging, size, failed, prepared),
         )
 

@@ -5,19 +5,21 @@ import os
 import random
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count, islice
+from enum import Enum, auto
+from itertools import count
 from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError, OtherVersion, StorageError, UnreadableFile
 from catalog.file_version import shown
 from ingest.sources.opened_file import OpenedFile, open_file
+from pipeline.cache.checksums import Checksums
 from pipeline.cache.png_check import png_fault
-from pipeline.staging.parts import part_folder
+from pipeline.cache.stager import Stager
 from pipeline.staging.plan import OpenSource, StagingPlan, WantedFile
 from pipeline.staging.progress import Progress
 
@@ -27,6 +29,9 @@ ATTEMPTS = 3
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 _RESUMED_BYTES = 64 * 2**20
 """A file of which so much has come goes on from there; a smaller one is fetched again whole."""
+
+_LOOK_AGAIN_S = 0.2
+"""How soon it is looked again for a file that another staging fetches [s]."""
 
 _FAILURES_IN_A_ROW = 8
 """Files of one source that may fail by their source, one after another, before staging ends."""
@@ -50,20 +55,43 @@ class FailedFile:
         return f"{self.place}: {self.reason}"
 
 
+@dataclass(frozen=True)
+class Fetched:
+    """What was fetched.
+
+    Attributes:
+        files: Files that this staging fetched; others that were missing came by another one.
+        bytes: Their size [bytes].
+        failed: Those that could not be had.
+    """
+
+    files: int
+    bytes: int
+    failed: list[FailedFile]
+
+
+class _Outcome(Enum):
+    FETCHED = auto()
+    CAME = auto()
+    ELSEWHERE = auto()
+
+
 def fetch_files(
     plan: StagingPlan,
-    cache: Path,
+    stager: Stager,
+    checksums: Checksums,
     sources: OpenSource,
     *,
     workers: int = 4,
-    progress: Callable[[Progress], None] | None = None,
-    failed: Callable[[FailedFile], None] | None = None,
-) -> list[FailedFile]:
-    """Fetch every missing file of the plan, several at once; those that cannot be had.
+    progress: Callable[[Progress], None] = lambda _: None,
+    failed: Callable[[FailedFile], None] = lambda _: None,
+) -> Fetched:
+    """Fetch every missing file of the plan, several at once; what another staging fetches comes.
 
     Args:
         plan: What to fetch.
-        cache: Folder of the cache.
+        stager: This staging's place in the cache.
+        checksums: Where what has come is recorded.
         sources: Opens the sources.
         workers: Files fetched at once.
         progress: Told whenever a file has come.
@@ -74,8 +102,7 @@ def fetch_files(
         StorageError: Nor can it, or it fails for one file after another, or the cache cannot be
             written; what has come before stays.
     """
-    with part_folder(cache) as parts:
-        return _Fetch(plan, parts, sources).run(workers, progress, failed)
+    return _Fetch(plan, stager, checksums, sources).run(workers, progress, failed)
 
 
 class _CacheFails(Exception):
@@ -87,54 +114,58 @@ class _CacheFails(Exception):
 
 
 class _Fetch:
-    def __init__(self, plan: StagingPlan, parts: Path, sources: OpenSource) -> None:
-        self._plan, self._parts, self._sources = plan, parts, sources
+    def __init__(
+        self, plan: StagingPlan, stager: Stager, checksums: Checksums, sources: OpenSource
+    ) -> None:
+        self._plan, self._stager, self._sources = plan, stager, sources
+        self._checksums = checksums
         self._numbers = count()
         self._stop = threading.Event()
+        self._items = deque(plan.missing)
+        self._waited: set[WantedFile] = set()
+        self._failures: list[FailedFile] = []
         self._in_a_row: Counter[str] = Counter()
+        self._done = _Done(plan)
 
     def run(
         self,
         workers: int,
-        progress: Callable[[Progress], None] | None,
-        failed: Callable[[FailedFile], None] | None,
-    ) -> list[FailedFile]:
-        plan = self._plan
-        for name in {item.source for item in plan.missing}:
+        progress: Callable[[Progress], None],
+        failed: Callable[[FailedFile], None],
+    ) -> Fetched:
+        for name in {item.source for item in self._items}:
             self._sources(name)
-        done = _Done(plan)
-        failures: list[FailedFile] = []
-        if progress is not None:
-            progress(done.progress())
-        items = iter(plan.missing)
+        progress(self._done.progress())
+        pending: dict[Future[FailedFile | _Outcome], WantedFile] = {}
         with ThreadPoolExecutor(workers, thread_name_prefix="stage") as pool:
-
-            def start(item: WantedFile) -> Future[FailedFile | None]:
-                return pool.submit(self._fetch, item, self._parts / f"{next(self._numbers)}.part")
-
-            pending = {start(item): item for item in islice(items, 4 * workers)}
             try:
-                while pending:
+                while self._items or pending:
+                    while self._items and len(pending) < 4 * workers:
+                        item = self._items.popleft()
+                        pending[pool.submit(self._fetch, item)] = item
                     ended, _ = wait(pending, return_when=FIRST_COMPLETED)
                     for future in ended:
-                        item = pending.pop(future)
-                        failure = future.result()
-                        if failure is None:
-                            done.add(item)
-                            self._in_a_row[item.source] = 0
-                        else:
-                            failures.append(failure)
-                            if failed is not None:
-                                failed(failure)
-                            self._count(item, failure)
-                        pending.update({start(item): item for item in islice(items, 1)})
-                    if progress is not None:
-                        progress(done.progress(len(failures)))
+                        self._take(pending.pop(future), future.result(), failed)
+                    progress(self._done.progress(len(self._failures)))
             finally:
                 self._stop.set()
                 for future in pending:
                     future.cancel()
-        return failures
+        return Fetched(self._done.fetched_files, self._done.fetched_bytes, self._failures)
+
+    def _take(
+        self, item: WantedFile, outcome: FailedFile | _Outcome, failed: Callable[[FailedFile], None]
+    ) -> None:
+        if isinstance(outcome, FailedFile):
+            self._failures.append(outcome)
+            failed(outcome)
+            self._count(item, outcome)
+        elif outcome is _Outcome.ELSEWHERE:
+            self._waited.add(item)
+            self._items.append(item)
+        else:
+            self._done.add(item, fetched=outcome is _Outcome.FETCHED)
+            self._in_a_row[item.source] = 0
 
     def _count(self, item: WantedFile, failure: FailedFile) -> None:
         """End the staging when a source fails for one file after another."""
@@ -147,10 +178,12 @@ class _Fetch:
                 failure.place,
             )
 
-    def _fetch(self, item: WantedFile, part: Path) -> FailedFile | None:
-        """Have a file in the cache, or say why not."""
+    def _fetch(self, item: WantedFile) -> FailedFile | _Outcome:
+        """Have a file in the cache, or say why not, or that another staging fetches it just now."""
+        if item in self._waited:
+            self._stop.wait(_LOOK_AGAIN_S)
         try:
-            self._until_it_comes(item, part)
+            return self._unless_claimed(item)
         except _CacheFails as fails:
             target = self._plan.target(item)
             raise StorageError(
@@ -159,10 +192,24 @@ class _Fetch:
         except FramesiftError as error:
             of_source = isinstance(error, StorageError)
             return FailedFile(self._plan.place(item), _reason(error, item), of_source)
-        return None
 
-    def _until_it_comes(self, item: WantedFile, part: Path) -> None:
-        arrival = _Arrival(part)
+    def _unless_claimed(self, item: WantedFile) -> _Outcome:
+        entry = self._plan.entry(item)
+        try:
+            if not self._stager.claim(entry):
+                return _Outcome.ELSEWHERE
+        except OSError as error:
+            raise _CacheFails(error) from error
+        try:
+            if self._plan.is_there(item):
+                return _Outcome.CAME
+            self._until_it_comes(item)
+        finally:
+            self._stager.release(entry)
+        return _Outcome.FETCHED
+
+    def _until_it_comes(self, item: WantedFile) -> None:
+        arrival = _Arrival(self._stager.folder / f"{next(self._numbers)}.part")
         try:
             for attempt in count(1):
                 try:
@@ -174,7 +221,11 @@ class _Fetch:
                 # Full jitter: many workers and hosts shall not come back together.
                 longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**attempt)
                 self._stop.wait(random.uniform(0, longest))  # noqa: S311 (no secret)
-            arrival.keep(self._plan.target(item))
+            try:
+                self._checksums.record(self._plan.entry(item), arrival.sha256(), item.size)
+                arrival.keep(self._plan.target(item))
+            except OSError as error:
+                raise _CacheFails(error) from error
         finally:
             arrival.end()
 
@@ -209,21 +260,24 @@ class _Done:
         self._plan, self._began = plan, time.monotonic()
         self._files = plan.files - len(plan.missing)
         self._there = plan.bytes - plan.missing_bytes
-        self._fetched = 0
+        self.fetched_files = self.fetched_bytes = 0
 
-    def add(self, item: WantedFile) -> None:
-        """Count one that has come."""
+    def add(self, item: WantedFile, *, fetched: bool) -> None:
+        """Count one that has come, fetched here or by another staging."""
         self._files += 1
-        self._fetched += item.size
+        self._there += item.size
+        if fetched:
+            self.fetched_files += 1
+            self.fetched_bytes += item.size
 
     def progress(self, failed: int = 0) -> Progress:
         """How far the staging is."""
         return Progress(
             self._files,
             self._plan.files,
-            self._there + self._fetched,
+            self._there,
             self._plan.bytes,
-            self._fetched,
+            self.fetched_bytes,
             failed,
             time.monotonic() - self._began,
         )
@@ -266,7 +320,11 @@ class _Arrival:
 
     def digest(self) -> str:
         """Of what has come, "sha256:<hex>"."""
-        return f"sha256:{self._sha256.hexdigest()}"
+        return f"sha256:{self.sha256()}"
+
+    def sha256(self) -> str:
+        """Of what has come, in hex."""
+        return self._sha256.hexdigest()
 
     def check(self, wanted: str | None) -> None:
         """Hold what has come against the digest that is known, and the checksums that it carries.
@@ -290,14 +348,15 @@ class _Arrival:
             raise StorageError(f"came damaged: {fault}")
 
     def keep(self, target: Path) -> None:
-        """Give it its name, once it is on the disk."""
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self._file.flush()
-            os.fsync(self._file.fileno())  # a power cut must not leave a name without its bytes
-            self._part.replace(target)
-        except OSError as error:
-            raise _CacheFails(error) from error
+        """Give it its name, once it is on the disk.
+
+        Raises:
+            OSError: The cache refuses.
+        """
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._file.flush()
+        os.fsync(self._file.fileno())  # a power cut must not leave a name without its bytes
+        self._part.replace(target)
 
     def end(self) -> None:
         """Close it, and remove what did not get its name."""

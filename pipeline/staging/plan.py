@@ -51,6 +51,7 @@ class StagingPlan:
 
     Attributes:
         missing: Files to fetch.
+        present: Files that are in the cache, where they were asked for; else none are kept.
         files: Files of the manifest, those already in the cache included.
         bytes: Their size [bytes].
         roots: Folder of each source in the cache.
@@ -59,6 +60,7 @@ class StagingPlan:
     """
 
     missing: tuple[WantedFile, ...]
+    present: tuple[WantedFile, ...]
     files: int
     bytes: int
     roots: Mapping[str, str]
@@ -74,12 +76,29 @@ class StagingPlan:
         """Where a file goes."""
         return Path(self.roots[item.source], item.entry)
 
+    def entry(self, item: WantedFile) -> str:
+        """Its path below the cache, as checksums and claims name it."""
+        return f"{self.roots[item.source].rpartition('/')[2]}/{item.entry}"
+
+    def is_there(self, item: WantedFile) -> bool:
+        """Whether it lies in the cache by now."""
+        try:
+            return self.target(item).stat().st_size == item.size
+        except OSError:
+            return False
+
     def place(self, item: WantedFile) -> str:
         """Where a file comes from, for messages."""
         return f"{self.places[item.source].rstrip('/')}/{item.key}"
 
 
-def plan_staging(manifest: Manifest, cache: Path, sources: OpenSource | None = None) -> StagingPlan:
+def plan_staging(
+    manifest: Manifest,
+    cache: Path,
+    sources: OpenSource | None = None,
+    *,
+    keep_present: bool = False,
+) -> StagingPlan:
     """What must be fetched so that every file of the manifest lies in the cache.
 
     A file in the cache whose name says the wanted version, and which has the catalogued size, is
@@ -89,6 +108,7 @@ def plan_staging(manifest: Manifest, cache: Path, sources: OpenSource | None = N
         manifest: The files, not staged.
         cache: Where they go.
         sources: Opens those whose files' versions the manifest does not say, as earlier formats.
+        keep_present: Keep those that are there, too.
 
     Raises:
         BadFile: The manifest names a file outside its source, or no version.
@@ -100,7 +120,8 @@ def plan_staging(manifest: Manifest, cache: Path, sources: OpenSource | None = N
     }
     rows = manifest.frames
     listed = _Listed()
-    missing: dict[tuple[str, str], WantedFile] = {}
+    missing: list[WantedFile] = []
+    present: list[WantedFile] = []
     seen: dict[str, set[str]] = defaultdict(set)
     files = size = 0
     for kind, found in (("image", manifest.images()), ("label", manifest.labels())):
@@ -115,10 +136,13 @@ def plan_staging(manifest: Manifest, cache: Path, sources: OpenSource | None = N
             seen[item.source].add(entry)
             files, size = files + 1, size + item.size
             if listed.size(roots[item.source], entry) != item.size:
-                missing[item.source, entry] = item
+                missing.append(item)
+            elif keep_present:
+                present.append(item)
         place = rows.column_names.index(f"{kind}_version")
         rows = rows.set_column(place, rows.schema.field(place), pa.array(versions, pa.string()))
-    return StagingPlan(tuple(missing.values()), files, size, roots, header.roots, rows)
+    places = header.roots
+    return StagingPlan(tuple(missing), tuple(present), files, size, roots, places, rows)
 
 
 def check_space(plan: StagingPlan, cache: Path) -> None:

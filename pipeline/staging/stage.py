@@ -10,8 +10,11 @@ from sqlalchemy import select
 from catalog.errors import FramesiftError, StorageError
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Staging
+from pipeline.cache.checksums import recording
+from pipeline.cache.stager import stager
 from pipeline.manifest import SAYS_VERSIONS, Manifest
 from pipeline.manifest_store import manifest_folder, read_manifest
+from pipeline.staging.check_present import without_damaged
 from pipeline.staging.fetch import FailedFile, fetch_files
 from pipeline.staging.opened_sources import OpenedSources
 from pipeline.staging.plan import check_space, plan_staging
@@ -25,8 +28,10 @@ def stage_dataset(
     *,
     workers: int = 4,
     indexes: Path | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    failed: Callable[[FailedFile], None] | None = None,
+    verify: bool = False,
+    progress: Callable[[Progress], None] = lambda _: None,
+    failed: Callable[[FailedFile], None] = lambda _: None,
+    damaged: Callable[[str], None] = lambda _: None,
 ) -> Staging:
     """Bring a dataset's images and labels into the cache; what is there is not fetched again.
 
@@ -36,8 +41,10 @@ def stage_dataset(
         cache: Folder of the cache.
         workers: Files fetched at once.
         indexes: Where the indexes of tar archives are kept; None keeps none.
+        verify: Read what is in the cache again, and fetch what is damaged.
         progress: Told whenever a file has come.
         failed: Told of each file that cannot be had; the others go on.
+        damaged: Told the path of each file that was damaged in the cache, and is fetched again.
 
     Returns:
         The record, whose ``manifest`` is a manifest folder with paths in the cache.
@@ -48,16 +55,29 @@ def stage_dataset(
     """
     manifest = read_manifest(records, dataset)
     sources = OpenedSources(records, manifest.header, indexes)
-    plan = plan_staging(manifest, cache, sources.files)
+    plan = plan_staging(manifest, cache, sources.files, keep_present=verify)
     check_space(plan, cache)
-    if failures := fetch_files(
-        plan, cache, sources.files, workers=workers, progress=progress, failed=failed
-    ):
+    with stager(cache) as own, recording(cache, own.name) as checksums:
+        if verify:
+            plan, found = without_damaged(plan, cache, checksums, workers, progress)
+            for path in found:
+                damaged(path)
+        fetched = fetch_files(
+            plan,
+            own,
+            checksums,
+            sources.files,
+            workers=workers,
+            progress=progress,
+            failed=failed,
+        )
+    if fetched.failed:
+        first = fetched.failed[0]
         raise StorageError(
-            f"dataset {dataset.name}@{dataset.version}: {len(failures):,} of {plan.files:,} files "
-            f"could not be staged; the first is {failures[0]} (what has come stays in the cache: "
-            "stage again once that is mended)",
-            failures[0].place,
+            f"dataset {dataset.name}@{dataset.version}: {len(fetched.failed):,} of "
+            f"{plan.files:,} files could not be staged; the first is {first} (what has come stays "
+            "in the cache: stage again once that is mended)",
+            first.place,
         )
     # The id as well: two homes may share a cache, each with a dataset of that name.
     name = f"{dataset.name}-v{dataset.version}-{dataset.content_id[:12]}"
@@ -71,9 +91,9 @@ def stage_dataset(
         cache=str(cache),
         manifest=str(place),
         files=plan.files,
-        files_copied=len(plan.missing),
+        files_copied=fetched.files,
         bytes=plan.bytes,
-        bytes_copied=plan.missing_bytes,
+        bytes_copied=fetched.bytes,
     )
     with records.session() as session:
         session.add(staging)

@@ -27,7 +27,7 @@ COMMANDS = (
     "tags set",
     "dataset", "dataset create",
     "dataset list", "dataset show", "dataset split", "dataset extend", "dataset diff",
-    "dataset export", "stage", "train", "validate", "jobs", "jobs list",
+    "dataset export", "stage", "cache", "cache verify", "train", "validate", "jobs", "jobs list",
     "jobs show", "jobs logs", "jobs wait", "jobs cancel", "jobs resume", "serve",
     "compact", "catalog",
     "catalog copy", "catalog log", "catalog diff", "catalog check", "catalog export",

@@ -174,6 +174,7 @@ def test_what_changes_changes_the_server(home: Path, tmp_path: Path) -> None:
 ASKED = {
     "info": [], "ingest": ["a2d2"], "sql": ["select 1 from metaocean"], "select": [],
     "classes": [], "histogram": ["car"], "correlate": ["v"], "gaps": ["d"], "stage": ["d"],
+    "cache verify": ["d"],
     "duplicates": [],
     "train": ["d"], "validate": ["m", "d"], "audit": [],
     "source add": ["s", "/"], "source list": [], "source remove": ["s", "--yes"],

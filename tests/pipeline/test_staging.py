@@ -1,12 +1,15 @@
 """Bringing a dataset's files into a cache."""
 
-import fcntl
+import json
 import os
+import random
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +19,14 @@ import pytest
 from api.workspace import Workspace
 from catalog.errors import BadFile, NotFound, StorageError
 from catalog.records.sources import recorded_source
-from catalog.records.tables import Dataset
+from catalog.records.tables import Dataset, Staging
 from ingest.scan.scan import scan_source
+from pipeline.cache.checksums import recording
+from pipeline.cache.stager import stager
 from pipeline.manifest import Manifest
 from pipeline.staging.fetch import fetch_files
 from pipeline.staging.opened_sources import OpenedSources
-from pipeline.staging.plan import check_space, plan_staging
+from pipeline.staging.plan import StagingPlan, check_space, plan_staging
 from pipeline.staging.progress import Progress
 from pipeline.staging.stage import newest_manifest, stage_dataset
 from tests import disks
@@ -41,8 +46,14 @@ def files_below(folder: Path) -> list[Path]:
 
 def copies(cache: Path) -> list[Path]:
     """The copied files: without manifests and locks."""
-    hidden = {".manifests", ".parts"}
+    hidden = {".manifests", ".parts", ".claims", ".checksums"}
     return [path for path in files_below(cache) if not hidden & set(path.relative_to(cache).parts)]
+
+
+def fetch(plan: StagingPlan, cache: Path, sources: OpenedSources) -> None:
+    """Fetch a plan's files, two at once."""
+    with stager(cache) as own, recording(cache, own.name) as checksums:
+        fetch_files(plan, own, checksums, sources.files, workers=2)
 
 
 def test_everything_is_copied_and_the_staged_manifest_finds_it(
@@ -187,7 +198,7 @@ def test_a_bucket_whose_source_was_removed_is_refused(workspace: Workspace, tmp_
     plan = plan_staging(replace(manifest, header=header), tmp_path)
     sources = OpenedSources(workspace.records, header)
     with pytest.raises(NotFound, match="was removed, and with it what opens s3://bucket: add it"):
-        fetch_files(plan, tmp_path, sources.files)
+        fetch(plan, tmp_path, sources)
 
 
 def test_sources_whose_names_look_alike_do_not_share_a_folder(
@@ -224,7 +235,7 @@ def test_a_disk_that_fills_up_on_the_way_is_one_line(
     plan = plan_staging(manifest, small_disk / "cache")
     sources = OpenedSources(workspace.records, manifest.header)
     with pytest.raises(StorageError, match="No space left on device"):
-        fetch_files(plan, small_disk / "cache", sources.files, workers=2)
+        fetch(plan, small_disk / "cache", sources)
     assert not list(small_disk.rglob("*.part"))
     sizes = {plan.target(item): item.size for item in plan.missing}
     assert all(path.stat().st_size == sizes[path] for path in copies(small_disk / "cache"))
@@ -335,34 +346,39 @@ def test_a_killed_staging_leaves_parts_only_and_the_next_one_clears_them(
     staging = stage_dataset(workspace.records, dataset, cache)
     assert staging.files_copied == 2 * FRAMES - len(whole)
     assert not list(cache.rglob("*.part"))
-    assert [path.name for path in (cache / ".parts").iterdir()] == ["lock"]
+    assert list((cache / ".parts").iterdir()) == list((cache / ".claims").iterdir()) == []
 
 
 def test_the_parts_of_a_running_staging_are_left_alone(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    """Only a folder whose lock is free is cleared."""
-    running = tmp_path / "cache" / ".parts" / "running"
-    running.mkdir(parents=True)
-    (running / "7.part").write_bytes(b"half")
-    with (running / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        stage_dataset(workspace.records, make(workspace), tmp_path / "cache")
-        assert (running / "7.part").exists()
-    stage_dataset(workspace.records, make(workspace), tmp_path / "cache")
-    assert not running.exists()
+    """Only the folder of a dead one is cleared."""
+    cache = tmp_path / "cache"
+    with stager(cache) as running:
+        (running.folder / "7.part").write_bytes(b"half")
+        stage_dataset(workspace.records, make(workspace), cache)
+        assert (running.folder / "7.part").exists()
+        left = cache / ".parts" / "left"
+        shutil.copytree(running.folder, left)
+    beat = json.loads((left / "beat").read_text())
+    (left / "beat").write_text(json.dumps({**beat, "process": f"{os.getpid()}:1"}))
+    stage_dataset(workspace.records, make(workspace), cache)
+    assert not left.exists()
 
 
 def test_stagings_of_one_dataset_at_once_agree(workspace: Workspace, tmp_path: Path) -> None:
-    """Three at once into one cache: all succeed, and the cache is whole."""
+    """Three at once into one cache: all succeed, the cache is whole, each file is fetched once."""
     dataset = make(workspace)
 
-    def stage(_: int) -> str:
-        return stage_dataset(workspace.records, dataset, tmp_path / "cache").manifest
+    def stage(_: int) -> Staging:
+        return stage_dataset(workspace.records, dataset, tmp_path / "cache")
 
     with ThreadPoolExecutor(3) as pool:
-        manifests = set(pool.map(stage, range(3)))
+        stagings = list(pool.map(stage, range(3)))
+    manifests = {staging.manifest for staging in stagings}
     assert len(manifests) == 1
+    assert sum(staging.files_copied for staging in stagings) == 2 * FRAMES
+    assert sum(staging.bytes_copied for staging in stagings) == stagings[0].bytes
     staged = Manifest.read(Path(manifests.pop()))
     paths = [*staged.image_paths(), *staged.label_paths()]
     assert all(Path(str(path)).is_file() for path in paths)
@@ -405,3 +421,70 @@ def test_the_check_for_permission_leaves_nothing(workspace: Workspace, tmp_path:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: check_space(plan, tmp_path / "cache"), range(100)))
     assert list((tmp_path / "cache").iterdir()) == []
+
+
+@pytest.mark.parametrize("has_checksums", [True, False], ids=["by checksum", "by the PNG's own"])
+def test_a_staged_file_with_zeroed_bytes_is_found_and_fetched_again(
+    workspace: Workspace, tmp_path: Path, has_checksums: bool
+) -> None:
+    """4 KiB in the middle, as a disk loses them; also where an earlier release staged it."""
+    dataset, cache = make(workspace), tmp_path / "cache"
+    stage_dataset(workspace.records, dataset, cache)
+    if not has_checksums:
+        shutil.rmtree(cache / ".checksums")
+    victim = copies(cache)[7]
+    whole = victim.read_bytes()
+    middle = len(whole) // 2
+    victim.write_bytes(whole[:middle] + bytes(4096) + whole[middle + 4096 :])
+    damaged: list[str] = []
+    assert stage_dataset(workspace.records, dataset, cache).files_copied == 0
+    again = stage_dataset(workspace.records, dataset, cache, verify=True, damaged=damaged.append)
+    assert (damaged, again.files_copied) == ([str(victim)], 1)
+    assert victim.read_bytes() == whole
+    # What had no checksum has one now: a change that leaves the PNG whole is found, too.
+    other = next(path for path in copies(cache) if path != victim)
+    other.write_bytes(other.read_bytes()[:-1] + b"x")
+    stage_dataset(workspace.records, dataset, cache, verify=True, damaged=damaged.append)
+    assert damaged == [str(victim), str(other)]
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+from catalog.records.datasets import recorded_dataset
+from pipeline.staging.stage import stage_dataset
+from tests.pipeline.homes import open_home
+
+workspace = open_home(Path(sys.argv[1]))
+dataset = recorded_dataset(workspace.records, "streets")
+print("begins", flush=True)
+stage_dataset(workspace.records, dataset, Path(sys.argv[2]), workers=2)
+"""
+
+
+@pytest.mark.slow
+def test_a_staging_killed_at_any_moment_shows_no_wrong_byte(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """SIGKILL at random, twenty times: what is visible is whole, and the next one goes on."""
+    dataset, cache = make(workspace), tmp_path / "cache"
+    clean = stage_dataset(workspace.records, dataset, tmp_path / "clean")
+    right = {path.relative_to(tmp_path / "clean"): path for path in copies(tmp_path / "clean")}
+    moments = random.Random(7)
+    for _ in range(20):
+        killed = Forked(["-c", _KILLED, str(workspace.home), str(cache)], stdout=subprocess.PIPE)
+        assert killed.stdout is not None
+        killed.stdout.readline()
+        with suppress(subprocess.TimeoutExpired):
+            killed.wait(moments.uniform(0.0, 0.3))
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        for path in copies(cache):
+            assert path.read_bytes() == right[path.relative_to(cache)].read_bytes()
+        shutil.rmtree(cache / ".manifests", ignore_errors=True)
+        for path in copies(cache)[::2]:
+            path.unlink()
+    staging = stage_dataset(workspace.records, dataset, cache, verify=True)
+    assert (staging.files, staging.bytes) == (clean.files, clean.bytes)
+    assert len(copies(cache)) == len(right)
+    assert list((cache / ".parts").iterdir()) == []

@@ -1,4 +1,4 @@
-"""framesift stage."""
+"""framesift stage, cache."""
 
 import json
 import time
@@ -20,6 +20,7 @@ from api.cli.terminal import (
     size,
     stdout,
 )
+from catalog.text.visible_text import visible
 
 if TYPE_CHECKING:  # commands that ask a server do without what opens sources
     from pipeline.staging.fetch import FailedFile
@@ -30,12 +31,22 @@ _JSON_EVERY_S = 2.0
 _SHOWN_FAILURES = 1_000
 
 
+cache_app = typer.Typer(no_args_is_help=True, help="What is staged near the jobs.")
+
+CacheOption = Annotated[
+    Path | None, typer.Option("--cache", help="Folder of the cache; FRAMESIFT_CACHE by default.")
+]
+WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Files fetched at once.")]
+
+
 def stage(
     dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder to stage into; FRAMESIFT_CACHE by default.")
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Files fetched at once.")] = 4,
+    cache: CacheOption = None,
+    workers: WorkersOption = 4,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Read what is in the cache again; fetch what is damaged."),
+    ] = False,
     prepare: Annotated[
         str | None,
         typer.Option(
@@ -46,6 +57,21 @@ def stage(
     as_json: JsonFlag = False,
 ) -> None:
     """Fetch a dataset's images and labels into a cache near the job."""
+    _stage(dataset, cache, workers, verify=verify, as_json=as_json)
+
+
+@cache_app.command("verify")
+def verify_(
+    dataset: Annotated[str, typer.Argument(help="NAME, or NAME@VERSION.")],
+    cache: CacheOption = None,
+    workers: WorkersOption = 4,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read a dataset's files in the cache again; fetch what is damaged or missing."""
+    _stage(dataset, cache, workers, verify=True, as_json=as_json)
+
+
+def _stage(dataset: str, cache: Path | None, workers: int, *, verify: bool, as_json: bool) -> None:
     with progress_bar(f"stage {dataset}", quiet=as_json) as bar:
         told = long_work.Told(
             progress=_progress(bar, as_json),
@@ -53,7 +79,7 @@ def stage(
             prepared=lambda frames, of: bar.show(frames, of, f"{frames:,} of {of:,} prepared"),
             state=lambda state: bar.show(0, None, state),
         )
-        staging = long_work.stage(dataset, cache, workers, prepare, told)
+        staging = long_work.stage(dataset, cache, workers, verify, prepare, told)
     if as_json:
         emit_json(staging)
     else:
@@ -62,6 +88,8 @@ def stage(
             f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
             f"({size(staging['bytes_copied'])}) into {staging['cache']}"
         )
+        for path in staging["damaged"]:
+            stdout.print(visible(f"  was damaged, and was fetched again: {path}"))
         if prepared := staging.get("prepared"):
             stdout.print(
                 f"prepared {prepared['frames']:,} frames at {prepared['size']}, "

@@ -1,0 +1,116 @@
+"""One staging's place in a cache, and which files it fetches just now.
+
+    CACHE/.parts/<staging>/beat     touched while it lives
+    CACHE/.parts/<staging>/N.part   what is coming
+    CACHE/.claims/<entry's hash>    the staging that fetches an entry
+
+No claim is needed to keep bytes right: what comes lies in a file of its own until it is whole. It
+saves fetching a file twice. So a claim may be lost, when its staging stood still for a minute.
+"""
+
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from catalog.errors import StorageError
+from pipeline.cache.beat import Watch, beating
+
+PARTS, CLAIMS = ".parts", ".claims"
+_BEAT = "beat"
+
+
+class Stager:
+    """A running staging.
+
+    Attributes:
+        name: Its name in the cache.
+        folder: For what is coming.
+    """
+
+    def __init__(self, cache: Path, name: str) -> None:
+        self.name, self.folder = name, cache / PARTS / name
+        self._parts, self._claims, self._watch = cache / PARTS, cache / CLAIMS, Watch()
+
+    def claim(self, entry: str) -> bool:
+        """Take an entry to fetch it; False while another living staging fetches it.
+
+        Args:
+            entry: Its path below the cache.
+
+        Raises:
+            OSError: The cache cannot be written.
+        """
+        claim = self._claim(entry)
+        try:
+            handle = os.open(claim, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            return self._is_left(claim) and self.claim(entry)
+        try:
+            os.write(handle, self.name.encode())
+        finally:
+            os.close(handle)
+        return True
+
+    def release(self, entry: str) -> None:
+        """Let an entry go that was claimed: it is there, or could not be had."""
+        claim = self._claim(entry)
+        with suppress(OSError):
+            if claim.read_text() == self.name:
+                claim.unlink()
+
+    def _claim(self, entry: str) -> Path:
+        return (
+            self._claims / hashlib.sha256(entry.encode(errors="surrogateescape")).hexdigest()[:32]
+        )
+
+    def _is_left(self, claim: Path) -> bool:
+        """Whether a claim's staging is dead; then it is gone by now."""
+        try:
+            owner = claim.read_text()
+            # One that is being written has no name yet: its own time is watched meanwhile.
+            beat = self._parts / owner / _BEAT if owner else claim
+            if not self._watch.is_dead(beat):
+                return False
+            claim.unlink()
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
+        return True
+
+    def clear(self) -> None:
+        """Remove the folders of dead stagings, as far as they are known to be dead."""
+        with suppress(OSError):
+            for folder in self._parts.iterdir():
+                if folder == self.folder or not folder.is_dir():
+                    continue
+                beat = folder / _BEAT
+                if self._watch.is_dead(beat if beat.exists() else folder):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def stager(cache: Path) -> Iterator[Stager]:
+    """A staging's place in a cache, for the block.
+
+    Raises:
+        StorageError: It cannot be made.
+    """
+    own = Stager(cache, uuid.uuid4().hex)
+    with ExitStack() as stack:
+        try:
+            own.folder.mkdir(parents=True)
+            stack.callback(shutil.rmtree, own.folder, ignore_errors=True)
+            (cache / CLAIMS).mkdir(exist_ok=True)
+            stack.enter_context(beating(own.folder / _BEAT))
+        except OSError as error:
+            raise StorageError(
+                f"{own.folder}: cannot be made: {error.strerror}", str(own.folder)
+            ) from error
+        own.clear()
+        yield own
+        own.clear()

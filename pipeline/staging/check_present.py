@@ -1,0 +1,64 @@
+"""The files of a plan that are in the cache already, read again; the damaged ones are fetched."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from catalog.errors import StorageError
+from pipeline.cache.checksums import Checksums, recorded_checksums
+from pipeline.cache.verify import fault_of
+from pipeline.staging.plan import StagingPlan, WantedFile
+from pipeline.staging.progress import Progress
+
+
+def without_damaged(
+    plan: StagingPlan,
+    cache: Path,
+    checksums: Checksums,
+    workers: int,
+    progress: Callable[[Progress], None],
+) -> tuple[StagingPlan, list[str]]:
+    """The plan with what is damaged in the cache among the missing; and those entries' paths.
+
+    A damaged entry is removed at once: nobody shall read it while another comes. One of an earlier
+    release, which has no checksum, gets one where its content says that it is whole.
+
+    Args:
+        plan: With the files that are there.
+        cache: Folder of the cache.
+        checksums: Where new ones are recorded.
+        workers: Files read at once.
+        progress: Told whenever one was read.
+
+    Raises:
+        StorageError: The cache cannot be read or written.
+    """
+    damaged: list[WantedFile] = []
+    files = size = 0
+    try:
+        recorded = recorded_checksums(cache)
+
+        def check(item: WantedFile) -> bool:
+            path, entry = plan.target(item), plan.entry(item)
+            known = recorded.get(entry, set())
+            fault, sha256 = fault_of(path, item.size, known, item.digest)
+            if fault:
+                path.unlink(missing_ok=True)
+            elif not known:
+                checksums.record(entry, sha256, item.size)
+            return not fault
+
+        with ThreadPoolExecutor(workers, thread_name_prefix="verify") as pool:
+            checked = pool.map(check, plan.present)
+            for item, is_whole in zip(plan.present, checked, strict=True):
+                if is_whole:
+                    files, size = files + 1, size + item.size
+                else:
+                    damaged.append(item)
+                progress(Progress(files, plan.files, size, plan.bytes))
+    except OSError as error:
+        place = str(error.filename or cache)
+        raise StorageError(f"{place}: {error.strerror} (verifying the cache)", place) from error
+    paths = [str(plan.target(item)) for item in damaged]
+    return replace(plan, missing=(*plan.missing, *damaged)), paths
