@@ -95,9 +95,9 @@ class Stagings:
         *,
         cache: Path | None,
         workers: int,
-        verify: bool,
         progress: Callable[[Progress], None],
         failed: Callable[[FailedFile], None],
+        verify: bool = False,
         prepare: str | None = None,
         prepared: Callable[[int, int], None] = lambda _frames, _of: None,
     ) -> Staged:
@@ -107,9 +107,9 @@ class Stagings:
             dataset: NAME, or NAME@VERSION.
             cache: Folder to fetch into; the home's cache when None.
             workers: Files fetched at once.
-            verify: Read what is in the cache again, and fetch what is damaged.
             progress: Told whenever a file has come.
             failed: Told of each file that cannot be had or decoded; the others go on.
+            verify: Read what is in the cache again, and fetch what is damaged.
             prepare: Size to decode the frames at, WIDTHxHEIGHT; None to fetch them only.
             prepared: Told the frames that are decoded, and of how many.
 

@@ -72,7 +72,7 @@ def _ended_here(path: Path) -> bool:
     try:
         said = json.loads(path.read_text())
         pid = int(said["process"].partition(":")[0])
-        return said["host"] == _host() and _process(pid) != said["process"]
+        return bool(said["host"] == _host() and _process(pid) != said["process"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False  # being written
 

@@ -57,7 +57,7 @@ def stage(
     as_json: JsonFlag = False,
 ) -> None:
     """Fetch a dataset's images and labels into a cache near the job."""
-    _stage(dataset, cache, workers, verify=verify, as_json=as_json)
+    _stage(dataset, cache, workers, verify=verify, prepare=prepare, as_json=as_json)
 
 
 @cache_app.command("verify")
@@ -68,10 +68,18 @@ def verify_(
     as_json: JsonFlag = False,
 ) -> None:
     """Read a dataset's files in the cache again; fetch what is damaged or missing."""
-    _stage(dataset, cache, workers, verify=True, as_json=as_json)
+    _stage(dataset, cache, workers, verify=True, prepare=None, as_json=as_json)
 
 
-def _stage(dataset: str, cache: Path | None, workers: int, *, verify: bool, as_json: bool) -> None:
+def _stage(
+    dataset: str,
+    cache: Path | None,
+    workers: int,
+    *,
+    verify: bool,
+    prepare: str | None,
+    as_json: bool,
+) -> None:
     with progress_bar(f"stage {dataset}", quiet=as_json) as bar:
         told = long_work.Told(
             progress=_progress(bar, as_json),
