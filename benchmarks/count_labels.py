@@ -1,12 +1,14 @@
 """Counting the classes of A2D2-sized labels, against the plain ways and against the limit.
 
-    A2D2_ROOT=/path/to/a2d2 .venv/bin/python -m benchmarks.count_labels
+    A2D2_ROOT=/path/to/a2d2 .venv/bin/python -m benchmarks.count_labels [--rewritten]
 
+With --rewritten the same labels as Pillow writes them: RGB and RGBA with all filters, and palettes.
 Real labels when A2D2_ROOT is set, else the committed sample frames. Every way runs on the same
 labels in one process; ways take turns, so that a slow moment of the machine hits all of them, and
 the least CPU time per label of several rounds counts. Counts are compared before anything is timed.
 """
 
+import argparse
 import importlib
 import io
 import json
@@ -14,6 +16,7 @@ import os
 import sys
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,12 +37,19 @@ Way = Callable[[bytes], Any]
 
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rewritten", action="store_true")
+    rewritten = parser.parse_args().rewritten
     root = Path(os.environ.get("A2D2_ROOT") or Path(__file__).parent.parent / "sample_data/a2d2")
     labels = [path.read_bytes() for path in sorted(root.rglob("*_label_*.png"))][:16]
     if not labels:
         sys.exit(f"{root}: no labels there; set A2D2_ROOT to a folder of A2D2 files")
     class_list = next(root.rglob("class_list.json"))
     palette = Palette.from_class_list(json.loads(class_list.read_text(encoding="utf-8")))
+    if rewritten:
+        for mode in ("RGB", "RGBA", "P"):
+            _measure_rewritten(mode, [_rewritten(png, mode) for png in labels], palette)
+        return
     chunks = {png: take_apart(png) for png in labels}
     ways = _ways(palette, chunks)
     _compare_counts(labels, palette)
@@ -77,7 +87,7 @@ def _ways(palette: Palette, chunks: dict[bytes, PngChunks]) -> dict[str, Way]:
 
 def _count(png: bytes, palette: Palette, few: int) -> PixelCounts:
     """Count as in a process that has counted many labels, or in one that has not."""
-    pixel_count.FEW_LABELS = few
+    pixel_count.FEW_LABELS = pixel_count.FEW_TO_COMPILE_FOR = few
     return count_pixels(png, palette)
 
 
@@ -86,6 +96,34 @@ def _optional(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         return None
+
+
+def _rewritten(png: bytes, mode: str) -> bytes:
+    """A label as Pillow writes it in this mode, with the same colours."""
+    image = _image(png).convert("RGB")
+    other = image.quantize(256) if mode == "P" else image.convert(mode)
+    if other.convert("RGB").tobytes() != image.tobytes():
+        sys.exit(f"mode {mode} does not hold the label's colours")
+    content = io.BytesIO()
+    other.save(content, "PNG")
+    return content.getvalue()
+
+
+def _measure_rewritten(mode: str, labels: list[bytes], palette: Palette) -> None:
+    """Print what counting labels of one mode takes, and which filters their rows have."""
+    _compare_counts(labels, palette)
+    rows: Counter[int] = Counter()
+    chunks = {png: take_apart(png) for png in labels}
+    for parts in chunks.values():
+        raw = zlib.decompress(parts.pixels)
+        rows.update(raw[:: 1 + parts.header.row_bytes])
+    depths = {parts.header.bit_depth for parts in chunks.values()}
+    every = _ways(palette, chunks)
+    names = ("Framesift count_pixels", "libdeflate inflate alone", "Pillow decode + getcolors")
+    best = _measure({name: every[name] for name in names}, labels)
+    print(f"{mode}, {depths} bits a sample; rows by filter: {dict(sorted(rows.items()))}")
+    for name, spent in best.items():
+        print(f"    {name:28}{sum(spent) / len(spent):8.2f} ms")
 
 
 def _image(png: bytes) -> Image.Image:

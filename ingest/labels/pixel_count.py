@@ -11,14 +11,16 @@ from catalog.errors import BadFile
 from ingest.labels.inflate import crc32, inflate
 from ingest.labels.label_image import open_png
 from ingest.labels.palette import UNKNOWN_CLASS, Palette
-from ingest.labels.png_chunks import PngChunks, take_apart
+from ingest.labels.png_chunks import PngChunks, PngHeader, take_apart
 
 _REPORTED_COLOURS = 16
-_EACH_SAMPLE = np.arange(256, dtype=np.uint8)
 
-FEW_LABELS = 1000
-"""Labels that a process counts before it loads the faster way: that takes 0.3 s of CPU, and 5
-to 8 s where it must be compiled first (docs/decisions/0034)."""
+FEW_LABELS = 50
+"""Labels that a process counts before it loads the faster way: that takes 12 ms of CPU."""
+
+FEW_TO_COMPILE_FOR = 1000
+"""Labels that a process counts before it compiles the faster way, which takes 5 to 8 s of CPU, once
+for an installation (docs/decisions/0034)."""
 
 _label_numbers = itertools.count()
 
@@ -48,9 +50,9 @@ class PixelCounts:
 def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
     """Exact pixels per class of a label PNG; colours are compared exactly, never nearest.
 
-    Alpha is ignored and gamma is not applied. 8-bit images that are not interlaced are counted by
-    `ingest.labels.stretch_rows` where there are many and they are made of areas, and otherwise by
-    `ingest.labels.run_kernel`; all others through Pillow.
+    Alpha is ignored and gamma is not applied. Images of samples of at most 8 bits that are not
+    interlaced are counted by `ingest.labels.stretch_rows` where they are RGB, made of areas, and
+    many, and otherwise by `ingest.labels.run_kernel`; all others through Pillow.
 
     Raises:
         BadFile: Not a PNG, truncated or damaged.
@@ -58,7 +60,7 @@ def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
     chunks = take_apart(png, crc32)
     width, height = chunks.header.width, chunks.header.height
     digest = np.zeros(1, np.uint64)
-    if chunks.header.bit_depth == 8 and not chunks.header.interlaced:
+    if _is_of_bytes(chunks.header):
         counts = _count_rows(chunks, palette, digest)
     else:
         counts = _count_image(png, palette, digest)
@@ -73,10 +75,18 @@ def count_pixels(png: bytes, palette: Palette) -> PixelCounts:
     )
 
 
+def _is_of_bytes(header: PngHeader) -> bool:
+    """Whether rows can be counted as they are inflated: samples of 8 bits, or several in a byte."""
+    if header.interlaced:
+        return False
+    narrow = header.colour_type in (0, 3) and header.bit_depth in (1, 2, 4)
+    return header.bit_depth == 8 or narrow
+
+
 def _count_rows(
     chunks: PngChunks, palette: Palette, digest: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.int64]:
-    """(256,) int64 [pixels] by class id, from an 8-bit image that is not interlaced; and digest."""
+    """(256,) int64 [pixels] by class id, of an image that `_is_of_bytes`; and digest."""
     from ingest.labels import (
         run_kernel,  # Numba takes half a second to import: only who counts needs it
     )
@@ -84,39 +94,45 @@ def _count_rows(
     header = chunks.header
     width, height = header.width, header.height
     counts = np.zeros(256, dtype=np.int64)
-    if header.colour_type == 2 and next(_label_numbers) >= FEW_LABELS:
+    if (header.colour_type, header.bit_depth) == (2, 8) and _is_one_of_many():
         from ingest.labels import stretch_rows
 
         if stretch_rows.count(chunks.pixels, height, width, palette.lookup_table, counts, digest):
             return counts
         counts[:] = 0
     raw = inflate(chunks.pixels, header.inflated_bytes)
-    if header.colour_type == 2:
-        done = run_kernel.count_rgb_runs(raw, height, width, palette.lookup_table, counts, digest)
-        if done == height:
-            return counts
-        counts[:] = 0
-    undone = run_kernel.unfilter(raw, height, header.row_bytes, header.samples)
-    if undone < height:
-        raise BadFile(f"PNG is damaged: row {undone} has a filter that PNG does not know")
     several = header.samples >= 3
     colours = _colours_of_samples(chunks)
-    run_kernel.count_rows(
+    done = run_kernel.count_rows(
         raw,
         height,
         width,
         header.samples,
-        palette.lookup_table if several else _EACH_SAMPLE,
+        header.bit_depth,
+        palette.lookup_table,
         counts,
         np.resize(colours, 256),
         digest,
     )
+    if done < height:
+        raise BadFile(f"PNG is damaged: row {done} has a filter that PNG does not know")
     return counts if several else _classes_of_samples(counts, colours, palette)
+
+
+def _is_one_of_many() -> bool:
+    """Whether the faster way pays for the next label; an estimate that costs time where wrong."""
+    number = next(_label_numbers)
+    if number < FEW_LABELS or number >= FEW_TO_COMPILE_FOR:
+        return number >= FEW_LABELS
+    from ingest.labels import stretch_rows
+
+    return stretch_rows.is_compiled()
 
 
 def _colours_of_samples(chunks: PngChunks) -> npt.NDArray[np.uint32]:
     """(256 or fewer,) uint32 colour by grey level or palette index."""
-    levels = np.arange(256, dtype=np.uint32)
+    levels = np.arange(1 << chunks.header.bit_depth, dtype=np.uint32)
+    levels *= 255 // levels[-1]
     colours = levels << 16 | levels << 8 | levels
     if chunks.palette is not None and chunks.header.colour_type == 3:
         entries = np.frombuffer(chunks.palette, dtype=np.uint8)[: len(chunks.palette) // 3 * 3]
@@ -148,7 +164,7 @@ def _count_image(
     rows[:, 1:] = np.asarray(image).reshape(image.height, -1)
     counts = np.zeros(256, dtype=np.int64)
     run_kernel.count_rows(
-        rows.ravel(), image.height, image.width, 3, palette.lookup_table, counts,
+        rows.ravel(), image.height, image.width, 3, 8, palette.lookup_table, counts,
         np.zeros(256, np.uint32), digest,
     )  # fmt: skip
     return counts

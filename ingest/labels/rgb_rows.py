@@ -2,8 +2,7 @@
 
 A camera's rows have filter Paeth, whose guess needs the pixel before: the three channels are undone
 side by side, so that the processor has three chains of additions to work on and not one. A label's
-rows have filter None or Sub and are runs of one colour (ingest.labels.run_kernel): a run is one
-table look-up and one fill.
+rows are runs of one colour (ingest.labels.run_kernel): a run is one table look-up and one fill.
 
 Compiled by Numba without Python's lock, so that threads decode in parallel.
 
@@ -15,7 +14,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from ingest.labels.run_kernel import _colour, _none_run_end, _plus, _sub_run_end
+from ingest.labels.run_kernel import colour_of_pixel, row_runs
 
 
 @nb.njit(nogil=True, cache=True)
@@ -53,51 +52,22 @@ def class_ids_of_rows(raw: Any, class_of: Any, ids: Any) -> Any:
         Rows undone: H, or the first row with a filter that PNG does not know.
     """
     height, width = ids.shape
-    stride = 1 + 3 * width
-    above, here = np.zeros(3 * width, np.uint8), np.zeros(3 * width, np.uint8)
-    known = True  # whether `above` holds the row before
+    row_bytes = 3 * width
+    ends, values = np.empty(width, np.int64), np.empty(width, np.uint64)
+    ends_above, above = np.empty(width, np.int64), np.empty(width, np.uint64)
+    ends_above[0], above[0] = width, 0
     for row in range(height):
-        start = row * stride + 1
-        filter_type = raw[start - 1]
-        if filter_type <= 1:
-            _class_runs(raw, start, start + 3 * width, filter_type, class_of, ids[row])
-            known = False
-            continue
-        if not known:
-            _row_of_runs(raw, row - 1, stride, above)
-        if not _undo(filter_type, raw[start : start + 3 * width], above, here):
+        at = row * (1 + row_bytes) + 1
+        many = row_runs(raw, at, at + row_bytes, 3, ends_above, above, ends, values)
+        if many < 0:
             return row
-        for x in range(width):
-            ids[row, x] = class_of[_colour(here, 3 * x)]
-        above, here = here, above
-        known = True
+        x = 0
+        for run in range(many):
+            ids[row, x : ends[run]] = class_of[colour_of_pixel(values[run])]
+            x = ends[run]
+        ends, ends_above = ends_above, ends
+        values, above = above, values
     return height
-
-
-@nb.njit(nogil=True, cache=True)
-def _class_runs(raw: Any, at: int, end: int, filter_type: int, class_of: Any, ids: Any) -> None:
-    """Write a row with filter None or Sub, a run at a time."""
-    x = 0
-    colour = _colour(raw, at)
-    while True:
-        if filter_type == 1:
-            stop = _sub_run_end(raw, at + 3, end)
-        else:
-            stop = _none_run_end(raw, at + 3, end)
-        pixels = (stop - at) // 3
-        ids[x : x + pixels] = class_of[colour]
-        x += pixels
-        at += 3 * pixels
-        if at >= end:
-            return
-        colour = _plus(colour, raw, at) if filter_type == 1 else _colour(raw, at)
-
-
-@nb.njit(nogil=True, cache=True)
-def _row_of_runs(raw: Any, row: int, stride: int, pixels: Any) -> None:
-    """Write the bytes of a row with filter None or Sub."""
-    start = row * stride + 1
-    _undo(raw[start - 1], raw[start : start - 1 + stride], pixels, pixels)
 
 
 @nb.njit(nogil=True, cache=True)

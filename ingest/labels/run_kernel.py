@@ -1,21 +1,24 @@
-"""Pixels per class of filtered PNG rows, without ever undoing the filters: runs are counted.
+"""Pixels per class of filtered PNG rows, without ever writing a pixel: rows are runs of one colour.
 
 Labels are drawn in areas of one colour. In a row with filter Sub every byte is the difference to
 the pixel on the left, so zeros mean "the same colour again" and a run ends at the first byte that
-is not zero. A row with filter None becomes the same after subtracting its left neighbour. Zeros are
-skipped 96 bytes at a time; a row is never written anywhere.
+is not zero. A row with filter None becomes the same after subtracting its left neighbour. With the
+filters Up, Average and Paeth zeros mean so as long as the row above stays in one run as well: of it
+only its runs are known. Zeros are skipped 96 bytes at a time.
 
-Rows with other filters are undone one by one, which needs the row above.
+Samples of less than a byte come as bytes: a run of one byte is a run of its samples.
 
 Compiled by Numba without Python's lock, so that threads count in parallel; the machine code is kept
 in Numba's cache.
+
+Source: PNG specification, section 9.2.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numba as nb
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -25,7 +28,13 @@ _WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_WORD, 4)
 _VECTOR_BYTES = 32
 _BLOCK = 96
-"""Bytes looked at together: 32 pixels."""
+"""Bytes looked at together: 32 RGB pixels."""
+
+NONE, SUB, UP, AVERAGE, PAETH = range(5)
+
+_HIGH = np.uint64(0x80808080)
+_SHIFT = 33
+"""Bits that a quotient is shifted by: dividends are below 2**30, divisors 1 to 4."""
 
 
 def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -38,41 +47,42 @@ def _load(builder: Any, address: Any, offset: int, kind: Any) -> Any:
     return builder.load(builder.bitcast(pointer, kind.as_pointer()), align=1)
 
 
-def _differences(builder: Any, address: Any, offset: int, kind: Any, left: int) -> Any:
-    """Bytes at ``offset``, with those ``left`` bytes before them taken off (0: as they are)."""
-    here = _load(builder, address, offset, kind)
-    return here if not left else builder.xor(here, _load(builder, address, offset - left, kind))
-
-
-def _word_loader(left: int) -> Any:
+def _word_loader(compared: bool) -> Any:
     @intrinsic
-    def load(_typing: Any, array: Any, _index: Any) -> Any:
+    def load(_typing: Any, array: Any, _index: Any, _left: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            address = _address(context, builder, signature.args[0], values[0], values[1])
-            return _differences(builder, address, 0, _WORD, left)
+            array, index, left = values
+            here = _address(context, builder, signature.args[0], array, index)
+            word = _load(builder, here, 0, _WORD)
+            if compared:
+                before = builder.gep(here, [builder.neg(left)])
+                word = builder.xor(word, _load(builder, before, 0, _WORD))
+            return word
 
-        return types.uint64(array, types.intp), generate
+        return types.uint64(array, types.intp, types.intp), generate
 
     return load
 
 
-def _block_loader(left: int) -> Any:
+def _block_loader(compared: bool) -> Any:
     @intrinsic
-    def any_difference(_typing: Any, array: Any, _index: Any) -> Any:
+    def any_difference(_typing: Any, array: Any, _index: Any, _left: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            address = _address(context, builder, signature.args[0], values[0], values[1])
+            array, index, left = values
+            here = _address(context, builder, signature.args[0], array, index)
+            before = builder.gep(here, [builder.neg(left)])
             differences = None
             for offset in range(0, _BLOCK, _VECTOR_BYTES):
-                of_vector = _differences(builder, address, offset, _VECTOR, left)
-                differences = (
-                    of_vector if differences is None else builder.or_(differences, of_vector)
-                )
+                part = _load(builder, here, offset, _VECTOR)
+                if compared:
+                    part = builder.xor(part, _load(builder, before, offset, _VECTOR))
+                differences = part if differences is None else builder.or_(differences, part)
             reduce = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module, ir.FunctionType(_WORD, [_VECTOR]), "llvm.vector.reduce.or.v4i64"
             )
             return builder.call(reduce, [differences])
 
-        return types.uint64(array, types.intp), generate
+        return types.uint64(array, types.intp, types.intp), generate
 
     return any_difference
 
@@ -88,56 +98,180 @@ def _first_byte(_typing: Any, _word: Any) -> Any:
     return types.intp(types.uint64), generate
 
 
-def _run_ends(left: int) -> Callable[[Any, int, int], int]:
-    """A function (raw, at, end) -> first byte from ``at`` on that differs, or ``end``."""
-    word, block = _word_loader(left), _block_loader(left)
+def _run_ends(compared: bool) -> Any:
+    """A function (raw, at, end, left) -> first byte from ``at`` on that ends a run, or ``end``.
 
-    @nb.njit(nogil=True, inline="always")
-    def run_end(raw: Any, at: int, end: int) -> int:
+    A run is of zeros or, ``compared``, of bytes that equal those ``left`` before them.
+    """
+    word, block = _word_loader(compared), _block_loader(compared)
+
+    @nb.njit(nogil=True)
+    def run_end(raw: Any, at: int, end: int, left: int) -> Any:
         # Most runs are short: one word first, blocks only then.
         if at + 8 <= end:
-            difference = word(raw, at)
+            difference = word(raw, at, left)
             if difference != 0:
                 return at + _first_byte(difference)  # type: ignore[call-arg]
             at += 8
-        while at + _BLOCK <= end and block(raw, at) == 0:
+        while at + _BLOCK <= end and block(raw, at, left) == 0:
             at += _BLOCK
         while at + 8 <= end:
-            difference = word(raw, at)
+            difference = word(raw, at, left)
             if difference != 0:
                 return at + _first_byte(difference)  # type: ignore[call-arg]
             at += 8
-        while at < end and (raw[at] == 0 if left == 0 else raw[at] == raw[at - left]):
+        while at < end and (raw[at] == raw[at - left] if compared else raw[at] == 0):
             at += 1
         return at
 
     return run_end
 
 
-_sub_run_end = _run_ends(0)
-_none_run_end = _run_ends(3)
+_word = _word_loader(compared=False)
+_zeros_end = _run_ends(compared=False)
+_same_end = _run_ends(compared=True)
 
 
-@nb.njit(nogil=True, inline="always")
-def _colour(raw: Any, at: int) -> Any:
-    return (
-        np.uint32(raw[at]) << np.uint32(16)
-        | np.uint32(raw[at + 1]) << np.uint32(8)
-        | np.uint32(raw[at + 2])
-    )
+@nb.njit(nogil=True)
+def _pixel(raw: Any, at: int, size: int) -> Any:
+    """A pixel's bytes, the first one lowest."""
+    if at + 8 <= len(raw):
+        return _word(raw, at, 0) & ((np.uint64(1) << np.uint64(8 * size)) - np.uint64(1))
+    pixel = np.uint64(0)
+    for offset in range(size):
+        pixel |= np.uint64(raw[at + offset]) << np.uint64(8 * offset)
+    return pixel
 
 
-@nb.njit(nogil=True, inline="always")
-def _plus(colour: Any, raw: Any, at: int) -> Any:
-    """The colour, each channel with its difference added, modulo 256."""
-    red = (colour >> np.uint32(16)) + np.uint32(raw[at])
-    green = (colour >> np.uint32(8)) + np.uint32(raw[at + 1])
-    blue = colour + np.uint32(raw[at + 2])
-    byte = np.uint32(255)
-    return (red & byte) << np.uint32(16) | (green & byte) << np.uint32(8) | (blue & byte)
+@nb.njit(nogil=True)
+def _plus(pixel: Any, residue: Any) -> Any:
+    """Both added byte by byte, modulo 256."""
+    return ((pixel & ~_HIGH) + (residue & ~_HIGH)) ^ ((pixel ^ residue) & _HIGH)
 
 
-@nb.njit(nogil=True, inline="always")
+@nb.njit(nogil=True)
+def _average(left: Any, above: Any) -> Any:
+    """Half the sum byte by byte, rounded down."""
+    return (left & above) + (((left ^ above) & np.uint64(0xFEFEFEFE)) >> np.uint64(1))
+
+
+@nb.njit(nogil=True)
+def _nearest(left: Any, above: Any, corner: Any) -> Any:
+    """Byte by byte whichever is nearest to left + above - corner; ties in that order."""
+    if above == corner:
+        return left
+    if left == corner:
+        return above
+    nearest = np.uint64(0)
+    for byte in range(4):
+        shift = np.uint64(8 * byte)
+        a = np.int64(left >> shift & np.uint64(255))
+        b = np.int64(above >> shift & np.uint64(255))
+        c = np.int64(corner >> shift & np.uint64(255))
+        by_left, by_above, by_corner = abs(b - c), abs(a - c), abs(a + b - 2 * c)
+        chosen = b if by_above <= by_corner else c
+        if by_left <= by_above and by_left <= by_corner:
+            chosen = a
+        nearest |= np.uint64(chosen) << shift
+    return nearest
+
+
+@nb.njit(nogil=True)
+def _plain_runs(raw: Any, at: int, end: int, size: int, sub: bool, ends: Any, values: Any) -> Any:
+    """Runs of a row with filter None or Sub; how many."""
+    part = (1 << _SHIFT) // size + 1
+    many = pixels = 0
+    value = np.uint64(0)
+    while at < end:
+        pixel = _pixel(raw, at, size)
+        if sub:
+            value = _plus(value, pixel)
+            until = _zeros_end(raw, at + size, end, size)
+        else:
+            value = pixel
+            until = _same_end(raw, at + size, end, size)
+        length = ((until - at) * part) >> _SHIFT
+        at += length * size
+        pixels += length
+        ends[many], values[many] = pixels, value
+        many += 1
+    return many
+
+
+@nb.njit(nogil=True)
+def _runs_below(
+    raw: Any, at: int, end: int, size: int, kind: int, ends_above: Any, above: Any, ends: Any,
+    values: Any,
+) -> Any:  # fmt: skip
+    """Runs of a row with filter Up, Average or Paeth, from those of the row above; how many."""
+    part = (1 << _SHIFT) // size + 1
+    pixels = ((end - at) * part) >> _SHIFT
+    many = here = zeros_end = run_above = 0
+    left = corner = np.uint64(0)
+    while here < pixels:
+        while ends_above[run_above] <= here:
+            run_above += 1
+        up = above[run_above]
+        if kind == UP:
+            value = up
+        elif kind == AVERAGE:
+            value = _average(left, up)
+        else:
+            value = _nearest(left, up, corner)
+        if here >= zeros_end:
+            value = _plus(value, _pixel(raw, at + here * size, size))
+        until = here + 1
+        if until >= zeros_end:
+            stop = _zeros_end(raw, at + until * size, end, size)
+            zeros_end = ((stop - at) * part) >> _SHIFT
+        # While the row above stays the same, zeros say "as above", or with Paeth "as on the left".
+        if value == up or kind == PAETH:
+            until = max(until, min(zeros_end, ends_above[run_above]))
+        if value != left or here == 0:
+            many += 1
+        ends[many - 1], values[many - 1] = until, value
+        left, corner = value, up
+        here = until
+    return many
+
+
+@nb.njit(nogil=True)
+def row_runs(
+    raw: Any, at: int, end: int, size: int, ends_above: Any, above: Any, ends: Any, values: Any
+) -> Any:
+    """Undo a row's filter run by run.
+
+    Args:
+        raw: uint8, inflated rows with their filter bytes.
+        at: Where the row's pixels begin.
+        end: Where they end.
+        size: Bytes of a pixel; 1 where a byte holds several.
+        ends_above: int64, where the runs of the row above end, in pixels of ``size`` bytes; of a
+            first row, its pixels.
+        above: uint64, the pixels of these runs, the first byte lowest; of a first row, 0.
+        ends: int64, written: where this row's runs end.
+        values: uint64, written: their pixels.
+
+    Returns:
+        How many runs the row has; -1 where PNG does not know its filter.
+    """
+    kind = raw[at - 1]
+    if kind <= SUB:
+        return _plain_runs(raw, at, end, size, kind == SUB, ends, values)
+    if kind <= PAETH:
+        return _runs_below(raw, at, end, size, kind, ends_above, above, ends, values)
+    return -1
+
+
+@nb.njit(nogil=True)
+def colour_of_pixel(value: Any) -> Any:
+    """A pixel whose lowest byte is red, as 0xRRGGBB; what lies above is dropped."""
+    byte = np.uint64(255)
+    red, blue = value & byte, value >> np.uint64(16) & byte
+    return red << np.uint64(16) | value & np.uint64(0xFF00) | blue
+
+
+@nb.njit(nogil=True)
 def _mixed(digest: Any, colour: Any, pixels: Any) -> Any:
     """The digest with one more run of pixels: the same for the same runs, however stored."""
     run = np.uint64(colour) << np.uint64(32) | np.uint64(pixels)
@@ -145,138 +279,129 @@ def _mixed(digest: Any, colour: Any, pixels: Any) -> Any:
     return mixed ^ (mixed >> np.uint64(32))
 
 
-@nb.njit(nogil=True, cache=True)
-def count_rgb_runs(
-    raw: Any, height: int, width: int, class_of: Any, counts: Any, digest: Any
-) -> int:
-    """Add the pixels of an 8-bit RGB image to ``counts``, as long as rows have filter None or Sub.
+@nb.njit(nogil=True)
+def _joined(mark: Any, last: Any, pending: int, colour: Any, pixels: int) -> Any:
+    """A run of pixels after another that waits: (digest, the run that waits now)."""
+    if colour == last:
+        return mark, last, pending + pixels
+    if pending:
+        mark = _mixed(mark, last, pending)
+    return mark, colour, pixels
 
-    Args:
-        raw: (height * (1 + 3 * width),) uint8, inflated rows with their filter bytes.
-        height: Rows.
-        width: Pixels per row.
-        class_of: (2**24,) uint8 [class id] by colour.
-        counts: (256,) int64 [pixels] by class id, added to.
-        digest: (1,) uint64, set to the digest of the runs of colours.
 
-    Returns:
-        Rows counted: ``height``, or the first row with another filter.
-    """
-    stride = 1 + 3 * width
-    mark = _mixed(np.uint64(0), height, width)
-    for row in range(height):
-        start = row * stride + 1
-        end = (row + 1) * stride
-        filter_type = raw[start - 1]
-        if filter_type > 1:
-            return row
-        colour = _colour(raw, start)
-        while True:
-            if filter_type == 1:
-                stop = _sub_run_end(raw, start + 3, end)
-            else:
-                stop = _none_run_end(raw, start + 3, end)
-            pixels = (stop - start) // 3
+@nb.njit(nogil=True)
+def _count_pixels(
+    ends: Any, values: Any, many: int, samples: int, class_of: Any, counts: Any, colour_of: Any,
+    mark: Any,
+) -> Any:  # fmt: skip
+    """Count a row's runs of samples of a byte; the digest."""
+    last, pending = np.uint64(0), 0
+    start = 0
+    for run in range(many):
+        value = values[run]
+        pixels = ends[run] - start
+        start = ends[run]
+        if samples < 3:
+            sample = value & np.uint64(255)
+            counts[sample] += pixels
+            colour = np.uint64(colour_of[sample])
+        else:
+            colour = colour_of_pixel(value)
             counts[class_of[colour]] += pixels
-            mark = _mixed(mark, colour, pixels)
-            start += 3 * pixels
-            if start >= end:
-                break
-            colour = _plus(colour, raw, start) if filter_type == 1 else _colour(raw, start)
+        mark, last, pending = _joined(mark, last, pending, colour, pixels)
+    return _mixed(mark, last, pending)
+
+
+@nb.njit(nogil=True)
+def _count_bits(
+    ends: Any, values: Any, many: int, width: int, depth: int, counts: Any, colour_of: Any,
+    mark: Any,
+) -> Any:  # fmt: skip
+    """Count a row's runs of bytes that hold several samples of ``depth`` bits; the digest."""
+    last, pending = np.uint64(0), 0
+    start, left = 0, width
+    mask = (1 << depth) - 1
+    for run in range(many):
+        value = np.int64(values[run])
+        size = ends[run] - start
+        start = ends[run]
+        times, each = size, 1
+        if value == (value & mask) * (255 // mask):
+            times, each = 1, size * (8 // depth)
+        for _ in range(times):
+            for shift in range(8 - depth, -1, -depth):
+                pixels = min(each, left)
+                if pixels == 0:
+                    break
+                sample = value >> shift & mask
+                counts[sample] += pixels
+                left -= pixels
+                mark, last, pending = _joined(
+                    mark, last, pending, np.uint64(colour_of[sample]), pixels
+                )
+                if each > 1:
+                    break
+    return _mixed(mark, last, pending)
+
+
+@nb.njit(nogil=True, cache=True)
+def _count_rows(
+    raw: Any, height: int, width: int, samples: int, depth: int, class_of: Any, counts: Any,
+    colour_of: Any, digest: Any, ends: Any, values: Any, other_ends: Any, other_values: Any,
+) -> Any:  # fmt: skip
+    """See `count_rows`; the last four arrays are room for the runs of two rows."""
+    size = max(1, samples * depth // 8)
+    row_bytes = (width * samples * depth + 7) // 8
+    mark = _mixed(np.uint64(0), height, width)
+    other_ends[0], other_values[0] = row_bytes // size, np.uint64(0)
+    for row in range(height):
+        at = row * (1 + row_bytes) + 1
+        many = row_runs(raw, at, at + row_bytes, size, other_ends, other_values, ends, values)
+        if many < 0:
+            return row
+        if depth == 8:
+            mark = _count_pixels(ends, values, many, samples, class_of, counts, colour_of, mark)
+        else:
+            mark = _count_bits(ends, values, many, width, depth, counts, colour_of, mark)
+        ends, other_ends = other_ends, ends
+        values, other_values = other_values, values
     digest[0] = mark
     return height
 
 
-@nb.njit(nogil=True, cache=True)
-def unfilter(raw: Any, height: int, row_bytes: int, pixel_bytes: int) -> int:
-    """Undo the filters of all rows in place, filter bytes staying where they are.
-
-    Args:
-        raw: (height * (1 + row_bytes),) uint8, inflated rows with their filter bytes.
-        height: Rows.
-        row_bytes: Bytes of a row.
-        pixel_bytes: Bytes of a pixel, at least 1.
-
-    Returns:
-        Rows undone: ``height``, or the first row with a filter that PNG does not know.
-
-    Source: PNG specification, section 9.2.
-    """
-    stride = 1 + row_bytes
-    for row in range(height):
-        start = row * stride + 1
-        filter_type = raw[start - 1]
-        if filter_type > 4:
-            return row
-        if filter_type == 0:
-            continue
-        for at in range(row_bytes):
-            here = start + at
-            left = np.int32(raw[here - pixel_bytes]) if at >= pixel_bytes else np.int32(0)
-            above = np.int32(raw[here - stride]) if row > 0 else np.int32(0)
-            if filter_type == 1:
-                guess = left
-            elif filter_type == 2:
-                guess = above
-            elif filter_type == 3:
-                guess = (left + above) // 2
-            else:
-                corner = np.int32(0)
-                if row > 0 and at >= pixel_bytes:
-                    corner = np.int32(raw[here - stride - pixel_bytes])
-                guess = _paeth(left, above, corner)
-            raw[here] = np.uint8((np.int32(raw[here]) + guess) & 255)
-    return height
-
-
-@nb.njit(nogil=True, inline="always")
-def _paeth(left: Any, above: Any, corner: Any) -> Any:
-    """Whichever of the three is nearest to left + above - corner; ties in that order."""
-    estimate = left + above - corner
-    by_left, by_above = abs(estimate - left), abs(estimate - above)
-    by_corner = abs(estimate - corner)
-    if by_left <= by_above and by_left <= by_corner:
-        return left
-    return above if by_above <= by_corner else corner
-
-
-@nb.njit(nogil=True, cache=True)
 def count_rows(
-    raw: Any,
+    raw: npt.NDArray[np.uint8],
     height: int,
     width: int,
     samples: int,
-    class_of: Any,
-    counts: Any,
-    colour_of: Any,
-    digest: Any,
-) -> None:
-    """Add the pixels of an unfiltered 8-bit image to ``counts``.
+    depth: int,
+    class_of: npt.NDArray[np.uint8],
+    counts: npt.NDArray[np.int64],
+    colour_of: npt.NDArray[np.uint32],
+    digest: npt.NDArray[np.uint64],
+) -> int:
+    """Add the pixels of an image that is not interlaced to ``counts``.
 
     Args:
-        raw: (height * (1 + samples * width),) uint8, rows as `unfilter` left them.
+        raw: (height * (1 + bytes of a row),) uint8, inflated rows with their filter bytes.
         height: Rows.
         width: Pixels per row.
-        samples: 3 or 4 for RGB and RGBA, whose alpha is ignored; 1 for palette and grey.
-        class_of: uint8 [class id] by colour (2**24,), or by sample (256,) for one sample.
-        counts: (256,) int64 [pixels] by class id, added to.
-        colour_of: (256,) uint32 colour by sample, for one sample.
-        digest: (1,) uint64, set as `count_rgb_runs` sets it for the same colours.
+        samples: 3 or 4 for RGB and RGBA, 1 or 2 for palette or grey and grey with alpha; alpha is
+            ignored.
+        depth: Bits of a sample: 8, or 1, 2 or 4 where a pixel is one sample.
+        class_of: (2**24,) uint8 [class id] by colour, for three samples or four.
+        counts: (256,) int64 [pixels] by class id, or by sample, for one sample or two; added to.
+        colour_of: (256,) uint32 colour by sample, for one sample or two.
+        digest: (1,) uint64, set to the digest of the runs of colours.
+
+    Returns:
+        Rows counted: ``height``, or the first row with a filter that PNG does not know.
     """
-    stride = 1 + samples * width
-    mark = _mixed(np.uint64(0), height, width)
-    for row in range(height):
-        at = row * stride + 1
-        last, pixels = np.uint32(0), np.uint32(0)
-        for _ in range(width):
-            value = np.uint32(raw[at]) if samples < 3 else _colour(raw, at)
-            counts[class_of[value]] += 1
-            colour = colour_of[value] if samples < 3 else value
-            if colour != last and pixels > 0:
-                mark = _mixed(mark, last, pixels)
-                pixels = np.uint32(0)
-            last = colour
-            pixels += np.uint32(1)
-            at += samples
-        mark = _mixed(mark, last, pixels)
-    digest[0] = mark
+    room = width + 1
+    return int(
+        _count_rows(
+            raw, height, width, samples, depth, class_of, counts, colour_of, digest,
+            np.empty(room, np.int64), np.empty(room, np.uint64),
+            np.empty(room, np.int64), np.empty(room, np.uint64),
+        )
+    )  # fmt: skip

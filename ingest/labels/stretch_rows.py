@@ -17,6 +17,7 @@ Source: PNG specification, section 9.2; RFC 1950 for zlib's header and Adler-32.
 
 import threading
 import zlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -313,6 +314,18 @@ def _compiled(sources: int) -> Any:
 
 _FILES = [Path(__file__).with_name(name) for name in ("deflate_symbols.py", "words.py")]
 count_rgb = _compiled(zlib.crc32(b"".join(file.read_bytes() for file in _FILES)))
+
+
+@cache
+def is_compiled() -> bool:
+    """Whether an earlier process left machine code of this file as it is, so that it only loads.
+
+    For another processor it is compiled all the same, which this does not tell.
+    """
+    left = Path(count_rgb.stats.cache_path).glob(f"{Path(__file__).stem}.*.nbi")
+    changed = Path(__file__).stat().st_mtime
+    return any(index.stat().st_mtime >= changed for index in left)
+
 
 _AHEAD = 1 << 18
 """Bytes inflated before their rows are counted: with HISTORY they fit a core's own cache."""

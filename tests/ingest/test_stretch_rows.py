@@ -177,6 +177,7 @@ def zlib_takes(stream: bytes) -> bytes | None:
 @pytest.fixture(autouse=True)
 def _no_label_is_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pixel_count, "FEW_LABELS", 0)
+    monkeypatch.setattr(pixel_count, "FEW_TO_COMPILE_FOR", 0)
 
 
 @settings(max_examples=60, deadline=None)
@@ -290,3 +291,24 @@ def test_every_tie_of_the_paeth_filter() -> None:
         for found in (Picture([above, below], 0, filters=filters) for filters in grey)
     )
     assert by_paeth.digest == plain.digest
+
+
+def test_what_is_compiled_is_used_early(tmp_path: Path) -> None:
+    """Without machine code a process waits for 1,000 labels; with it, for 50."""
+    program = """
+from itertools import count
+from ingest.labels import pixel_count, stretch_rows
+def labels_before():
+    pixel_count._label_numbers = count()
+    return next(n for n in range(2000) if pixel_count._is_one_of_many())
+print(labels_before())
+(stretch_rows.Path(stretch_rows.count_rgb.stats.cache_path) / "stretch_rows.count.nbi").touch()
+stretch_rows.is_compiled.cache_clear()
+print(labels_before())
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert run.stdout.split() == ["1000", "50"]
