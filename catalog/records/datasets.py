@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, select, tuple_
 from sqlalchemy.orm import Session
 
 from catalog.errors import NotAllowed, NotFound
@@ -12,15 +12,35 @@ from catalog.records.tables import Dataset
 _OWN = "make a dataset of your own selection, and use that"
 
 
-def recorded_datasets(records: RecordStore, name: str | None = None) -> list[Dataset]:
-    """Every version of every dataset, or of that one; by name, oldest version first."""
-    query = select(Dataset).order_by(Dataset.name, Dataset.version)
+def recorded_datasets(
+    records: RecordStore,
+    name: str | None = None,
+    *,
+    after: tuple[str, int] | None = None,
+    limit: int | None = None,
+) -> list[Dataset]:
+    """Every version of every dataset, or of that one; by name, oldest version first.
+
+    Args:
+        records: Where.
+        name: Only of this dataset.
+        after: Only those after this name and version.
+        limit: At most this many.
+    """
+    query = select(Dataset).order_by(Dataset.name, Dataset.version).limit(limit)
     if name is not None:
         query = query.where(Dataset.name == name)
-    with records.reading() as session:
-        recorded = list(session.scalars(query))
-    seen = (records.as_seen(dataset) for dataset in recorded)
-    return [dataset for dataset in seen if dataset is not None]
+    seen: list[Dataset] = []
+    while True:
+        rest = query
+        if after is not None:
+            rest = query.where(tuple_(Dataset.name, Dataset.version) > tuple_(*after))
+        with records.reading() as session:
+            recorded = list(session.scalars(rest))
+        seen += [part for dataset in recorded if (part := records.as_seen(dataset)) is not None]
+        if limit is None or len(seen) >= limit or len(recorded) < limit:
+            return seen[:limit]
+        after = (recorded[-1].name, recorded[-1].version)  # the user sees less than was read
 
 
 def recorded_dataset(records: RecordStore, name: str) -> Dataset:

@@ -135,6 +135,35 @@ def test_the_database_itself_refuses_doubles(records: RecordStore) -> None:
     assert [*recorded_sources(records), *recorded_datasets(records), *recorded_jobs(records)] == []
 
 
+def test_a_page_of_datasets_reads_no_others(records: RecordStore) -> None:
+    """Pages follow each other by name and version, also where the user does not see all of them."""
+    with records.session() as session:
+        session.add_all([dataset(name, n) for name in "cab" for n in range(1, 11)])
+    expected = [(name, number) for name in "abc" for number in range(1, 11)]
+    looked: list[Dataset] = []
+
+    def as_seen(dataset: Dataset) -> Dataset | None:
+        looked.append(dataset)
+        return dataset if dataset.version % 3 == 1 else None
+
+    limited = records.limited_to("u", as_seen)
+    for view, pairs in (
+        (records, expected),
+        (limited, [(name, number) for name, number in expected if number % 3 == 1]),
+    ):
+        after: tuple[str, int] | None = None
+        listed: list[tuple[str, int]] = []
+        while page := recorded_datasets(view, after=after, limit=4):
+            listed += [(one.name, one.version) for one in page]
+            after = listed[-1]
+        assert listed == pairs
+        one_name = recorded_datasets(view, "b", after=("b", 4), limit=2)
+        assert [one.version for one in one_name] == ([5, 6] if view is records else [7, 10])
+    looked.clear()
+    assert len(recorded_datasets(limited, limit=2)) == 2
+    assert len(looked) == 4
+
+
 def test_datasets_by_name_and_version(records: RecordStore) -> None:
     """A bare name is the newest version; versions that are none are not found, however written."""
     with records.session() as session:

@@ -71,9 +71,15 @@ async def get_datasets(
     name: Annotated[str | None, Query(description="Only versions of this dataset.")] = None,
 ) -> DatasetsAnswer:
     """Versions of datasets, by name and version."""
-    datasets = await run_in_threadpool(session.datasets.list, name)
-    listed, follows = page.page_of_all(
-        "datasets", datasets, lambda dataset: (dataset.name, dataset.version), str, int
+    after = page.after("datasets", str, int)
+    datasets = await run_in_threadpool(
+        session.datasets.list,
+        name,
+        after=None if after is None else (str(after[0]), int(after[1])),
+        limit=page.limit + 1,
+    )
+    listed, follows = page.page(
+        "datasets", datasets, lambda dataset: (dataset.name, dataset.version)
     )
     return DatasetsAnswer(datasets=listed, next=follows)
 

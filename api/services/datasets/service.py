@@ -106,9 +106,17 @@ class Datasets:
         """`diff` as a row for each frame that differs."""
         return diff_to_rows(self._compared(name, other), limit)
 
-    def list(self, name: str | None = None) -> builtins.list[DatasetBody]:
-        """Every version of every dataset, or of one."""
-        return [self._body(version) for version in recorded_datasets(self._workspace.records, name)]
+    def list(
+        self,
+        name: str | None = None,
+        *,
+        after: tuple[str, int] | None = None,
+        limit: int | None = None,
+    ) -> builtins.list[DatasetBody]:
+        """Versions of every dataset, or of one: catalog.records.datasets.recorded_datasets."""
+        records = self._workspace.records
+        versions = recorded_datasets(records, name, after=after, limit=limit)
+        return [self._body(version) for version in versions]
 
     def get(self, name: str) -> DatasetBody:
         """A dataset's newest version, or NAME@VERSION.
