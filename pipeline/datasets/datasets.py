@@ -35,8 +35,8 @@ _LONGEST_NAME = 128
 
 
 @dataclass(frozen=True)
-class Origin:
-    """The origin of a dataset's frames, besides the question.
+class Provenance:
+    """The provenance of a dataset's frames, besides the question.
 
     Attributes:
         built: What chose or added the frames, as data; part of the dataset's id.
@@ -83,7 +83,7 @@ def create_dataset(
     name: str,
     selection: Selection,
     division: Division | None = None,
-    origin: Origin | None = None,
+    provenance: Provenance | None = None,
 ) -> Dataset:
     """Save a selection as a new version of the dataset ``name``, its manifest on disk.
 
@@ -92,7 +92,7 @@ def create_dataset(
         name: Letters, digits, dots, dashes and underscores; see `name_of_new`.
         selection: The frames, with the division's columns and their files' versions.
         division: How to divide them; one split "all" when None.
-        origin: How they were come by, where it was not the question alone.
+        provenance: How they were come by, where it was not the question alone.
 
     Returns:
         The dataset; the version that has the same content where there is one.
@@ -103,10 +103,12 @@ def create_dataset(
         NotFound: A frame's source has been removed.
         StorageError: The manifest cannot be written.
     """
-    origin = origin or Origin()
+    provenance = provenance or Provenance()
     name = name_of_new(records, name)
-    content, report = content_of(records, name, selection, division or Division(), origin.built)
-    return save_content(records, name, content, replace(origin, report={**origin.report, **report}))
+    content, report = content_of(records, name, selection, division or Division(), provenance.built)
+    return save_content(
+        records, name, content, replace(provenance, report={**provenance.report, **report})
+    )
 
 
 def content_of(
@@ -189,7 +191,9 @@ def name_of_new(records: RecordStore, name: str) -> str:
     return saved
 
 
-def save_content(records: RecordStore, name: str, content: Content, origin: Origin) -> Dataset:
+def save_content(
+    records: RecordStore, name: str, content: Content, provenance: Provenance
+) -> Dataset:
     """Save frames as a dataset's new version, or find the version that has the same content.
 
     Raises:
@@ -197,7 +201,7 @@ def save_content(records: RecordStore, name: str, content: Content, origin: Orig
     """
     rows = content.rows
     own_id = content_id(content.question, content.snapshot, rows)
-    parents = [{"name": f"{p.name}@{p.version}", "id": p.content_id} for p in origin.parents]
+    parents = [{"name": f"{p.name}@{p.version}", "id": p.content_id} for p in provenance.parents]
     matrix = class_matrix(rows, len(content.tags))
     with records.session() as session:
         newest = session.scalar(select(func.max(Dataset.version)).where(Dataset.name == name)) or 0
@@ -208,9 +212,9 @@ def save_content(records: RecordStore, name: str, content: Content, origin: Orig
             return same
         header = replace(
             header_of(name, newest + 1, own_id, content),
-            seed=origin.seed,
+            seed=provenance.seed,
             parents=tuple(parents),
-            report=origin.report,
+            report=provenance.report,
         )
         folder = keep_manifest(records, Manifest(header, rows))
         dataset = Dataset(
@@ -224,10 +228,10 @@ def save_content(records: RecordStore, name: str, content: Content, origin: Orig
             class_pixels=dict(zip(content.tags, matrix.sum(axis=0).tolist(), strict=True)),
             class_frames=dict(zip(content.tags, (matrix > 0).sum(axis=0).tolist(), strict=True)),
             manifest=folder,
-            seed=str(origin.seed),
+            seed=str(provenance.seed),
             parents=parents,
-            report=dict(origin.report),
-            owner=origin.owner,
+            report=dict(provenance.report),
+            owner=provenance.owner,
         )
         session.add(dataset)
     return dataset

@@ -17,7 +17,7 @@ from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
 from pipeline.datasets.datasets import (
     Content,
-    Origin,
+    Provenance,
     class_matrix,
     rows_of,
     save_content,
@@ -71,8 +71,10 @@ def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: s
     content, report = split_content(stores, dataset, division)
     # How the frames were chosen stays true; how they were divided does not.
     chosen = {k: v for k, v in dataset.report.items() if k not in ("leakage", "split_strata")}
-    origin = Origin(seed=division.seed, parents=[dataset], report={**chosen, **report}, owner=owner)
-    return save_content(stores.records, dataset.name, content, origin)
+    provenance = Provenance(
+        seed=division.seed, parents=[dataset], report={**chosen, **report}, owner=owner
+    )
+    return save_content(stores.records, dataset.name, content, provenance)
 
 
 def split_content(
@@ -187,9 +189,9 @@ def extend_dataset(
         BadFile: The dataset's manifest is damaged.
     """
     content, report = grown_content(stores, dataset, gap, at)
-    origin = Origin(seed=gap.seed, parents=[dataset], report=report, owner=owner)
+    provenance = Provenance(seed=gap.seed, parents=[dataset], report=report, owner=owner)
     with naming(stores.catalog, content.snapshot, dataset.name):
-        return save_content(stores.records, dataset.name, content, origin)
+        return save_content(stores.records, dataset.name, content, provenance)
 
 
 def grown_content(

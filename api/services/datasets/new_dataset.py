@@ -7,7 +7,7 @@ from api.schemas.datasets import Divided, NewDataset, NewExtension, NewSplit
 from api.workspace import Workspace
 from catalog.records.datasets import own_dataset, recorded_dataset
 from catalog.records.tables import Dataset
-from pipeline.datasets.datasets import Origin, create_dataset, name_of_new
+from pipeline.datasets.datasets import Provenance, create_dataset, name_of_new
 from pipeline.datasets.derive import Gap, Stores, extend_dataset, split_dataset
 from pipeline.datasets.division import FRAME, Division
 from pipeline.datasets.leakage_guard import keep_away_from, union
@@ -48,8 +48,8 @@ def make_dataset(
         built["disjoint_from"] = [other.content_id for other in others]
         built["disjoint_gap_s"] = request.min_gap_s
         report = {**report, "disjoint_from": [f"{one.name}@{one.version}" for one in others]}
-    origin = Origin(built=built, seed=request.seed, report=report, owner=owner)
-    return save_selection(workspace, request, selection, origin)
+    provenance = Provenance(built=built, seed=request.seed, report=report, owner=owner)
+    return save_selection(workspace, request, selection, provenance)
 
 
 def _division(request: Divided) -> Division:
@@ -107,7 +107,7 @@ def save_selection(
     workspace: Workspace,
     request: NewDataset,
     selection: Selection,
-    origin: Origin | None = None,
+    provenance: Provenance | None = None,
 ) -> Dataset:
     """Save an answer that has been had already."""
     catalog = workspace.catalog
@@ -115,9 +115,9 @@ def save_selection(
     with catalog.reading(selection.snapshot) as snapshot:
         selection = with_columns(snapshot, selection, _columns(division))
         selection = with_versions(snapshot, selection)
-    origin = origin or Origin(seed=request.seed)
+    provenance = provenance or Provenance(seed=request.seed)
     with naming(catalog, selection.snapshot, request.name):
-        dataset = create_dataset(workspace.records, request.name, selection, division, origin)
+        dataset = create_dataset(workspace.records, request.name, selection, division, provenance)
     return _as_seen(workspace, dataset)
 
 
