@@ -184,13 +184,13 @@ class Job(Base):
     finished: Mapped[datetime | None]
 
 
-class KeptAnswer(Base):
-    """The answer to a request that a client gave a key, so that it can be sent again."""
+class IdempotencyKey(Base):
+    """A client's key of a request, with the answer to send when the client repeats the request."""
 
     __tablename__ = "kept_answers"
     __table_args__ = (Index("kept_answers_by_until", "until"),)
 
-    # SHA-256 of who asks and key.
+    # SHA-256 of the caller and the client's key.
     key: Mapped[str] = mapped_column(String(64), primary_key=True)
     # HMAC of the request by the client's key, which is kept nowhere: a body may hold a password.
     digest: Mapped[str] = mapped_column(String(64))

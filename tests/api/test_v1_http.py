@@ -23,10 +23,10 @@ from api.http.middleware.compression import Compression
 from api.services.accounts.callers import Caller
 from api.settings import Settings
 from catalog.accounts import tokens, users
-from catalog.records import kept_answers
-from catalog.records.kept_answers import Keyed
+from catalog.records import idempotency_keys
+from catalog.records.idempotency_keys import Keyed
 from catalog.records.store import RecordStore
-from catalog.records.tables import KeptAnswer, now
+from catalog.records.tables import IdempotencyKey, now
 from tests.pipeline.homes import copy_home
 
 ANNA, BOB = "anna", "bob"
@@ -130,9 +130,9 @@ def test_answers_are_kept_for_a_day(served: Served) -> None:
     served.ask("POST", "/v1/collections", "k-5", json=collection("daily"))
     with served.records.session() as session:
         key = Keyed.of(served.view(ANNA), "k-5", b"").key
-        kept = session.get_one(KeptAnswer, key).until - now()
+        kept = session.get_one(IdempotencyKey, key).until - now()
         assert timedelta(hours=23, minutes=59) < kept <= timedelta(hours=24)
-        session.execute(update(KeptAnswer).values(until=now() - timedelta(seconds=1)))
+        session.execute(update(IdempotencyKey).values(until=now() - timedelta(seconds=1)))
     again = served.ask("POST", "/v1/collections", "k-5", json=collection("daily"))
     assert (again.status_code, again.json()["title"]) == (409, "AlreadyExists")
 
@@ -157,11 +157,11 @@ def test_a_request_whose_worker_died_is_made_again(served: Served) -> None:
     """While it may be under way: 409; once nothing has renewed it for a minute, the key is free."""
     asked = b"/v1/datasets\0\0" + httpx.Request("POST", "http://x", json=dataset("dead")).content
     keyed = Keyed.of(served.view(ANNA), "k-7", asked)
-    assert kept_answers.begin(served.records, keyed) is None
+    assert idempotency_keys.begin(served.records, keyed) is None
     busy = served.ask("POST", "/v1/datasets", "k-7", json=dataset("dead"))
     assert (busy.status_code, busy.json()["title"]) == (409, "RequestUnderWay")
     with served.records.session() as session:
-        session.execute(update(KeptAnswer).values(until=now() - timedelta(seconds=1)))
+        session.execute(update(IdempotencyKey).values(until=now() - timedelta(seconds=1)))
     assert served.ask("POST", "/v1/datasets", "k-7", json=dataset("dead")).status_code == 201
 
 
@@ -173,7 +173,7 @@ def test_no_secret_is_kept(served: Served) -> None:
     again = served.ask("POST", "/v1/users", "k-8", json=body)
     assert (again.status_code, again.json()) == (201, answer.json())
     with served.records.reading() as session:
-        for row in session.scalars(select(KeptAnswer)):
+        for row in session.scalars(select(IdempotencyKey)):
             assert "sentence" not in json.dumps([row.headers, row.body])
             assert "k-8" not in row.key
     refused = served.ask("POST", "/v1/tokens", "k-9", json={"name": "n"})

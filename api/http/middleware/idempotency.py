@@ -18,10 +18,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.http.errors import problem
 from api.http.middleware.read_again import read_again, whole_body
 from api.http.routing import rule_of
-from catalog.records import kept_answers
-from catalog.records.kept_answers import LEASE, Keyed
+from catalog.records import idempotency_keys
+from catalog.records.idempotency_keys import LEASE, Keyed
 from catalog.records.store import RecordStore
-from catalog.records.tables import KeptAnswer
+from catalog.records.tables import IdempotencyKey
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _WAIT_S = 5
@@ -67,7 +67,7 @@ class Idempotency:
         view = scope["state"]["context"].caller.view
         content = b"\0".join((scope["path"].encode(), scope["query_string"], body))
         keyed = Keyed.of(view, key, content)
-        earlier = await run_in_threadpool(kept_answers.begin, records, keyed)
+        earlier = await run_in_threadpool(idempotency_keys.begin, records, keyed)
         if earlier is not None:
             await _again(earlier, keyed)(scope, receive, send)
             return
@@ -78,16 +78,16 @@ class Idempotency:
             await self._app(scope, read_again(body, receive), answer.receive)
             done = answer.succeeded
             if done:
-                await run_in_threadpool(kept_answers.keep, records, keyed, *answer.parts)
+                await run_in_threadpool(idempotency_keys.keep, records, keyed, *answer.parts)
         finally:
             renewing.cancel()
             if not done:
-                await run_in_threadpool(kept_answers.forget, records, keyed)
+                await run_in_threadpool(idempotency_keys.forget, records, keyed)
         for message in answer.messages:
             await send(message)
 
 
-def _again(answer: KeptAnswer, keyed: Keyed) -> Response:
+def _again(answer: IdempotencyKey, keyed: Keyed) -> Response:
     """The answer to a request whose key is known."""
     if answer.digest != keyed.digest:
         why = "Idempotency-Key: it was given to another request; give each request one of its own"
@@ -102,7 +102,7 @@ async def _renewing(records: RecordStore, keyed: Keyed) -> None:
     while True:
         await asyncio.sleep(LEASE.total_seconds() / 3)
         with suppress(Exception):  # the next one may succeed; without any the key is free again
-            await run_in_threadpool(kept_answers.still_busy, records, keyed)
+            await run_in_threadpool(idempotency_keys.still_busy, records, keyed)
 
 
 class _Answer:

@@ -1,4 +1,4 @@
-"""Answers kept by a client's key: a request that is repeated is answered, and not done again."""
+"""Idempotency keys: a request that a client repeats is answered again, and not done again."""
 
 import hashlib
 import hmac
@@ -8,7 +8,7 @@ from datetime import timedelta
 from sqlalchemy import delete, update
 
 from catalog.records.store import RecordStore
-from catalog.records.tables import KeptAnswer, now
+from catalog.records.tables import IdempotencyKey, now
 
 KEPT = timedelta(hours=24)
 """How long an answer is."""
@@ -22,8 +22,8 @@ class Keyed:
     """A request with a key.
 
     Attributes:
-        key: Of who asks and key.
-        digest: Of what is asked.
+        key: Digest of the caller and the client's key.
+        digest: Digest of the request.
     """
 
     key: str
@@ -37,17 +37,19 @@ class Keyed:
         return cls(key, hmac.new(secret, request, hashlib.sha256).hexdigest())
 
 
-def begin(records: RecordStore, keyed: Keyed) -> KeptAnswer | None:
-    """The answer kept by the key, of whatever request; None where there was none, and it is ours.
+def begin(records: RecordStore, keyed: Keyed) -> IdempotencyKey | None:
+    """The key's record, of whatever request; None where there was none, and the request is ours.
 
     Of several that ask at once, one gets None.
     """
     with records.session() as session:
-        session.execute(delete(KeptAnswer).where(KeptAnswer.until < now()))
-        answer = session.get(KeptAnswer, keyed.key)
+        session.execute(delete(IdempotencyKey).where(IdempotencyKey.until < now()))
+        answer = session.get(IdempotencyKey, keyed.key)
         if answer is None:
             until = now() + LEASE
-            session.add(KeptAnswer(key=keyed.key, digest=keyed.digest, status=None, until=until))
+            session.add(
+                IdempotencyKey(key=keyed.key, digest=keyed.digest, status=None, until=until)
+            )
         return answer
 
 
@@ -55,8 +57,8 @@ def still_busy(records: RecordStore, keyed: Keyed) -> None:
     """Say that the request is under way."""
     with records.session() as session:
         session.execute(
-            update(KeptAnswer)
-            .where(KeptAnswer.key == keyed.key, KeptAnswer.status.is_(None))
+            update(IdempotencyKey)
+            .where(IdempotencyKey.key == keyed.key, IdempotencyKey.status.is_(None))
             .values(until=now() + LEASE)
         )
 
@@ -67,7 +69,7 @@ def keep(
     """Keep the answer."""
     with records.session() as session:
         session.merge(
-            KeptAnswer(
+            IdempotencyKey(
                 key=keyed.key,
                 digest=keyed.digest,
                 status=status,
@@ -81,4 +83,4 @@ def keep(
 def forget(records: RecordStore, keyed: Keyed) -> None:
     """Keep nothing of a request that failed: it may be made again."""
     with records.session() as session:
-        session.execute(delete(KeptAnswer).where(KeptAnswer.key == keyed.key))
+        session.execute(delete(IdempotencyKey).where(IdempotencyKey.key == keyed.key))
