@@ -1,0 +1,105 @@
+"""Real training runs: from the prepared form, and going on with another number of workers."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.prepared.prepare import prepare
+from pipeline.prepared.size import Size
+from tests.pipeline.test_prepared import staged
+from tests.training.commands import TINY, horovodrun, run, run_several
+from tests.training.drawn_frames import draw_frames
+from training.checkpoint import Checkpoint
+from training.shard_file import read_shard, shard_path
+
+pytestmark = pytest.mark.training
+
+
+def training(manifest: Path, model_dir: Path, *more: str) -> list[str]:
+    """Arguments of a training run of batches of 2."""
+    return [
+        "--exec_mode", "train", "--manifest", str(manifest), "--model_dir", str(model_dir),
+        "--batch_size", "2", *TINY, *more,
+    ]  # fmt: skip
+
+
+def validation(manifest: Path, model_dir: Path, results_dir: Path) -> list[str]:
+    """Arguments of a validation as one shard."""
+    return [
+        "--exec_mode", "evaluate", "--manifest", str(manifest), "--model_dir", str(model_dir),
+        "--results_dir", str(results_dir), "--threads", "1",
+    ]  # fmt: skip
+
+
+def test_the_form_changes_nothing_but_the_time(tmp_path: Path) -> None:
+    """Proves a run uses the form where it fits, says so, and ends with the same weights and scores.
+
+    It reads the form alone: the frames' files are gone then.
+    """
+    files = draw_frames(tmp_path, 8, unknown=True)
+    folder = staged(tmp_path, {"train": files[:5], "validation": files[5:]})
+    plain, other = tmp_path / "plain", tmp_path / "other"
+    (decoded, scored), _ = run_several(
+        training(folder, plain, "--max_steps", "4"), validation(folder, plain, tmp_path / "first")
+    )
+    assert decoded.status == scored.status == 0, decoded.err + scored.err
+    assert "decoding each frame: no prepared form of this size" in decoded.out
+    made = prepare(folder, Size(64, 96))
+    for drawn in files:
+        (tmp_path / drawn.image).unlink()
+    for drawn in files[:5]:
+        (tmp_path / drawn.label).unlink()
+    (prepared, scored), _ = run_several(
+        training(folder, other, "--max_steps", "4"), validation(folder, plain, tmp_path / "second")
+    )
+    assert prepared.status == scored.status == 0, prepared.err + scored.err
+    assert f"reading frames from the prepared form {made.folder}" in prepared.out
+    assert f"reading images from the prepared form {made.folder}" in scored.out
+    told = [json.loads((place / "metrics.json").read_text()) for place in (plain, other)]
+    assert [metrics["prepared"] for metrics in told] == [None, made.folder.name]
+    ended = [Checkpoint.read(place) for place in (plain, other)]
+    assert ended[0] is not None
+    assert ended[1] is not None
+    for ours, theirs in zip(ended[0].weights, ended[1].weights, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    first, second = (read_shard(shard_path(tmp_path / name, 0, 1)) for name in ("first", "second"))
+    assert (first.matrix == second.matrix).all()
+    assert first.frames == second.frames
+
+
+def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
+    """Proves the steps left follow from the examples left, and that the run stays this run."""
+    folder = staged(tmp_path, {"train": draw_frames(tmp_path, 9)})
+    model_dir = tmp_path / "model"
+    three = training(folder, model_dir, "--epochs", "3")
+    one_epoch = run("-c", _STOPPED, *three, launcher=horovodrun(2))
+    assert one_epoch.status != 0
+    stopped = Checkpoint.read(model_dir)
+    assert stopped is not None
+    assert (stopped.step, stopped.examples) == (3, 12)
+    alone = run("-m", "training.main", *three)
+    assert alone.status == 0, alone.err
+    assert "going on from the checkpoint of step 3" in alone.out
+    # 3 epochs of 9 frames are 7 steps of 2 workers, 28 examples; 16 are left, 8 steps of one.
+    assert re.search(r"1 worker\(s\) x 2 frames, 1 thread\(s\) each, step 3 to 11: ", alone.out)
+    ended = Checkpoint.read(model_dir)
+    assert ended is not None
+    assert (ended.step, ended.examples) == (11, 28)
+    assert ended.identity == stopped.identity
+
+
+_STOPPED = """
+import os, signal, sys
+import training.train
+from training.main import main
+rate_at = training.train.learning_rate_at
+def rate_then_signal(step, *more):
+    if step == 3:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return rate_at(step, *more)
+training.train.learning_rate_at = rate_then_signal
+sys.exit(main(sys.argv[1:]))
+"""
