@@ -164,7 +164,7 @@ class AlreadyExists(FramesiftError):
 
 
 class PreconditionFailed(FramesiftError):
-    """What is to be changed is another version by now than the one that was named.
+    """The record is of another version by now than the one that was named.
 
     Attributes:
         kind: "source", "user"...

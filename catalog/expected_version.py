@@ -23,7 +23,7 @@ class ExpectedVersion:
     versions: frozenset[str] | None = None
 
     def allows(self, version: str) -> bool:
-        """Whether a version is one of these."""
+        """Return whether a version is one of these."""
         return self.versions is None or version in self.versions
 
 
@@ -34,7 +34,7 @@ def to_change(
     find: Callable[[], _Found],
     version: Callable[[_Found], str] = attrgetter("version"),
 ) -> _Found:
-    """What is to be changed, where it is of the expected version.
+    """The record to change, where it is of the expected version.
 
     Args:
         kind: "user", "source"...
@@ -50,12 +50,12 @@ def to_change(
     if expected is None:
         return find()
     try:
-        found = find()
+        record = find()
     except NotFound as error:
         raise PreconditionFailed(kind, name) from error
-    if not expected.allows(version(found)):
+    if not expected.allows(version(record)):
         raise PreconditionFailed(kind, name)
-    return found
+    return record
 
 
 def version_of(state: Any) -> str:

@@ -120,9 +120,9 @@ class LimitedStore:
         """See Catalog: limited catalogs have the whole one's snapshots."""
         return self._whole.snapshot()
 
-    def kept_still(self, held: str) -> AbstractContextManager[Callable[[], None]]:
+    def kept_still(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
         """See Catalog: the block writes nothing."""
-        return self._whole.kept_still(held)
+        return self._whole.kept_still(activity)
 
     def close(self) -> None:
         """Close the connections; the store can be used again and opens them anew."""
@@ -134,8 +134,8 @@ class LimitedStore:
     @contextmanager
     def _cursor_at(self, number: int, *, newest: bool) -> Iterator[duckdb.DuckDBPyConnection]:
         with self._opening:
-            kept = newest or number in self._opened
-        if not kept:
+            stays = newest or number in self._opened
+        if not stays:
             key = (self.condition, number)
             with self._whole.engines.cursor(key, partial(self._limited, number)) as cursor:
                 yield cursor
@@ -251,5 +251,5 @@ def _check_node(node: dict[str, Any]) -> None:
 
 
 def _is_here(database: object, schema: object) -> bool:
-    """Whether a qualified name is of LAKE; one part alone may be a schema's or a database's."""
+    """Return whether a qualified name is of LAKE; one part may be a schema's or a database's."""
     return str(database or LAKE).lower() == LAKE and str(schema or LAKE).lower() in _SCHEMAS

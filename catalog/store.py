@@ -230,7 +230,7 @@ class CatalogStore:
             ) from error
 
     def _holds(self, data_file: str) -> bool:
-        """Whether a file of that name belongs to a snapshot that there is."""
+        """Return whether a file of that name belongs to a snapshot that there is."""
         with self.inspecting() as cursor:
             row = cursor.execute(
                 f"SELECT count(*) FROM (SELECT path FROM {METADATA}.ducklake_data_file "
@@ -300,14 +300,14 @@ class CatalogStore:
         return self._open()
 
     def lock(
-        self, name: str, held: str, wait_s: float | None = None
+        self, name: str, activity: str, wait_s: float | None = None
     ) -> AbstractContextManager[Callable[[], None]]:
         """See WritableCatalog."""
-        return self.location.lock(name, self.lock_wait_s if wait_s is None else wait_s, held)
+        return self.location.lock(name, self.lock_wait_s if wait_s is None else wait_s, activity)
 
-    def kept_still(self, held: str) -> AbstractContextManager[Callable[[], None]]:
+    def kept_still(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
         """See Catalog."""
-        return self.lock(WRITE_LOCK, held)
+        return self.lock(WRITE_LOCK, activity)
 
     def snapshot(self) -> int:
         """See Catalog."""
@@ -315,7 +315,7 @@ class CatalogStore:
             return snapshot.number
 
     def _newest(self) -> int:
-        """As `snapshot`, in 1 ms instead of 6: by a cursor that is kept."""
+        """The number that `snapshot` gives, in 1 ms instead of 6: by a cursor that is kept."""
         with self._newest_lock:
             cursor, self._newest_cursor = self._newest_cursor, None
             if cursor is None:
@@ -364,42 +364,42 @@ class CatalogStore:
                     f"{self.location.metadata}: missing, but {self.location.data} holds the files "
                     "of a catalog; restore it from a backup, or move the folder away"
                 )
-            location, part = self.location, None
+            location, aside = self.location, None
             if isinstance(location.metadata, Path):
-                part = location.metadata.with_suffix(".part")
-                for left_over in part.parent.glob(f"{part.name}*"):
+                aside = location.metadata.with_suffix(".part")
+                for left_over in aside.parent.glob(f"{aside.name}*"):
                     left_over.unlink(missing_ok=True)
-                location = replace(location, metadata=part)
+                location = replace(location, metadata=aside)
             with translated(location):
                 lake = Lake(location, self._limits, read_only=False)
                 try:
                     _create_tables(lake.connection, NewDataFiles(location.data))
                 finally:
                     lake.close()
-            if part is not None and isinstance(self.location.metadata, Path):
-                part.rename(self.location.metadata)
-                to_disk(part.parent)
+            if aside is not None and isinstance(self.location.metadata, Path):
+                aside.rename(self.location.metadata)
+                to_disk(aside.parent)
 
     def _check_format(self) -> None:
-        found = self._format()
-        if found is not None and found in range(OLDEST, FORMAT):
-            self._bring_up(found)
-            found = self._format()
-        if found != FORMAT:
+        version = self._format()
+        if version is not None and version in range(OLDEST, FORMAT):
+            self._bring_up(version)
+            version = self._format()
+        if version != FORMAT:
             raise CatalogDamaged(
-                f"{self.location.metadata}: catalog format {found or 'none'}, this version reads "
+                f"{self.location.metadata}: catalog format {version or 'none'}, this version reads "
                 f"{FORMAT}; use the release of Framesift that wrote it"
             )
 
-    def _bring_up(self, found: int) -> None:
+    def _bring_up(self, version: int) -> None:
         try:
-            with self.writing(f"catalog format {found} to {FORMAT}") as connection:
+            with self.writing(f"catalog format {version} to {FORMAT}") as connection:
                 row = connection.execute("SELECT version FROM catalog_format").fetchone()
-                if row is not None and row[0] == found:  # no other process did it meanwhile
+                if row is not None and row[0] == version:  # no other process did it meanwhile
                     upgrade(connection)
         except StorageError as error:
             raise StorageError(
-                f"{self.location.metadata}: catalog format {found}, which this version brings to "
+                f"{self.location.metadata}: catalog format {version}, which this version brings to "
                 f"{FORMAT} before it reads it, and it cannot write there ({error}). Open it once "
                 "where it may be written, or read it with the release of Framesift that wrote it",
                 error.path,

@@ -43,7 +43,7 @@ class Extraction:
 
 @dataclass(frozen=True)
 class Told:
-    """Who is told how a staging goes.
+    """Callbacks that tell how a staging goes.
 
     Attributes:
         progress: Told how far it is.

@@ -137,8 +137,8 @@ class Router(APIRouter):
             assert isinstance(route, Route)
             route.rule, route.examples = own, self.examples
             vars(route).update(told)
-            given = (route.dependant, *route.dependant.dependencies)
-            headers = (header.alias for each in given for header in each.header_params)
+            dependants = (route.dependant, *route.dependant.dependencies)
+            headers = (header.alias for each in dependants for header in each.header_params)
             route.takes_if_match = "If-Match" in headers
             return endpoint
 

@@ -156,20 +156,20 @@ def _prepared(
 ) -> PreparedBody:
     from pipeline.prepared.prepare import prepare  # decoding needs NumPy and Pillow
 
-    made = prepare(Path(staging.manifest), size, progress=prepared)
-    for bad in made.bad:
+    form = prepare(Path(staging.manifest), size, progress=prepared)
+    for bad in form.bad:
         failed(FailedFile(bad.file, bad.reason))
-    if made.bad:
+    if form.bad:
         raise BadFile(
-            f"{made.frames - len(made.bad):,} of the {made.frames:,} frames of "
+            f"{form.frames - len(form.bad):,} of the {form.frames:,} frames of "
             f"{dataset.name}@{dataset.version} are prepared at {size}; the others cannot be "
             "decoded, and a training that reads them ends there. The first is "
-            f"{made.bad[0].file}: {made.bad[0].reason}"
+            f"{form.bad[0].file}: {form.bad[0].reason}"
         )
     return PreparedBody(
         size=str(size),
-        folder=str(made.folder),
-        frames=made.frames,
-        made=made.made,
-        bytes=made.bytes,
+        folder=str(form.folder),
+        frames=form.frames,
+        made=form.made,
+        bytes=form.bytes,
     )

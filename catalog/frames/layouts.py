@@ -98,7 +98,7 @@ class TableLayout(Protocol):
         """Type of each column of the tables that `scan` names."""
 
     def scan(self, required: Sequence[str], optional: Sequence[str], files: bool) -> Scan:
-        """What is read for the columns of some tables of the catalog.
+        """The tables that are read for the columns of some tables of the catalog.
 
         Args:
             required: Tables of tags that have a row for every file wanted.
@@ -137,10 +137,10 @@ class Joined:
 
     def tables(self, tags: Tags) -> dict[str, dict[str, str]]:
         """See TableLayout."""
-        found = {FILES: dict(FILES_COLUMNS)}
+        tables_ = {FILES: dict(FILES_COLUMNS)}
         for name, tag in tags.items():
-            found.setdefault(tag.table, {"fkey": "VARCHAR"})[name] = tag.type
-        return found
+            tables_.setdefault(tag.table, {"fkey": "VARCHAR"})[name] = tag.type
+        return tables_
 
     def scan(self, required: Sequence[str], optional: Sequence[str], files: bool) -> Scan:
         """See TableLayout: every tag's row has its file, so that the files need not be read."""

@@ -1,4 +1,4 @@
-"""What a catalog can be asked, and what else one can do that holds every row."""
+"""Interfaces of catalogs: one that answers questions, and one that holds every row and writes."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -34,11 +34,11 @@ class Catalog(Protocol):
     def snapshot(self) -> int:
         """Number of the newest committed snapshot."""
 
-    def kept_still(self, held: str) -> AbstractContextManager[Callable[[], None]]:
+    def kept_still(self, activity: str) -> AbstractContextManager[Callable[[], None]]:
         """A block during which nothing is written, and no snapshot expires.
 
         Args:
-            held: What it is for, for those who wait.
+            activity: What it is for, for those who wait.
 
         Yields:
             A check that raises StorageError where the lock was lost meanwhile.
@@ -71,13 +71,13 @@ class WritableCatalog(Catalog, Protocol):
         """
 
     def lock(
-        self, name: str, held: str, wait_s: float | None = None
+        self, name: str, activity: str, wait_s: float | None = None
     ) -> AbstractContextManager[Callable[[], None]]:
         """A lock of that name for the block, which every process on this catalog sees.
 
         Args:
             name: Its name.
-            held: What another holder is doing, for the message.
+            activity: What another holder is doing, for the message.
             wait_s: How long to wait for another holder; the store's own wait when None.
 
         Yields:

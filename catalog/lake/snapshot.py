@@ -165,7 +165,7 @@ class Snapshot:
             return self._cursor.to_arrow_table()
 
     def plan(self, query: str) -> dict[str, Any] | None:
-        """How DuckDB would answer one SELECT; None where only some rows may be seen.
+        """DuckDB's plan for one SELECT; None where only some rows may be seen.
 
         A plan tells of the other rows, too.
 
@@ -174,11 +174,11 @@ class Snapshot:
             duckdb.Error: As of `execute`.
         """
         with self.watched() as watch, watch.errors():
-            made = self._cursor.plan(query)
-        if made is None:
+            text = self._cursor.plan(query)
+        if text is None:
             return None
-        (found,) = json.loads(made)
-        return dict(found)
+        (root,) = json.loads(text)
+        return dict(root)
 
     def watched(
         self,

@@ -72,7 +72,7 @@ class SelectOnly:
         return self
 
     def plan(self, query: str) -> str | None:
-        """How one SELECT would be answered, as DuckDB's JSON; None where that may not be told.
+        """DuckDB's plan for one SELECT, as JSON; None where that may not be told.
 
         Raises:
             SqlError: As of `execute`.

@@ -124,11 +124,11 @@ class HotSnapshots:
             facts = hot.facts
             with ExitStack() as stack:
                 try:
-                    held = stack.enter_context(hot.reading())
+                    cursor = stack.enter_context(hot.reading())
                 except Moved:
-                    held = None
-                if held is not None:
-                    yield Snapshot(held, WIDE, lambda _: facts, self._files.timeout_s, hot.number)
+                    cursor = None
+                if cursor is not None:
+                    yield Snapshot(cursor, WIDE, lambda _: facts, self._files.timeout_s, hot.number)
                     return
         with self._files.reading_files(at) as snapshot:
             yield snapshot

@@ -10,9 +10,9 @@ from typing_extensions import override
 from catalog.records.home_places import HomePlaces
 
 
-def use(dialect: Dialect, places: HomePlaces | None) -> None:
+def use(dialect: Dialect, home_places: HomePlaces | None) -> None:
     """Have an engine's paths be relative to these places in its database."""
-    dialect.framesift_places = places  # type: ignore[attr-defined]  # types get nothing else
+    dialect.framesift_places = home_places  # type: ignore[attr-defined]  # types get nothing else
 
 
 def _places(dialect: Dialect) -> HomePlaces | None:
@@ -27,13 +27,13 @@ class PathText(TypeDecorator[str]):
 
     @override
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        places = _places(dialect)
-        return value if value is None or places is None else places.short(value)
+        home_places = _places(dialect)
+        return value if value is None or home_places is None else home_places.short(value)
 
     @override
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        places = _places(dialect)
-        return value if value is None or places is None else places.full(value)
+        home_places = _places(dialect)
+        return value if value is None or home_places is None else home_places.full(value)
 
 
 class PathsJson(TypeDecorator[dict[str, Any]]):
@@ -44,13 +44,13 @@ class PathsJson(TypeDecorator[dict[str, Any]]):
 
     @override
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        places = _places(dialect)
-        return value if places is None else _mapped(value, places.short)
+        home_places = _places(dialect)
+        return value if home_places is None else _mapped(value, home_places.short)
 
     @override
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        places = _places(dialect)
-        return value if places is None else _mapped(value, places.full)
+        home_places = _places(dialect)
+        return value if home_places is None else _mapped(value, home_places.full)
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

@@ -65,10 +65,10 @@ def source_to_change(session: Session, source: Source, expected: ExpectedVersion
     """
 
     def find() -> Source:
-        found = session.get(Source, source.id)
-        if found is None:
+        record = session.get(Source, source.id)
+        if record is None:
             raise NotFound("source", source.name, "it was removed meanwhile")
-        return found
+        return record
 
     return to_change("source", source.name, expected, find)
 

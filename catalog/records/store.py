@@ -33,7 +33,7 @@ NEWEST = "0012"
 
 
 def is_made(database: Path | Postgres) -> bool:
-    """Whether there are records at a place.
+    """Return whether there are records in a database.
 
     Raises:
         StorageError: The server cannot be reached.

@@ -294,15 +294,15 @@ def drop(store: WritableCatalog, family: str, expected: ExpectedVersion | None =
     """
     table = table_of(family)
     with store.writing(f"tag family {family} dropped", author="tags") as connection:
-        held = to_change("tag family", family, expected, lambda: _held(connection, family))
-        columns = held.columns
+        stored = to_change("tag family", family, expected, lambda: _held(connection, family))
+        columns = stored.columns
         for tag in columns:
             connection.execute(f'DROP VIEW {LAKE}.{DISCOVER}."t_{tag}"')
         connection.execute(f"DROP TABLE {LAKE}.main.{table}")
         tag_kinds.forget(connection, columns)
         kept_tags.forget(connection, columns)
         discover_views.create(connection)
-        return held.rows
+        return stored.rows
 
 
 def _held(connection: duckdb.DuckDBPyConnection, family: str) -> Family:

@@ -1,4 +1,4 @@
-"""What a scan asks of an engine."""
+"""The interface of engines, which scans use."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Counted = tuple[Portion, list[FrameCount]]
 
 @dataclass(frozen=True)
 class CountTask:
-    """What all portions of one scan have in common.
+    """The task that all portions of one scan have in common.
 
     Attributes:
         source: The source, as another process is told of it.
@@ -32,7 +32,7 @@ class CountTask:
     check_images: bool
 
     def to_read(self, portion: Portion) -> list[FrameFiles]:
-        """What of the portion's frames is read."""
+        """The files of the portion's frames that are read."""
         return [frame.to_read(image=self.check_images) for frame in portion.frames]
 
     def unit(self, portion: Portion) -> bytes:

@@ -25,7 +25,7 @@ _JOB_DEFAULTS = {"cores": 1, "processes": 1, "memory": "2 GiB"}
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """Which engine, and how large.
+    """The choice of an engine, and its size.
 
     Attributes:
         engine: One of ENGINES.

@@ -63,14 +63,14 @@ def open_file(
     return _by_ranges(files, key, version, start)
 
 
-def check_version(key: str, size: int, found: str, wanted: str | None) -> None:
+def check_version(key: str, size: int, present: str, expected: str | None) -> None:
     """Refuse another version than the one that is wanted.
 
     Raises:
         OtherVersion: It is another one.
     """
-    if wanted not in (None, found):
-        raise OtherVersion(f"another version is there: {shown(size, found)}", key)
+    if expected not in (None, present):
+        raise OtherVersion(f"another version is there: {shown(size, present)}", key)
 
 
 def changed_meanwhile(key: str) -> UnreadableFile:
@@ -82,15 +82,15 @@ def changed_meanwhile(key: str) -> UnreadableFile:
 def _by_ranges(
     files: SourceFiles, key: str, version: str | None, start: int
 ) -> Iterator[OpenedFile]:
-    size, found = _listed(files, key)
-    check_version(key, size, found, version)
+    size, present = _listed(files, key)
+    check_version(key, size, present, version)
 
     def pieces() -> Iterator[bytes]:
         yield from ranges(files, key, size, start)
-        if _listed(files, key) != (size, found):
+        if _listed(files, key) != (size, present):
             raise changed_meanwhile(key)
 
-    yield OpenedFile(size, found, pieces())
+    yield OpenedFile(size, present, pieces())
 
 
 def ranges(files: SourceFiles, key: str, size: int, start: int) -> Iterator[bytes]:

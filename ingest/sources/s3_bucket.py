@@ -311,7 +311,7 @@ class S3Bucket:
 
     @contextmanager
     def open_object(
-        self, key: str, shown: str, version: str | None, start: int = 0
+        self, key: str, label: str, version: str | None, start: int = 0
     ) -> Iterator[OpenedFile]:
         """An object, opened to be fetched; see ingest.sources.opened_file.
 
@@ -320,45 +320,45 @@ class S3Bucket:
 
         Args:
             key: Its key in the bucket.
-            shown: How messages call it.
+            label: How messages call it.
             version: As of opened_file.open_file.
             start: Read from this byte on.
         """
-        kind, _, wanted = (version or "").partition(":")
-        etag = wanted if kind == "etag" else ""
+        kind, _, mark = (version or "").partition(":")
+        etag = mark if kind == "etag" else ""
         try:
             if obstore_can_name(key):
-                found, chunks = self._opened(key, start, etag)
+                entry, chunks = self._opened(key, start, etag)
             else:
-                found, chunks = self._opened_odd(key, start, etag)
+                entry, chunks = self._opened_odd(key, start, etag)
         except (BaseError, OSError, ValueError, BotoCoreError, ClientError) as error:
             if _is_other_version(error):
-                raise self._other_version(key, shown) from error
-            raise self.object_trouble(error, shown) from error
-        there = listed_version(found.etag, found.modified)
-        check_version(shown, found.size, there, version)
-        yield OpenedFile(found.size, there, self._pieces(found, chunks, shown, start))
+                raise self._other_version(key, label) from error
+            raise self.object_trouble(error, label) from error
+        there = listed_version(entry.etag, entry.modified)
+        check_version(label, entry.size, there, version)
+        yield OpenedFile(entry.size, there, self._pieces(entry, chunks, label, start))
 
     def _opened(self, key: str, start: int, etag: str) -> tuple[ObjectEntry, Iterator[bytes]]:
         options: dict[str, Any] = {"if_match": f'"{etag}"'} if etag else {}
         if start:
             options["range"] = {"offset": start}
-        found = self._get(key, options)
-        meta = found.meta
+        answer = self._get(key, options)
+        meta = answer.meta
         modified = meta["last_modified"].astimezone(UTC)
         entry = _entry(key, meta["size"], modified, meta.get("e_tag"))
-        return entry, found.stream(min_chunk_size=_CHUNK_BYTES)
+        return entry, answer.stream(min_chunk_size=_CHUNK_BYTES)
 
     def _opened_odd(self, key: str, start: int, etag: str) -> tuple[ObjectEntry, Iterator[bytes]]:
-        asked = {"IfMatch": f'"{etag}"'} if etag else {}
+        condition = {"IfMatch": f'"{etag}"'} if etag else {}
         if start:
-            asked["Range"] = f"bytes={start}-"
-        found = self.client.get_object(Bucket=self.name, Key=key, **asked)
-        entry = _entry(key, start + found["ContentLength"], found["LastModified"], found["ETag"])
-        return entry, found["Body"].iter_chunks(_CHUNK_BYTES)
+            condition["Range"] = f"bytes={start}-"
+        answer = self.client.get_object(Bucket=self.name, Key=key, **condition)
+        entry = _entry(key, start + answer["ContentLength"], answer["LastModified"], answer["ETag"])
+        return entry, answer["Body"].iter_chunks(_CHUNK_BYTES)
 
     def _pieces(
-        self, found: ObjectEntry, chunks: Iterator[bytes], shown: str, start: int
+        self, entry: ObjectEntry, chunks: Iterator[bytes], label: str, start: int
     ) -> Iterator[bytes]:
         md5 = hashlib.md5(usedforsecurity=False)
         came = start
@@ -368,38 +368,38 @@ class S3Bucket:
                 md5.update(chunk)
                 yield chunk
         except (BaseError, OSError, ValueError, BotoCoreError) as error:
-            raise self.object_trouble(error, shown) from error
-        if came != found.size:
-            raise self._broken(shown, f"{came:,} of its {found.size:,} bytes came")
-        is_md5 = start == 0 and _MD5.fullmatch(found.etag)
-        if is_md5 and md5.hexdigest() != found.etag and not self._hides_md5(found.key):
-            raise self._broken(shown, "what came has another MD5 than its ETag says")
+            raise self.object_trouble(error, label) from error
+        if came != entry.size:
+            raise self._broken(label, f"{came:,} of its {entry.size:,} bytes came")
+        is_md5 = start == 0 and _MD5.fullmatch(entry.etag)
+        if is_md5 and md5.hexdigest() != entry.etag and not self._hides_md5(entry.key):
+            raise self._broken(label, "what came has another MD5 than its ETag says")
 
-    def _broken(self, shown: str, what: str) -> StorageError:
-        uri = f"s3://{self.name}/{shown}"
+    def _broken(self, label: str, what: str) -> StorageError:
+        uri = f"s3://{self.name}/{label}"
         return StorageError(f"{uri}: {what}", uri)
 
     def _hides_md5(self, key: str) -> bool:
-        """Whether an object is encrypted so that its ETag is no MD5 though it looks like one.
+        """Return whether encryption makes an object's ETag something else than an MD5.
 
         Source: https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html (ETag)
         """
         try:
-            found = self.client.head_object(Bucket=self.name, Key=key)
+            answer = self.client.head_object(Bucket=self.name, Key=key)
         except (BotoCoreError, ClientError):
             return False
         return (
-            found.get("ServerSideEncryption", "AES256") != "AES256"
-            or "SSECustomerAlgorithm" in found
+            answer.get("ServerSideEncryption", "AES256") != "AES256"
+            or "SSECustomerAlgorithm" in answer
         )
 
-    def _other_version(self, key: str, shown: str) -> FramesiftError:
+    def _other_version(self, key: str, label: str) -> FramesiftError:
         try:
-            found = self.head(key)
+            entry = self.head(key)
         except StorageError:
-            return UnreadableFile("cannot be read: it vanished from the bucket", shown)
-        there = shown_version(found.size, listed_version(found.etag, found.modified))
-        return OtherVersion(f"another version is there: {there}", shown)
+            return UnreadableFile("cannot be read: it vanished from the bucket", label)
+        there = shown_version(entry.size, listed_version(entry.etag, entry.modified))
+        return OtherVersion(f"another version is there: {there}", label)
 
     def _get(self, key: str, options: dict[str, Any]) -> Any:
         """Call obstore.get, which does not try again where a kept connection was just closed."""
@@ -550,7 +550,7 @@ def _code(error: Exception) -> str:
 
 
 def _is_other_version(error: Exception) -> bool:
-    """Whether the server refused a request because of its If-Match."""
+    """Return whether the server refused a request because of its If-Match."""
     return isinstance(error, PreconditionError) or _code(error) in ("PreconditionFailed", "412")
 
 

@@ -236,11 +236,11 @@ class TarIndex:
 
     def find(self, key: str) -> tuple[int, int] | None:
         """Where a member's data begin and how many bytes they are; None if there is none."""
-        found = self.member(key)
-        return None if found is None else found[:2]
+        member = self.member(key)
+        return None if member is None else member[:2]
 
     def member(self, key: str) -> tuple[int, int, float] | None:
-        """As `find`, and the time of last change [s since 1970]."""
+        """Find a member as `find` does, with the time of its last change [s since 1970]."""
         with self._lock:
             row = self._connection.execute(
                 "SELECT data, size, mtime FROM members WHERE key = ?", [key]

@@ -128,9 +128,9 @@ class TarSource(TarReader):
         if member is None:
             raise UnreadableFile(f"is not in {self.archive.uri}", key)
         _, size, mtime = member
-        found = listed_version(self._etag(mtime), _time(mtime))
-        check_version(key, size, found, version)
-        yield OpenedFile(size, found, ranges(self, key, size, start))
+        present = listed_version(self._etag(mtime), _time(mtime))
+        check_version(key, size, present, version)
+        yield OpenedFile(size, present, ranges(self, key, size, start))
 
     def _etag(self, mtime: float) -> str:
         return self.archive.identity if mtime == 0 else ""

@@ -68,9 +68,9 @@ class ETags:
 
 def _has_no_version(scope: Scope) -> bool:
     """Return whether a request would change something that no ETag is of."""
-    found = found_of(scope)
-    changes = scope["method"] in _CHANGING and found.answers
-    return changes and not getattr(found.route, "takes_if_match", False)
+    match = found_of(scope)
+    changes = scope["method"] in _CHANGING and match.answers
+    return changes and not getattr(match.route, "takes_if_match", False)
 
 
 class _Tagged:

@@ -114,5 +114,5 @@ class Tokens:
         return NotAllowed(f"user '{user}' may see and change their own tokens only")
 
 
-def _version(found: tuple[Token, str]) -> str:
-    return found[0].version
+def _version(recorded: tuple[Token, str]) -> str:
+    return recorded[0].version

@@ -176,23 +176,23 @@ class Sources:
             check_text(body)
         records = self._workspace.records
         source = to_change("source", name, expected, lambda: recorded_source(records, name))
-        place = None
+        location = None
         if uri is not None:
             options = dataclasses.replace(SourceOptions.from_json(source.options), within="")
-            place = self.reach(uri, options)
-        return self._change(source, body, place, expected)
+            location = self.reach(uri, options)
+        return self._change(source, body, location, expected)
 
     def _change(
         self,
         source: Source,
         body: SourceChange,
-        place: tuple[str, SourceOptions] | None,
+        location: tuple[str, SourceOptions] | None,
         expected: ExpectedVersion | None,
     ) -> SourceChanged:
         name, changes = source.name, body.exclude is not None or body.part_of is not None
-        if place is None and body.differing:
+        if location is None and body.differing:
             raise InvalidInput("differing: goes with where the files lie now, which was not given")
-        if place is None and not changes:
+        if location is None and not changes:
             raise InvalidInput(
                 f"source {name}: nothing to change; expected where its files lie now, exclude or "
                 "part_of"
@@ -201,8 +201,8 @@ class Sources:
         changed_options(name, options, body.exclude, body.part_of)  # before anything is changed
         compared: dict[str, Any] = dict.fromkeys(("same", "changed", "missing", "new"))
         catalog, records = self._workspace.whole_catalog, self._workspace.records
-        if place is not None:
-            uri, options = place
+        if location is not None:
+            uri, options = location
             moved = move_source(
                 catalog, records, name, uri, options,
                 index_folder=self._workspace.indexes, differing=body.differing,
