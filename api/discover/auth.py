@@ -5,6 +5,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from fastapi import Request, Response
 
+from api.discover.login import SERVICE, TOKEN
 from api.http.errors import refusal
 from api.http.middleware.authentication import Authentication
 from api.http.middleware.request_context import RequestContext
@@ -15,7 +16,7 @@ from api.services.accounts.callers import NOBODY_ASKED
 from catalog.accounts.accounts import ROLES
 from catalog.errors import LoginThrottled, NotAuthenticated
 
-router = Router(api=Api.DISCOVER, prefix="/auth/v1", tags=["Spectrum Discover"])
+router = Router(api=Api.DISCOVER, prefix=SERVICE, tags=["Spectrum Discover"])
 
 _TOKEN: Responses = {
     200: {
@@ -38,9 +39,9 @@ _NO_TOKEN = "nobody-is-asked"  # noqa: S105  # opens nothing
 """Stands for a token where a server does not authenticate: clients want one to send."""
 
 
-@router.head("/token", rule=OPEN.but(audited_as="login"), include_in_schema=False)
+@router.head(TOKEN, rule=OPEN.but(audited_as="login"), include_in_schema=False)
 @router.get(
-    "/token",
+    TOKEN,
     rule=OPEN.but(audited_as="login"),
     response_class=Response,
     responses=_TOKEN | {401: {}, 429: {}},

@@ -7,13 +7,11 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 from fastapi import Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from api.http.errors import status_of
-from api.http.middleware.json_shape import TooMuch, read_json
 from api.http.routing import Route, Router
 from api.http.rules import Api
-from catalog.errors import FramesiftError, InvalidInput, SqlError
+from catalog.errors import FramesiftError, SqlError
 from query.run.read_only import MAX_STATEMENT_BYTES
 from query.run.result_format import MEDIA_TYPES, Format
 
@@ -89,25 +87,6 @@ async def statement_of(request: Request) -> str:
     return (await body_of(request, MAX_STATEMENT_BYTES)).decode("utf-8", "replace")
 
 
-async def json_of(request: Request) -> dict[str, Any]:
-    """The JSON object in the body.
-
-    Raises:
-        InvalidInput: There is none, or it holds too much.
-    """
-    try:
-        document = await read_json(await request.body())
-        # Half of a character cannot be kept.
-        await run_in_threadpool(lambda: json.dumps(document, ensure_ascii=False).encode())
-    except TooMuch as error:
-        raise InvalidInput(f"the body {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"the body is no JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise InvalidInput(f"the body is a JSON {type(document).__name__}; expected an object")
-    return document
-
-
 def accepted_format(request: Request) -> Format:
     """The first format that Accept names; CSV where it names none."""
     accept = request.headers.get("accept", "")
@@ -123,6 +102,11 @@ def in_json(value: Any, status: int = 200) -> Response:
 def in_text(text: str, status: int = 200) -> Response:
     """An answer that clients of the product compare letter by letter."""
     return Response(text, status, media_type="text/plain")
+
+
+def product_time(time: str) -> str:
+    """2020-03-27T11:12:10Z as the product writes it: 2020-03-27_11:12:10, UTC."""
+    return time.replace("T", "_").removesuffix("Z")
 
 
 def refusal(error: FramesiftError) -> Response:

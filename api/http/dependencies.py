@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
+from api.discover.login import LOGIN
 from api.http.middleware.request_context import RequestContext
-from api.services.accounts.callers import LOGIN, Caller
+from api.services.accounts.callers import Caller
 from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import NotAuthenticated

@@ -1,15 +1,18 @@
 """Chooses the format that a client wants by its header Accept (RFC 9110, 12.5.1)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from fastapi import HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 
 from api.http.openapi.rows import in_rows
 from api.http.sql_response import CONTENT_TYPES
 from query.run.result_format import MEDIA_TYPES, Format, encoded
+
+Figures = TypeVar("Figures")
 
 JSON = "application/json"
 
@@ -124,6 +127,31 @@ def rows_answer(format_: Format, rows: pa.Table, headers: dict[str, str] | None 
         media_type=CONTENT_TYPES[format_],
         headers=VARY | (headers or {}),
     )
+
+
+async def figures(
+    request: Request,
+    response: Response,
+    work: Callable[[], Figures],
+    rows: Callable[[Figures], pa.Table],
+) -> Figures | Response:
+    """What a route of figures answers, in the format that Accept wants.
+
+    Args:
+        request: The request.
+        response: The answer's headers, where it is JSON.
+        work: Computes the figures, in a thread.
+        rows: The figures as rows, for other formats than JSON.
+
+    Raises:
+        HTTPException: 406, before anything is computed.
+    """
+    format_ = row_format(request)
+    found = await run_in_threadpool(work)
+    if format_ != "json":
+        return rows_answer(format_, rows(found))
+    response.headers.update(VARY)
+    return found
 
 
 def _pieces(

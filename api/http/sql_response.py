@@ -19,8 +19,7 @@ from api.http.disconnect_watcher import DisconnectWatcher
 from api.http.errors import headers_of
 from api.http.fair_queue import FairQueue, Slot, caller_of
 from api.server.metrics import REFUSED, observe_query
-from api.services.statements import Statements
-from api.workspace import Workspace
+from api.services.statements import SqlRows
 from catalog.errors import FramesiftError, ServerBusy
 from catalog.lake.statement_watch import Cancellation
 from query.run.result_format import MEDIA_TYPES, Format, encoded
@@ -48,25 +47,21 @@ class SqlResponse(Response):
 
     def __init__(
         self,
-        workspace: Workspace,
-        statement: str,
+        rows: SqlRows,
         format_: Format,
         refusal: Callable[[FramesiftError], Response],
         later: Callable[[Cancellation], tuple[Task, Response]] | None = None,
-        at: int | None = None,
     ) -> None:
         """Nothing runs yet.
 
         Args:
-            workspace: What is asked.
-            statement: In Db2's SQL.
+            rows: The statement's.
             format_: How the rows are sent.
             refusal: The answer to a statement that fails before its first rows.
             later: Makes a task of it, and the answer that says so; where it is None, the answer
                 waits for the rows, however long they take.
-            at: The snapshot to ask; the newest when None.
         """
-        self._rows = Statements(workspace).run(statement, at=at)
+        self._rows = rows
         super().__init__(
             media_type=CONTENT_TYPES[format_],
             # So many rows in the answer: there may be more.

@@ -16,10 +16,11 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from api.http.dependencies import workspace_of
 from api.http.middleware.read_again import read_again
 from api.http.middleware.request_context import RequestContext
+from api.http.routes import frames
 from api.mcp.answers import Desk
+from api.services.session import Session
 from catalog.errors import InvalidInput, NotAllowed
 
 PATH = "/mcp"
@@ -110,4 +111,6 @@ async def _desk_of(context: Any) -> Desk:
         raise NotAllowed("nobody is known to ask")
     tool = (context.request_context.params or {}).get("name", "")
     note = partial(request.state.authentication.note_refusal, of_request, f"tool {tool}")
-    return Desk(workspace_of(request, caller), caller, str(request.base_url).rstrip("/"), note)
+    session = Session(request.app.state.workspace, caller)
+    frames_url = f"{str(request.base_url).rstrip('/')}{frames.router.url_path_for('get_frames')}"
+    return Desk(session, frames_url, note)

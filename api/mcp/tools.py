@@ -195,7 +195,10 @@ class Tools:
         named = ",".join(classes) or None
         picture, cache = await self._told(
             context,
-            lambda desk: (_picture(desk, fkey, kind, look, named), cache_of(desk.workspace)),
+            lambda desk: (
+                _picture(desk, fkey, kind, look, named),
+                cache_of(desk.session.workspace),
+            ),
         )
         try:
             return Image(data=await made_bytes(picture, cache), format=look.format)
@@ -254,7 +257,7 @@ def _faults_text(wrong: ValidationError) -> str:
 def _picture(desk: Desk, fkey: str, kind: str, look: Look, classes: str | None) -> MadeImage:
     desk.need(READ)
     if kind == "image":
-        return made_image(image_file(desk.workspace, fkey), look)
+        return made_image(image_file(desk.session.workspace, fkey), look)
     if kind == "label":
-        return made_label(label_file(desk.workspace, fkey), look)
-    return made_overlay(both_files(desk.workspace, fkey), look, 0.5, classes)
+        return made_label(label_file(desk.session.workspace, fkey), look)
+    return made_overlay(both_files(desk.session.workspace, fkey), look, 0.5, classes)

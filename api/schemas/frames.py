@@ -1,7 +1,7 @@
 """Frames as JSON."""
 
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from pydantic import Field
 
@@ -42,19 +42,12 @@ class FrameAnswer(Schema):
     links: Links
 
 
-def document_of(frame: FoundFrame) -> dict[str, Any]:
+def document_of(frame: FoundFrame, links: Mapping[str, str | None]) -> dict[str, Any]:
     """A frame as `FrameAnswer` has it; values at hand as JSON are checked no second time."""
-    name = quote(frame.fkey, safe="/:")
-    both = frame.image is not None and frame.label is not None
     return {
         "fkey": frame.fkey,
         "snapshot": frame.snapshot,
         "file": frame.file,
         "tags": frame.tags,
-        "links": {
-            "self": f"/v1/frames/{name}",
-            "image": f"/v1/images/{name}" if frame.image is not None else None,
-            "label": f"/v1/labels/{name}" if frame.label is not None else None,
-            "overlay": f"/v1/overlays/{name}" if both else None,
-        },
+        "links": links,
     }

@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr
 
 from api.schemas.base import EXAMPLE_TIME, Numbered, PageAnswer, Schema, Versioned, iso_time
 from catalog.text import bounded
@@ -11,7 +11,7 @@ from catalog.text.bounded import MOST_FEW, Name, Sql
 from pipeline.policies.schedule import NOW
 
 if TYPE_CHECKING:  # commands that ask a server do without the records' database
-    from catalog.policies.tables import Policy, PolicyRun
+    from catalog.policies.tables import Policy, PolicyRun, Regex
 
 State = Literal["active", "inactive"]
 Action = Literal["AUTOTAG", "IMPORT_TAGS", "DEEPINSPECT"]
@@ -99,10 +99,17 @@ class PolicyBody(Versioned):
     created: str = Field(examples=[EXAMPLE_TIME])
     last_run: RunBody | None = Field(description="Null before the first.")
 
+    _explicit: str = PrivateAttr("true")
+
+    @property
+    def explicit(self) -> str:
+        """What a client of Spectrum Discover set it to, which nothing depends on."""
+        return self._explicit
+
     @classmethod
     def of(cls, policy: "Policy", last: "PolicyRun | None") -> "PolicyBody":
         """A record's, with its newest run."""
-        return cls(
+        body = cls(
             name=policy.name,
             action=policy.action,
             parameters=policy.parameters,
@@ -115,7 +122,9 @@ class PolicyBody(Versioned):
             updated=iso_time(policy.updated),
             created=iso_time(policy.created),
             last_run=None if last is None else RunBody.of(last, policy.name),
-        ).of_version(policy.version)
+        )
+        body._explicit = policy.explicit
+        return body.of_version(policy.version)
 
 
 class NewPolicy(Schema):
@@ -176,3 +185,16 @@ class Due(Schema):
     """The policies whose time had come."""
 
     started: list[RunBody] = Field(description="Their runs, each a job.")
+
+
+class RegexBody(Schema):
+    """A regular expression that rules of policies name."""
+
+    name: str
+    pattern: str
+    description: str
+
+    @classmethod
+    def of(cls, regex: "Regex") -> "RegexBody":
+        """A record's."""
+        return cls(name=regex.name, pattern=regex.pattern, description=regex.description)

@@ -55,6 +55,26 @@ class ScansAnswer(PageAnswer):
     scans: list[ScanBody]
 
 
+class ScanStanding(Schema):
+    """Where the newest scan of a source stands, from when it is asked for."""
+
+    source: str
+    state: Literal["running", "done", "failed", "stopped"]
+    error: str = Field(description="Why it failed; else empty.")
+    started: str
+    finished: str | None
+    files: int = Field(description="Files that it has listed.")
+    indexed: int = Field(description="Files that are in the catalog as it found them.")
+
+
+class ScanProgress(Schema):
+    """How far the running scan of a source is."""
+
+    source: str
+    files: int = Field(description="Files that it has listed.")
+    files_per_s: float
+
+
 class ProblemBody(Schema):
     """The fault of a file."""
 

@@ -1,5 +1,6 @@
 """Selections as JSON: what a question means, its answer, and what tags can be asked."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -84,3 +85,11 @@ class OperatorsAnswer(Schema):
         description="DuckDB's types of each.", examples=[{"text": ["VARCHAR"]}]
     )
     operators: list[OperatorAnswer]
+
+    @classmethod
+    def all(cls) -> "OperatorsAnswer":
+        """The table that conditions, sentences and SQL are made by: query.question.operators."""
+        from query.question.operators import OPERATORS, TYPES
+
+        listed = [asdict(operator) for operator in OPERATORS.values()]
+        return cls.model_validate({"types": TYPES, "operators": listed})

@@ -143,6 +143,21 @@ class NewSource(Schema):
     )
 
 
+class NewConnection(NewSource):
+    """A source, and what else clients of Spectrum Discover say of a connection; only shown."""
+
+    host: str = Field(default="", max_length=256)
+    user: str = Field(default="", max_length=256)
+
+
+class ConnectionBody(SourceBody):
+    """A source as it stands."""
+
+    is_local: bool = Field(description="Whether it is a folder or archive of this machine.")
+    online: bool = Field(description="Whether the last scan could read it.")
+    files: int = Field(description="Files that the catalog has of it.")
+
+
 class SourceChange(Schema):
     """Fields of a source to change: those that are not sent stay."""
 

@@ -1,6 +1,7 @@
 """Statements in SQL as JSON."""
 
 from dataclasses import asdict
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -25,6 +26,15 @@ class StatementAt(Statement):
     at: int | None = Field(
         default=None, ge=1, lt=2**63, description="Number of the catalog snapshot; else the newest."
     )
+
+
+class FirstRows(Schema):
+    """The first rows of a statement."""
+
+    columns: list[str]
+    rows: list[list[Any]] = Field(description="A row's values, as JSON has them.")
+    truncated: bool = Field(description="Whether there are more.")
+    snapshot: int = Field(description="The catalog snapshot.")
 
 
 class TableReadAnswer(Schema):

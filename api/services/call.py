@@ -15,6 +15,7 @@ class Call:
     """A home, for one caller.
 
     Attributes:
+        whole: The home with every row, for what goes by other rights than rows.
         workspace: The home, with as much of it as the caller may see.
         caller: Who calls; commands on a home may do everything.
         is_command: Whether a command does, on the machine that has the home.
@@ -32,6 +33,7 @@ class Call:
                 middleware writes of requests.
         """
         sees_all = caller.sees_all
+        self.whole = workspace
         self.workspace = workspace if sees_all else workspace.limited_to(caller.rules, caller.user)
         self.caller = caller
         self.is_command = is_command

@@ -1,8 +1,11 @@
 """Where things are and how much there is: what `framesift info` and /v1/info both answer."""
 
+from datetime import datetime
+
 from api.schemas.info import InfoAnswer
 from api.workspace import Workspace
 from catalog.frames.frames import info
+from catalog.lake.metadata import commits
 
 
 def info_of(workspace: Workspace) -> InfoAnswer:
@@ -29,3 +32,9 @@ def info_of(workspace: Workspace) -> InfoAnswer:
         datasets=datasets,
         jobs=jobs,
     )
+
+
+def last_commit(workspace: Workspace) -> datetime:
+    """When the catalog was last changed, naive UTC."""
+    with workspace.whole_catalog.inspecting() as cursor:
+        return commits(cursor, 1)[0].time

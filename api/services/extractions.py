@@ -7,6 +7,7 @@ from typing import Any
 
 from api.schemas.extractions import NewExtraction
 from api.schemas.jobs import JobBody
+from api.services.jobs.commands import begin_command
 from api.workspace import Workspace
 from catalog.records.sources import recorded_source
 from catalog.tags.extractions import problems
@@ -15,10 +16,10 @@ from ingest.extractors.registry import (
     check_some,
     extractor_in_file,
     extractor_named,
+    known_extractors,
 )
 from ingest.extractors.run import ExtractCounts, extraction_of, run_extractor
 from ingest.sources.recorded import open_recorded, others_of_data_set
-from pipeline.jobs.command_job import submit_command
 
 
 class Extractions:
@@ -27,6 +28,18 @@ class Extractions:
     def __init__(self, workspace: Workspace) -> None:
         """Those of the workspace."""
         self._workspace = workspace
+
+    def known(self) -> list[str]:
+        """Names of the extractors that are installed, sorted."""
+        return sorted(known_extractors())
+
+    def tags_of(self, extractor: str) -> list[str]:
+        """The tags that an extractor reads.
+
+        Raises:
+            UnknownName: There is none of that name.
+        """
+        return list(extractor_named(extractor).columns)
 
     def begin(
         self,
@@ -59,16 +72,8 @@ class Extractions:
             check_known(extractor)
         options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
         options += ["--workers", str(workers)]
-        job = submit_command(
-            self._workspace.records,
-            self._workspace.job_queue,
-            "extract",
-            f"extract-{name}",
-            ("tags", "extract", "--json", *options, "--", name, *extractors),
-            environment=self._workspace.variables,
-            settings=request.model_dump(),
-        )
-        return JobBody.of(job, self._workspace.place)
+        arguments = ("tags", "extract", "--json", *options, "--", name, *extractors)
+        return begin_command(self._workspace, "extract", name, arguments, request.model_dump())
 
     def run(
         self,

@@ -1,14 +1,31 @@
 """Scans of sources: what can be done with them."""
 
 import builtins
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from api.schemas.base import iso_time
 from api.schemas.jobs import JobBody
-from api.schemas.scans import NewScan, ProblemBody, ScanBody
+from api.schemas.scans import NewScan, ProblemBody, ScanBody, ScanProgress, ScanStanding
+from api.services.jobs.commands import begin_command
 from api.workspace import Workspace
+from catalog.errors import CatalogBusy, InvalidInput
+from catalog.records.jobs import recorded_jobs
 from catalog.records.scans import recorded_problems, recorded_scan, recorded_scans
-from catalog.records.sources import recorded_source
+from catalog.records.sources import recorded_source, recorded_sources
+from catalog.records.tables import Job, Scan, Source
 from ingest.scan.removal_guard import MOST_REMOVED
-from pipeline.jobs.command_job import submit_command
+from ingest.scan.scan_lock import scan_lock
+from ingest.scan.scan_record import SCAN
+from ingest.sources.partial import Part
+from ingest.sources.recorded import open_recorded
+from pipeline.jobs.follow import cancel, refresh
+from pipeline.jobs.state import FINISHED
+
+_LOOKED_AT = 1_000
+"""Newest scan jobs among which that of a source is looked for."""
+
+_MOST_RUNNING = 10_000
 
 
 class Scans:
@@ -88,17 +105,158 @@ class Scans:
             NotFound: There is no such source.
             StorageError: The job cannot be started.
         """
-        request = NewScan(source=source, full=full, max_removed=max_removed, errors=errors)
-        name = recorded_source(self._workspace.records, source).name
+        wanted = NewScan(source=source, full=full, max_removed=max_removed, errors=errors)
         options = [*(["--full"] if full else []), *(["--errors"] if errors else [])]
         options += ["--max-removed", str(max_removed)]
-        job = submit_command(
-            self._workspace.records,
-            self._workspace.job_queue,
-            "scan",
-            f"scan-{name}",
-            ("ingest", "--json", *options, "--", name),
-            environment=self._workspace.variables,
-            settings=request.model_dump(),
-        )
-        return JobBody.of(job, self._workspace.place)
+        name = recorded_source(self._workspace.records, source).name
+        return self._begin(name, options, wanted.model_dump())
+
+    def begin_alone(
+        self, source: str, *, folders: Sequence[str] = (), flat_folders: Sequence[str] = ()
+    ) -> JobBody:
+        """Catalog a source's files, or some folders of them, where no scan of it runs; the job.
+
+        Args:
+            source: The source.
+            folders: Folders to scan with those in them; all where none are named.
+            flat_folders: Folders to scan without those in them.
+
+        Raises:
+            NotFound: There is no such source.
+            InvalidInput: A scan of it runs, or a folder is not there.
+            StorageError: The job cannot be started.
+        """
+        found = recorded_source(self._workspace.records, source)
+        options = self._options_of(found, folders, flat_folders)
+        # One at a time, also of several servers: what is looked for is there before the next looks.
+        with self._workspace.whole_catalog.lock(
+            f"start-scan-{found.id}", "a scan is being started"
+        ):
+            standing = self._standing(found, self._jobs())
+            if standing is not None and standing.state == "running":
+                raise InvalidInput(f"Scan already currently in-progress for {found.name}.")
+            return self._begin(found.name, options, {"source": found.name})
+
+    def _options_of(
+        self, source: Source, folders: Sequence[str], flat_folders: Sequence[str]
+    ) -> builtins.list[str]:
+        """Options of `framesift ingest` for a part of a source; none for all of it."""
+        if not folders and not flat_folders:
+            return []
+        part = Part.of(folders, flat_folders)
+        files = open_recorded(source, self._workspace.indexes)
+        for folder in (*part.whole, *part.flat):
+            if next(iter(files.list(folder)), None) is None:
+                raise InvalidInput(f"partition '{folder[:200]}' of {source.name} is not found")
+        # In one word each: a folder may be called --full.
+        return [
+            *(f"--folder={folder}" for folder in part.whole),
+            *(f"--flat-folder={folder}" for folder in part.flat),
+        ]
+
+    def _begin(self, name: str, options: Sequence[str], settings: Mapping[str, Any]) -> JobBody:
+        arguments = ("ingest", "--json", *options, "--", name)
+        return begin_command(self._workspace, "scan", name, arguments, settings)
+
+    def stop(self, source: str) -> None:
+        """Ask the scan of a source to end; what it has committed stays.
+
+        Raises:
+            NotFound: There is no such source.
+            InvalidInput: No scan of it runs, or not as a job.
+        """
+        found = recorded_source(self._workspace.records, source)
+        job = self._newest_job(found, self._jobs())
+        if job is None or job.state in FINISHED:
+            if self._is_scanned(found):
+                raise InvalidInput(
+                    f"The scan of {found.name} was begun at a terminal: end it there."
+                )
+            raise InvalidInput(f"No scan is currently in progress for {found.name}.")
+        cancel(self._workspace.records, job)
+
+    def standing(self, source: str) -> ScanStanding | None:
+        """Where the newest scan of a source stands; None where there never was one.
+
+        Raises:
+            NotFound: There is no such source.
+        """
+        return self._standing(recorded_source(self._workspace.records, source), self._jobs())
+
+    def running(self) -> builtins.list[ScanStanding]:
+        """The scans that run, by their sources' names."""
+        jobs = self._jobs()
+        found = [
+            self._standing(source, jobs) for source in recorded_sources(self._workspace.records)
+        ]
+        return [standing for standing in found if standing and standing.state == "running"]
+
+    def progress(self) -> builtins.list[ScanProgress]:
+        """How far each source's scan is that runs, or ran when its machine went down."""
+        scans = recorded_scans(self._workspace.records, state="running", limit=_MOST_RUNNING)
+        # Of a source that is scanned and watched, the last.
+        last = {source: scan.counts for scan, source in reversed(scans)}
+        return [
+            ScanProgress(
+                source=source,
+                files=counts.get("files") or 0,
+                files_per_s=counts.get("files_per_s") or 0,
+            )
+            for source, counts in last.items()
+        ]
+
+    def _standing(self, source: Source, jobs: Sequence[Job]) -> ScanStanding | None:
+        job = self._newest_job(source, jobs)
+        scans = recorded_scans(self._workspace.records, source=source.name, kind=SCAN, limit=1)
+        scan = scans[0][0] if scans else None
+        if job is not None and (scan is None or scan.started < job.created):
+            # Not begun yet, or ended before it could begin.
+            state = _ended(job) if job.state in FINISHED else "running"
+            return _standing_of(source, state, job.error, job)
+        if scan is None:
+            return None
+        state, error = scan.state, scan.error
+        if state == "running" and not self._is_scanned(source):
+            stopped = job is not None and job.state == "cancelled"
+            state, error = ("stopped", "") if stopped else ("failed", "its process ended")
+        return _standing_of(source, state, error, scan)
+
+    def _jobs(self) -> builtins.list[Job]:
+        return recorded_jobs(self._workspace.records, kind="scan", limit=_LOOKED_AT)
+
+    def _newest_job(self, source: Source, jobs: Sequence[Job]) -> Job | None:
+        """The newest job that scans the source."""
+        job = next((job for job in jobs if _command(job)[-1:] == [source.name]), None)
+        return None if job is None else refresh(self._workspace.records, job)
+
+    def _is_scanned(self, source: Source) -> bool:
+        """Return whether a process scans the source."""
+        try:
+            with scan_lock(self._workspace.whole_catalog, source):
+                return False
+        except CatalogBusy:
+            return True
+
+
+def _standing_of(source: Source, state: str, error: str, of: Job | Scan) -> ScanStanding:
+    """By its scan, or by its job while there is no scan yet."""
+    counts, started = (of.counts, of.started) if isinstance(of, Scan) else ({}, of.created)
+    return ScanStanding.model_validate(
+        {
+            "source": source.name,
+            "state": state,
+            "error": error if state == "failed" else "",
+            "started": iso_time(started),
+            "finished": None if of.finished is None else iso_time(of.finished),
+            "files": counts.get("files") or 0,
+            "indexed": sum(counts.get(change) or 0 for change in ("added", "changed", "unchanged")),
+        }
+    )
+
+
+def _ended(job: Job) -> str:
+    return {"done": "done", "cancelled": "stopped"}.get(job.state, "failed")
+
+
+def _command(job: Job) -> list[str]:
+    return list(job.request["stages"][0]["commands"][0])

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from api.schemas.selections import DescriptionAnswer
+from api.schemas.selections import DescriptionAnswer, OperatorsAnswer
 from api.workspace import Workspace
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question, Selection
+from query.question.condition import leaves
 from query.question.describe import Description, describe
 from query.question.why_empty import why_empty
 
@@ -37,6 +38,13 @@ class Answer:
     def classes(self) -> Sequence[str]:
         """The class tags, in class order."""
         return self._selection.classes
+
+    @property
+    def asked_classes(self) -> list[str]:
+        """The class tags that the question's conditions name, in their order."""
+        named = leaves(self._selection.question.conditions())
+        tags = [str(leaf.tag) for leaf in named if hasattr(leaf, "tag")]
+        return [tag for tag in dict.fromkeys(tags) if tag in self.classes]
 
     @cached_property
     def why_empty(self) -> str:
@@ -90,6 +98,10 @@ class Selections:
     def describe(self, question: Question, *, at: int | None = None) -> DescriptionAnswer:
         """Describe a question; it is checked, and not asked."""
         return DescriptionAnswer.of(described(self._workspace, question, at))
+
+    def operators(self) -> OperatorsAnswer:
+        """The operators of conditions on tags, and the DuckDB types that make each type of tag."""
+        return OperatorsAnswer.all()
 
 
 def ask(workspace: Workspace, question: Question, at: int | None = None) -> Selection:

@@ -1,5 +1,6 @@
 """The services of a home for one caller: what HTTP, Discover's dialect, MCP and commands call."""
 
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
     from api.services.frames import Frames
     from api.services.jobs.models import Models
     from api.services.jobs.service import Jobs
+    from api.services.policies.regexes import Regexes
     from api.services.policies.service import Policies
     from api.services.scans import Scans
+    from api.services.searches import Searches
     from api.services.selections import Selections
+    from api.services.sources.connections import Connections
     from api.services.sources.service import Sources
     from api.services.stagings import Stagings
     from api.services.statements import Statements
@@ -35,6 +39,12 @@ class Session(Call):
 
         return info_of(self.workspace)
 
+    def last_commit(self) -> datetime:
+        """When the catalog was last changed, naive UTC."""
+        from api.services.catalog_info import last_commit
+
+        return last_commit(self.workspace)
+
     @cached_property
     def extractions(self) -> "Extractions":
         """Tags read from the files of frames."""
@@ -47,7 +57,7 @@ class Session(Call):
         """Training, validation and other long work."""
         from api.services.jobs.service import Jobs
 
-        return Jobs(self.workspace, is_command=self.is_command)
+        return Jobs(self)
 
     @cached_property
     def models(self) -> "Models":
@@ -61,7 +71,14 @@ class Session(Call):
         """Tags that are set on what a condition finds."""
         from api.services.policies.service import Policies
 
-        return Policies(self.workspace, self.caller.user)
+        return Policies(self)
+
+    @cached_property
+    def regexes(self) -> "Regexes":
+        """Regular expressions by name."""
+        from api.services.policies.regexes import Regexes
+
+        return Regexes(self.workspace)
 
     @cached_property
     def scans(self) -> "Scans":
@@ -85,6 +102,13 @@ class Session(Call):
         return Stagings(self.workspace)
 
     @cached_property
+    def connections(self) -> "Connections":
+        """Sources as Spectrum Discover's connections."""
+        from api.services.sources.connections import Connections
+
+        return Connections(self.workspace, self.sources)
+
+    @cached_property
     def datasets(self) -> "Datasets":
         """Datasets."""
         from api.services.datasets.service import Datasets
@@ -97,6 +121,13 @@ class Session(Call):
         from api.services.frames import Frames
 
         return Frames(self.workspace)
+
+    @cached_property
+    def searches(self) -> "Searches":
+        """Searches as Spectrum Discover's clients ask them."""
+        from api.services.searches import Searches
+
+        return Searches(self.workspace)
 
     @cached_property
     def selections(self) -> "Selections":

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from api.schemas.jobs import JobBody
 from api.schemas.stagings import PreparedBody, Staged, StagingBody
+from api.services.jobs.commands import begin_command
 from api.workspace import Workspace
 from catalog.errors import BadFile
 from catalog.records.datasets import recorded_dataset, whole_dataset
 from catalog.records.stagings import recorded_staging, recorded_stagings
 from catalog.records.tables import Dataset, Staging
-from pipeline.jobs.command_job import submit_command
 from pipeline.prepared.size import Size
 from pipeline.staging.fetch import FailedFile
 from pipeline.staging.progress import Progress
@@ -73,21 +73,13 @@ class Stagings:
         prepared = [] if prepare is None else ["--prepare", str(Size.parse(prepare))]
         whole = whole_dataset(self._workspace.records, dataset)
         command = ["stage", "--json", "--workers", str(workers), *(["--verify"] if verify else [])]
-        job = submit_command(
-            self._workspace.records,
-            self._workspace.job_queue,
-            "stage",
-            f"stage-{whole.name}",
-            (*command, *prepared, "--", f"{whole.name}@{whole.version}"),
-            environment=self._workspace.variables,
-            dataset=whole,
-            settings={
-                "workers": workers,
-                **({"verify": True} if verify else {}),
-                **({"prepare": prepare} if prepare else {}),
-            },
-        )
-        return JobBody.of(job, self._workspace.place)
+        arguments = (*command, *prepared, "--", f"{whole.name}@{whole.version}")
+        settings = {
+            "workers": workers,
+            **({"verify": True} if verify else {}),
+            **({"prepare": prepare} if prepare else {}),
+        }
+        return begin_command(self._workspace, "stage", whole.name, arguments, settings, whole)
 
     def run(
         self,

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from api.schemas.statements import ExplanationAnswer
+from api.schemas.statements import ExplanationAnswer, FirstRows
 from api.workspace import Workspace
 from query.run.explain import explain
-from query.run.run_sql import SqlStream, stream_sql
+from query.run.result_format import to_records
+from query.run.run_sql import SqlStream, run_sql, stream_sql
 
 if TYPE_CHECKING:
     from catalog.lake.statement_watch import Cancellation
@@ -67,6 +68,21 @@ class Statements:
     def run(self, statement: str, *, at: int | None = None) -> SqlRows:
         """The rows of a SELECT, of a catalog snapshot or the newest."""
         return SqlRows(self._workspace, statement, at)
+
+    def first_rows(self, statement: str, limit: int, *, at: int | None = None) -> FirstRows:
+        """At most so many rows of a SELECT, of a catalog snapshot or the newest.
+
+        Raises:
+            SqlError: The statement is refused, or fails.
+            NotFound: There is no snapshot ``at``.
+        """
+        found = run_sql(self._workspace.catalog, statement, at=at, max_rows=limit)
+        return FirstRows(
+            columns=found.rows.column_names,
+            rows=[list(record.values()) for record in to_records(found.rows)],
+            truncated=found.truncated,
+            snapshot=found.snapshot,
+        )
 
     def explain(self, statement: str, *, at: int | None = None) -> ExplanationAnswer:
         """Explain how a SELECT would be answered; it is not run."""

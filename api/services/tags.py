@@ -37,10 +37,14 @@ class Tags:
 
     def list(self, *, at: int | None = None) -> list[TagBody]:
         """Every tag by name, of a catalog snapshot or the newest."""
+        return sorted(self.by_creation(at=at), key=lambda body: body.tag)
+
+    def by_creation(self, *, at: int | None = None) -> builtins.list[TagBody]:
+        """Every tag in order of creation, of a catalog snapshot or the newest."""
         titles = self._workspace.class_names()
         with self._workspace.catalog.reading(at) as cursor:
             columns, rules = tag_columns(cursor), kinds(cursor)
-        bodies = [
+        return [
             TagBody(
                 tag=column.tag,
                 family=column.table,
@@ -52,7 +56,6 @@ class Tags:
             for column in columns
             for kind in (rules.get(column.tag, DEFAULT),)
         ]
-        return sorted(bodies, key=lambda body: body.tag)
 
     def get(self, tag: str, *, at: int | None = None) -> TagBody:
         """A tag.

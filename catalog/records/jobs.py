@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 
 from catalog.errors import NotFound
 from catalog.records.datasets import ids_of_whole
@@ -50,6 +50,13 @@ def recorded_jobs(
         query = query.where(Job.id < before)
     with records.reading() as session:
         return list(session.scalars(query))
+
+
+def job_counts(records: RecordStore) -> dict[tuple[str, str], int]:
+    """How many jobs there are of each kind in each state."""
+    counted = select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
+    with records.reading() as session:
+        return {(kind, state): number for kind, state, number in session.execute(counted)}
 
 
 def _jobs_of_user(records: RecordStore) -> Select[Job]:

@@ -17,6 +17,7 @@ def recorded_scans(
     records: RecordStore,
     *,
     source: str | None = None,
+    kind: str | None = None,
     state: str | None = None,
     before: int | None = None,
     limit: int = 100,
@@ -26,6 +27,7 @@ def recorded_scans(
     Args:
         records: Where.
         source: Only of the source of this name.
+        kind: Only of this kind.
         state: Only in this state.
         before: Only those with a smaller number.
         limit: At most this many.
@@ -36,6 +38,8 @@ def recorded_scans(
     query = select(Scan, Source.name).join(Source).order_by(Scan.id.desc()).limit(limit)
     if source is not None:
         query = query.where(Scan.source_id == recorded_source(records, source).id)
+    if kind is not None:
+        query = query.where(Scan.kind == kind)
     if state is not None:
         query = query.where(Scan.state == state)
     if before is not None:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from api.http.fair_queue import FairQueue, Slot
 from api.http.middleware.request_context import RequestContext
 from api.http.sql_response import SqlResponse
+from api.services.statements import Statements
 from api.settings import Settings
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, ServerBusy
@@ -146,7 +147,8 @@ def test_an_answer_that_is_cancelled_leaves_the_queue(catalogued: Path, tmp_path
         pytest.fail(f"{error} was answered")
 
     async def cancelled() -> None:
-        answer = SqlResponse(workspace, "select fkey from metaocean", "csv", refusal)
+        rows = Statements(workspace).run("select fkey from metaocean")
+        answer = SqlResponse(rows, "csv", refusal)
         answering = asyncio.create_task(answer(scope, receive, send))
         while not queue.waiting:
             await asyncio.sleep(0.01)
@@ -184,7 +186,8 @@ def test_a_statement_that_waits_too_long_for_its_slot(catalogued: Path, tmp_path
         return Response()
 
     async def answered() -> None:
-        answer = SqlResponse(workspace, "select fkey from metaocean", "csv", refusal)
+        rows = Statements(workspace).run("select fkey from metaocean")
+        answer = SqlResponse(rows, "csv", refusal)
         first = queue.enter("another")
         asyncio.get_running_loop().call_later(0.6, first.release)
         await answer(scope, receive, send)

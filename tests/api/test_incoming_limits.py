@@ -10,12 +10,12 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 from pydantic import TypeAdapter, ValidationError
 
-from api.discover.connmgr.connections import ConnectionBody
+from api.discover.connmgr.connections import ConnectionRequest
 from api.discover.connmgr.scans import Partial
 from api.discover.db2whrest.report_files import ReportBody
 from api.discover.db2whrest.summary_tables import Configuration
 from api.discover.policyengine.policies import PolicyChange
-from api.discover.policyengine.tags import TagBody
+from api.discover.policyengine.tags import NewTag
 from api.http.app import ROUTERS, create_app
 from api.settings import Settings
 from catalog.errors import InvalidInput
@@ -25,7 +25,7 @@ from query.discover.search import Search
 from query.frames.selection import Question
 
 _READ_RAW = (
-    Search, ReportBody, PolicyChange, TagBody, Partial, ConnectionBody, Configuration,
+    Search, ReportBody, PolicyChange, NewTag, Partial, ConnectionRequest, Configuration,
 )  # fmt: skip
 """Bodies of Spectrum Discover's services, which are no parameters of their routes."""
 

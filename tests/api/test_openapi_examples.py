@@ -8,7 +8,7 @@ import httpx
 import jsonschema_rs
 import pytest
 
-from api.services.accounts.callers import LOGIN
+from api.discover.login import LOGIN
 from query.frames.selection import Question
 from tests.api.documents import openapi_document
 from tests.api.route_rules import DISCOVER, below

@@ -20,9 +20,9 @@ def mcp() -> None:
         raise InvalidInput("framesift mcp: needs the extra mcp: install framesift[mcp]")
     from api.mcp.answers import Desk
     from api.mcp.tools import server_of
-    from api.services.accounts.callers import NOBODY_ASKED
+    from api.services.session import Session
 
-    desk = Desk(open_workspace(), NOBODY_ASKED)
+    desk = Desk(Session(open_workspace()))
 
     async def desk_of(_: Any) -> "Desk":
         return desk

@@ -1,32 +1,28 @@
 """/connmgr/v1/scan: scans of connections: started, looked at, stopped, whole or in part."""
 
-from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
-from sqlalchemy import select
 
-from api.discover.db2whrest.search import body_schema, read_as
-from api.discover.replies import discover_router, failure, in_json, in_text, json_of
-from api.http.dependencies import CurrentWorkspace
+from api.discover.bodies import body_as, body_schema
+from api.discover.replies import (
+    discover_router,
+    failure,
+    in_json,
+    in_text,
+    product_time,
+)
+from api.http.dependencies import CurrentSession
 from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
-from api.workspace import Workspace
-from catalog.errors import CatalogBusy, InvalidInput, NotFound
-from catalog.records.sources import recorded_source, recorded_sources
-from catalog.records.tables import Job, Scan, Source
+from api.schemas.scans import ScanStanding
+from api.schemas.sources import SourceBody
+from api.services.session import Session
+from catalog.errors import InvalidInput, NotFound
 from catalog.text.bounded import Text
 from catalog.values import OBJECT_PLATFORMS
-from ingest.scan.scan_lock import scan_lock
-from ingest.scan.scan_record import SCAN
-from ingest.sources.partial import Part
-from ingest.sources.recorded import open_recorded
-from pipeline.jobs.command_job import submit_command
-from pipeline.jobs.follow import cancel, refresh
-from pipeline.jobs.state import FINISHED
 
 router = discover_router("connmgr", examples={"action": "stop"})
 
@@ -38,9 +34,7 @@ _SCAN = {
     "start_time": "2020-03-27_11:12:10",
 }
 
-_STATES = {"done": "Complete", "failed": "Failed", "running": "Running"}
-_LOOKED_AT = 1_000
-"""Newest scan jobs among which that of a connection is looked for."""
+_STATES = {"done": "Complete", "failed": "Failed", "running": "Running", "stopped": "Stopped"}
 
 
 class Folder(BaseModel):
@@ -67,28 +61,28 @@ async def post_nothing() -> Response:
 
 
 @router.get("/scan", rule=READ_ALL_ROWS, answers=json_answer([_SCAN]))
-async def get_scans(workspace: CurrentWorkspace) -> Response:
+async def get_scans(session: CurrentSession) -> Response:
     """The scans that are running."""
-    return in_json(await run_in_threadpool(_running, workspace))
+    return in_json([_document(scan) for scan in await run_in_threadpool(session.scans.running)])
 
 
 @router.get("/scan/{connection}", rule=READ_ALL_ROWS, answers=json_answer(_SCAN))
-async def get_scan(connection: str, workspace: CurrentWorkspace) -> Response:
+async def get_scan(connection: str, session: CurrentSession) -> Response:
     """Where the connection's newest scan stands, while it runs and afterwards."""
-    source = await run_in_threadpool(_source, workspace, connection)
-    status = None if source is None else await run_in_threadpool(_status, workspace, source)
-    if status is None:
+    source = await run_in_threadpool(_source, session, connection)
+    found = None if source is None else await run_in_threadpool(session.scans.standing, connection)
+    if found is None:
         return _not_found(f"No scan is in progress for {connection[:128]}.")
-    return in_json(status)
+    return in_json(_document(found))
 
 
 @router.post("/scan/{connection}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))
-async def post_scan(connection: str, workspace: CurrentWorkspace) -> Response:
+async def post_scan(connection: str, session: CurrentSession) -> Response:
     """Scan a connection, as a job; null once it has begun."""
-    source = await run_in_threadpool(_source, workspace, connection)
+    source = await run_in_threadpool(_source, session, connection)
     if source is None:
         return _nowhere(connection)
-    await run_in_threadpool(_start, workspace, source, ())
+    await run_in_threadpool(session.scans.begin_alone, connection)
     return in_text("null")
 
 
@@ -98,14 +92,16 @@ async def post_scan(connection: str, workspace: CurrentWorkspace) -> Response:
     openapi_extra=body_schema(Partial, _DIRS),
     answers=text_answer("null"),
 )
-async def post_partial(connection: str, request: Request, workspace: CurrentWorkspace) -> Response:
+async def post_partial(connection: str, request: Request, session: CurrentSession) -> Response:
     """Scan some folders of a connection; of a frame always all of its scene."""
-    body = read_as(Partial, await json_of(request))
-    source = await run_in_threadpool(_source, workspace, connection)
+    body = await body_as(Partial, request)
+    source = await run_in_threadpool(_source, session, connection)
     if source is None:
         return _nowhere(connection)
-    arguments = await run_in_threadpool(_arguments, workspace, source, body)
-    await run_in_threadpool(_start, workspace, source, arguments)
+    folders, flat_folders = _folders(source, body)
+    await run_in_threadpool(
+        session.scans.begin_alone, connection, folders=folders, flat_folders=flat_folders
+    )
     return in_text("null")
 
 
@@ -118,20 +114,20 @@ async def put_nothing(connection: str) -> Response:
 
 
 @router.put("/scan/{connection}/{action}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))
-async def put_action(connection: str, action: str, workspace: CurrentWorkspace) -> Response:
+async def put_action(connection: str, action: str, session: CurrentSession) -> Response:
     """End a scan (stop); what it has committed stays, and the next one goes on from there."""
-    source = await run_in_threadpool(_source, workspace, connection)
+    source = await run_in_threadpool(_source, session, connection)
     if source is None:
         return _nowhere(connection)
     if action != "stop":
         raise InvalidInput(f"Unsupported action {action[:40]}.")
-    await run_in_threadpool(_stop, workspace, source)
+    await run_in_threadpool(session.scans.stop, connection)
     return in_text("null")
 
 
-def _source(workspace: Workspace, connection: str) -> Source | None:
+def _source(session: Session, connection: str) -> SourceBody | None:
     try:
-        return recorded_source(workspace.records, connection)
+        return session.sources.get(connection)
     except NotFound:
         return None
 
@@ -146,57 +142,18 @@ def _not_found(why: str) -> Response:
     return Response(failure(why), 404, media_type="application/json")
 
 
-def _start(workspace: Workspace, source: Source, arguments: Sequence[str]) -> None:
-    # One at a time, also of several servers: what is looked for is there before the next one looks.
-    with workspace.whole_catalog.lock(f"start-scan-{source.id}", "a scan is being started"):
-        status = _status(workspace, source)
-        if status is not None and status["status"] == "Running":
-            raise InvalidInput(f"Scan already currently in-progress for {source.name}.")
-        submit_command(
-            workspace.records,
-            workspace.job_queue,
-            "scan",
-            f"scan-{source.name}",
-            ("ingest", "--json", *arguments, "--", source.name),
-            environment=workspace.variables,
-            settings={"source": source.name},
-        )
-
-
-def _stop(workspace: Workspace, source: Source) -> None:
-    job = _newest_job(workspace, source)
-    if job is None or job.state in FINISHED:
-        if _is_held(workspace, source):
-            raise InvalidInput(f"The scan of {source.name} was begun at a terminal: end it there.")
-        raise InvalidInput(f"No scan is currently in progress for {source.name}.")
-    cancel(workspace.records, job)
-
-
-def _arguments(workspace: Workspace, source: Source, body: Partial) -> list[str]:
-    """Options of `framesift ingest` for a part of a source.
-
-    Raises:
-        InvalidInput: A folder is not there.
-    """
+def _folders(source: SourceBody, body: Partial) -> tuple[list[str], list[str]]:
+    """The folders that are scanned with those in them, and those that are scanned without."""
     deep: list[str] = []
     flat: list[str] = []
     for partition in body.partitions:
         folder = partition if isinstance(partition, str) else partition.dir
         recursive = isinstance(partition, str) or partition.recursive
         (deep if recursive else flat).append(_below_root(source, folder))
-    portion = Part.of(deep, flat)
-    files = open_recorded(source, workspace.indexes)
-    for folder in (*portion.whole, *portion.flat):
-        if next(iter(files.list(folder)), None) is None:
-            raise InvalidInput(f"partition '{folder[:200]}' of {source.name} is not found")
-    # In one word each: a folder may be called --full.
-    return [
-        *(f"--folder={folder}" for folder in portion.whole),
-        *(f"--flat-folder={folder}" for folder in portion.flat),
-    ]
+    return deep, flat
 
 
-def _below_root(source: Source, folder: str) -> str:
+def _below_root(source: SourceBody, folder: str) -> str:
     """A folder as clients name it: from the mount point, the bucket, or below these."""
     roots = [source.uri.removeprefix("file://").rstrip("/")]
     if source.platform in OBJECT_PLATFORMS:
@@ -209,75 +166,14 @@ def _below_root(source: Source, folder: str) -> str:
     return folder
 
 
-def _running(workspace: Workspace) -> list[dict[str, Any]]:
-    states = [_status(workspace, source) for source in recorded_sources(workspace.records)]
-    return [status for status in states if status is not None and status["status"] == "Running"]
-
-
-def _status(workspace: Workspace, source: Source) -> dict[str, Any] | None:
-    """Where the newest scan stands; None where there never was one."""
-    job, scan = _newest_job(workspace, source), _newest_scan(workspace, source)
-    if job is not None and (scan is None or scan.started < job.created):
-        # Not begun yet, or ended before it could begin.
-        status = "Running" if job.state not in FINISHED else _ended(job)
-        return _document(source, status, job.error, job.created, job.finished, {})
-    if scan is None:
-        return None
-    status, error = _STATES[scan.state], scan.error
-    if scan.state == "running" and not _is_held(workspace, source):
-        stopped = job is not None and job.state == "cancelled"
-        status, error = ("Stopped", "") if stopped else ("Failed", "its process ended")
-    return _document(source, status, error, scan.started, scan.finished, scan.counts)
-
-
-def _ended(job: Job) -> str:
-    return {"done": "Complete", "cancelled": "Stopped"}.get(job.state, "Failed")
-
-
-def _document(
-    source: Source,
-    status: str,
-    error: str,
-    started: datetime,
-    finished: datetime | None,
-    counts: dict[str, Any],
-) -> dict[str, Any]:
-    indexed = sum(counts.get(change) or 0 for change in ("added", "changed", "unchanged"))
+def _document(scan: ScanStanding) -> dict[str, Any]:
     document = {
-        "connection": source.name,
-        "status": status,
-        "scanned_records": counts.get("files") or 0,
-        "indexed_records": indexed,
-        "start_time": f"{started:%Y-%m-%d_%H:%M:%S}",
+        "connection": scan.source,
+        "status": _STATES[scan.state],
+        "scanned_records": scan.files,
+        "indexed_records": scan.indexed,
+        "start_time": product_time(scan.started),
     }
-    if finished is not None:
-        document["end_time"] = f"{finished:%Y-%m-%d_%H:%M:%S}"
-    return document | ({"error": error} if error and status == "Failed" else {})
-
-
-def _newest_scan(workspace: Workspace, source: Source) -> Scan | None:
-    query = select(Scan).where(Scan.source_id == source.id, Scan.kind == SCAN)
-    with workspace.records.reading() as session:
-        return session.scalar(query.order_by(Scan.id.desc()).limit(1))
-
-
-def _newest_job(workspace: Workspace, source: Source) -> Job | None:
-    """The newest job that scans the source."""
-    query = select(Job).where(Job.kind == "scan").order_by(Job.id.desc()).limit(_LOOKED_AT)
-    with workspace.records.reading() as session:
-        jobs = session.scalars(query).all()
-    job = next((job for job in jobs if _command(job)[-1:] == [source.name]), None)
-    return None if job is None else refresh(workspace.records, job)
-
-
-def _command(job: Job) -> list[str]:
-    return list(job.request["stages"][0]["commands"][0])
-
-
-def _is_held(workspace: Workspace, source: Source) -> bool:
-    """Return whether a process scans the source."""
-    try:
-        with scan_lock(workspace.whole_catalog, source):
-            return False
-    except CatalogBusy:
-        return True
+    if scan.finished is not None:
+        document["end_time"] = product_time(scan.finished)
+    return document | ({"error": scan.error} if scan.error else {})

@@ -5,26 +5,24 @@ import io
 import json
 import re
 import time
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.responses import FileResponse
 
+from api.discover.bodies import body_as, body_schema
 from api.discover.db2whrest.report_files import Report, ReportBody, ReportFiles, document
-from api.discover.db2whrest.search import body_schema, read_as
 from api.discover.db2whrest.task_files import Output
 from api.discover.db2whrest.tasks import CurrentTasks, Tasks, answered
-from api.discover.replies import discover_router, in_json, json_of
-from api.http.dependencies import CurrentWorkspace
+from api.discover.replies import discover_router, in_json
+from api.http.dependencies import CurrentSession, CurrentWorkspace
 from api.http.openapi.discover import BECOMES_A_TASK, json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
-from api.workspace import Workspace
+from api.services.session import Session
 from catalog.lake.statement_watch import Cancellation
-from catalog.records.tables import now
-from query.discover.search import to_sql
 from query.run.result_text import plain
-from query.run.run_sql import stream_on
 
 router = discover_router("db2whrest")
 
@@ -63,13 +61,13 @@ _Reports = Annotated[ReportFiles, Depends(_reports)]
     answers=json_answer(_REPORT) | BECOMES_A_TASK,
 )
 async def post_report(
-    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks, reports: _Reports
+    request: Request, session: CurrentSession, tasks: CurrentTasks, reports: _Reports
 ) -> Response:
     """Keep a search as a report and run it; the report, once it has run."""
-    search = read_as(ReportBody, await json_of(request))
+    search = await body_as(ReportBody, request)
     new_id = await run_in_threadpool(reports.new_id)
     report = Report(id=new_id, search=search, lastrun=_time())
-    return await _run(request, workspace, tasks, reports, report, is_new=True)
+    return await _run(request, session, tasks, reports, report, is_new=True)
 
 
 @router.get("/report", rule=READ_ALL_ROWS.but(work="search"), answers=json_answer([_REPORT]))
@@ -92,13 +90,13 @@ async def get_report(report: str, reports: _Reports) -> Response:
 async def put_report(
     report: str,
     request: Request,
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
     tasks: CurrentTasks,
     reports: _Reports,
 ) -> Response:
     """Run a report again; the rows of the run before are kept until the new ones are there."""
-    record = await run_in_threadpool(reports.get, report)
-    return await _run(request, workspace, tasks, reports, record, is_new=False)
+    found = await run_in_threadpool(reports.get, report)
+    return await _run(request, session, tasks, reports, found, is_new=False)
 
 
 @router.delete(
@@ -127,7 +125,7 @@ async def download_report(report: str, reports: _Reports) -> Response:
 
 async def _run(
     request: Request,
-    workspace: Workspace,
+    session: Session,
     tasks: Tasks,
     reports: ReportFiles,
     report: Report,
@@ -135,7 +133,7 @@ async def _run(
     is_new: bool,
 ) -> Response:
     def work(output: Output, cancellation: Cancellation) -> None:
-        ended = _Run(workspace, reports, cancellation).run(report, is_new=is_new)
+        ended = _Run(session, reports, cancellation).run(report, is_new=is_new)
         output.write(json.dumps(document(ended)).encode())
 
     return await answered(request, tasks, "application/json", work)
@@ -144,11 +142,8 @@ async def _run(
 class _Run:
     """One run of a report."""
 
-    def __init__(
-        self, workspace: Workspace, reports: ReportFiles, cancellation: Cancellation
-    ) -> None:
-        self._store, self._settings = workspace.catalog, workspace.settings
-        self._reports, self._cancellation = reports, cancellation
+    def __init__(self, session: Session, reports: ReportFiles, cancellation: Cancellation) -> None:
+        self._session, self._reports, self._cancellation = session, reports, cancellation
 
     def run(self, report: Report, *, is_new: bool) -> Report:
         """The report as it is afterwards; a new one that fails is not kept."""
@@ -174,31 +169,25 @@ class _Run:
     def _write(self, report: Report, file: Any) -> None:
         text = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
         lines = csv.writer(text, lineterminator="\n")
-        with self._store.reading() as snapshot:
-            statements = to_sql(report.search, snapshot.schema)
-            with stream_on(
-                snapshot,
-                statements.rows,
-                max_rows=self._settings.query_max_rows,
-                cancellation=self._cancellation,
-            ) as stream:
-                # A summary has count and sum, and no more.
-                names = stream.schema.names[:-1] if statements.facets else stream.schema.names
-                lines.writerow(names)
-                for batch in stream.batches:
-                    columns = [
-                        _fields(name, batch.column(name), statements.facets) for name in names
-                    ]
-                    lines.writerows(zip(*columns, strict=True))
+        with (
+            self._session.searches.find(report.search, self._cancellation) as answer,
+            answer.rows() as stream,
+        ):
+            # A summary has count and sum, and no more.
+            names = stream.schema.names[:-1] if answer.is_summary else stream.schema.names
+            lines.writerow(names)
+            for batch in stream.batches:
+                columns = [_fields(name, batch.column(name), answer.is_summary) for name in names]
+                lines.writerows(zip(*columns, strict=True))
         text.flush()
         text.detach()
 
 
-def _fields(name: str, column: Any, grouped: str | None) -> list[Any]:
+def _fields(name: str, column: Any, is_summary: bool) -> list[Any]:
     """Values as the product's reports have them: the count of a summary as 346.0."""
     values = [plain(value) for value in column.to_pylist()]
-    return [float(value) for value in values] if grouped and name == "count" else values
+    return [float(value) for value in values] if is_summary and name == "count" else values
 
 
 def _time() -> str:
-    return f"{now().isoformat(timespec='milliseconds')}Z"
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

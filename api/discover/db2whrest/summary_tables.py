@@ -14,14 +14,14 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.discover.db2whrest.search import read_as
-from api.discover.replies import discover_router, in_json, json_of
-from api.http.dependencies import CurrentWorkspace
+from api.discover.bodies import json_of, read_as
+from api.discover.replies import discover_router, in_json
+from api.http.dependencies import CurrentSession, CurrentWorkspace
 from api.http.openapi.discover import json_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
+from api.services.session import Session
 from api.workspace import Workspace
 from catalog.errors import NotFound, StorageError
-from catalog.lake.metadata import commits
 from catalog.storage.atomic_write import atomic_write
 
 router = discover_router("db2whrest")
@@ -57,15 +57,15 @@ class Configuration(BaseModel):
     rule=READ_ALL_ROWS,
     answers=json_answer({"duplicates": _TABLE, "mrcapacity": _TABLE}),
 )
-async def get_tables(workspace: CurrentWorkspace) -> Response:
+async def get_tables(session: CurrentSession) -> Response:
     """Every table, by its name."""
-    return in_json(await run_in_threadpool(_tables_body, workspace))
+    return in_json(await run_in_threadpool(_tables_body, session))
 
 
 @router.get("/summary_tables/{table}", rule=READ_ALL_ROWS, answers=json_answer(_TABLE))
-async def get_table(table: str, workspace: CurrentWorkspace) -> Response:
+async def get_table(table: str, session: CurrentSession) -> Response:
     """One of them."""
-    return in_json((await run_in_threadpool(_tables_body, workspace))[_known(table)])
+    return in_json((await run_in_threadpool(_tables_body, session))[_known(table)])
 
 
 @router.put(
@@ -98,10 +98,8 @@ def _known(table: str) -> str:
     return table
 
 
-def _tables_body(workspace: Workspace) -> dict[str, Any]:
-    with workspace.whole_catalog.inspecting() as cursor:
-        newest = commits(cursor, 1)[0].time
-    stored = _configurations(_file(workspace))
+def _tables_body(session: Session) -> dict[str, Any]:
+    newest, stored = session.last_commit(), _configurations(_file(session.workspace))
     return {
         table: {
             "enabled": stored[table].enabled,

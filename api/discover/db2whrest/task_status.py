@@ -14,15 +14,14 @@ from api.discover.replies import (
     in_json,
     statement_of,
 )
-from api.http.dependencies import CurrentCaller, CurrentWorkspace
+from api.http.dependencies import CurrentCaller, CurrentSession
 from api.http.openapi.discover import EXAMPLE_ROWS, IN_ROWS, SCHEDULED, Responses, json_answer
 from api.http.rules import READ
 from api.http.sql_response import CONTENT_TYPES
 from api.server.metrics import observe_query
-from api.workspace import Workspace
+from api.services.session import Session
 from catalog.lake.statement_watch import Cancellation
 from query.run.result_format import Format, encoded
-from query.run.run_sql import stream_sql
 
 router = discover_router("db2whrest")
 
@@ -48,18 +47,18 @@ _STATEMENT = {"requestBody": STATEMENT_BODY["requestBody"]}
     answers=SCHEDULED,
 )
 async def post_sql_query_async(
-    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+    request: Request, session: CurrentSession, tasks: CurrentTasks
 ) -> Response:
     """Where to ask for the rows of the statement in the raw body."""
-    return await _scheduled(request, workspace, tasks)
+    return await _scheduled(request, session, tasks)
 
 
 @router.get("/sql_query_async", rule=READ.but(work="sql"), status_code=202, answers=SCHEDULED)
 async def get_sql_query_async(
-    request: Request, workspace: CurrentWorkspace, tasks: CurrentTasks
+    request: Request, session: CurrentSession, tasks: CurrentTasks
 ) -> Response:
     """Where to ask for the rows of the statement that the whole query string is."""
-    return await _scheduled(request, workspace, tasks)
+    return await _scheduled(request, session, tasks)
 
 
 @router.get("/task_status/{task}", rule=READ, answers=_TASK)
@@ -95,29 +94,24 @@ def _look(task: str, tasks: Tasks, view: str) -> Result | Response:
     return in_json({"reason": why, "status": "error"}, 404)
 
 
-async def _scheduled(request: Request, workspace: Workspace, tasks: Tasks) -> Response:
+async def _scheduled(request: Request, session: Session, tasks: Tasks) -> Response:
     statement, format_ = await statement_of(request), accepted_format(request)
 
     def work(output: Output, cancellation: Cancellation) -> None:
-        _write(workspace, statement, format_, output, cancellation)
+        _write(session, statement, format_, output, cancellation)
 
     return await scheduled(request, tasks, CONTENT_TYPES[format_], work)
 
 
 def _write(
-    workspace: Workspace,
+    session: Session,
     statement: str,
     format_: Format,
     output: Output,
     cancellation: Cancellation,
 ) -> None:
     began = time.perf_counter()
-    with stream_sql(
-        workspace.catalog,
-        statement,
-        max_rows=workspace.settings.query_max_rows,
-        cancellation=cancellation,
-    ) as stream:
+    with session.statements.run(statement).stream(cancellation) as stream:
         for chunk in encoded(format_, stream.schema, stream.batches):
             output.write(chunk)
     observe_query("sql", began)

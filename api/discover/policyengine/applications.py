@@ -11,13 +11,14 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.discover.db2whrest.search import body_schema, read_as
-from api.discover.replies import discover_router, failure, in_json, json_of
+from api.discover.bodies import body_as, body_schema
+from api.discover.replies import discover_router, failure, in_json
+from api.http.dependencies import CurrentSession
 from api.http.openapi.discover import json_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
+from api.services.session import Session
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
 from catalog.text.bounded import Name
-from ingest.extractors.registry import extractor_named, known_extractors
 from pipeline.policies.actions import ACTION_IDS, ImportTags
 
 router = discover_router("policyengine")
@@ -61,12 +62,12 @@ async def get_action_ids() -> Response:
 
 
 @router.get("/applications", rule=READ_ALL_ROWS, answers=json_answer([_APPLICATION]))
-async def get_applications() -> Response:
+async def get_applications(session: CurrentSession) -> Response:
     """Every application: the extractors that are installed, and what imports tags from files."""
-    names = sorted(await run_in_threadpool(known_extractors))
-    extractors = [_document(name, _INSPECT, ["extract_tags"]) for name in names]
-    fields = [field for field in ImportTags.model_fields if field != "agent"]
-    return in_json([*extractors, _document(_IMPORTER, _IMPORT, fields)])
+    names = await run_in_threadpool(session.extractions.known)
+    found = [_document(name, _INSPECT, ["extract_tags"]) for name in names]
+    given = [field for field in ImportTags.model_fields if field != "agent"]
+    return in_json([*found, _document(_IMPORTER, _IMPORT, given)])
 
 
 @router.get(
@@ -74,19 +75,19 @@ async def get_applications() -> Response:
     rule=READ_ALL_ROWS,
     answers=json_answer({"type": "object", "properties": {"extract_tags": {"type": "array"}}}),
 )
-async def get_schema(application: str, action_id: Name = "") -> Response:
+async def get_schema(application: str, session: CurrentSession, action_id: Name = "") -> Response:
     """The parameters of a policy of an application, as JSON Schema."""
     of = _IMPORT if application == _IMPORTER else _INSPECT
     if action_id and action_id.upper() != of:
         raise UnknownName(f"action_id of {application[:80]}", action_id[:80], [of])
     if application == _IMPORTER:
         return in_json(ImportTags.model_json_schema())
-    await run_in_threadpool(_check_known, application)
-    extractor = await run_in_threadpool(extractor_named, application)
+    await run_in_threadpool(_check_known, session, application)
+    columns = await run_in_threadpool(session.extractions.tags_of, application)
     tags = {
         "description": "Tags that are to be read; all of these where none are named.",
         "type": "array",
-        "items": {"type": "string", "enum": list(extractor.columns)},
+        "items": {"type": "string", "enum": columns},
     }
     return in_json({"type": "object", "properties": {"extract_tags": tags}})
 
@@ -97,21 +98,21 @@ async def get_schema(application: str, action_id: Name = "") -> Response:
     openapi_extra=body_schema(Registration, _NEW),
     refuses=True,
 )
-async def post_application(request: Request) -> Response:
+async def post_application(request: Request, session: CurrentSession) -> Response:
     """Refused: an application is there already, or cannot be handed any work."""
-    body = read_as(Registration, await json_of(request))
+    body = await body_as(Registration, request)
     if body.action_id.upper() != _INSPECT:
         raise UnknownName("action_id", body.action_id[:80], [_INSPECT])
-    if body.action_agent in await run_in_threadpool(known_extractors):
+    if body.action_agent in await run_in_threadpool(session.extractions.known):
         raise AlreadyExists("application", body.action_agent, "it is installed on this server")
     raise InvalidInput(_NO_KAFKA)
 
 
 @router.patch("/applications/{application}", rule=WRITE_ALL_ROWS, refuses=True)
 @router.delete("/applications/{application}", rule=WRITE_ALL_ROWS, refuses=True)
-async def change_application(application: str) -> Response:
+async def change_application(application: str, session: CurrentSession) -> Response:
     """Refused: what is installed cannot be changed over REST."""
-    await run_in_threadpool(_check_known, application)
+    await run_in_threadpool(_check_known, session, application)
     raise InvalidInput(_NO_KAFKA)
 
 
@@ -121,8 +122,8 @@ async def get_certificates() -> Response:
     return Response(failure(_NO_KAFKA), 404, media_type="application/json")
 
 
-def _check_known(application: str) -> None:
-    known = sorted(known_extractors())
+def _check_known(session: Session, application: str) -> None:
+    known = session.extractions.known()
     if application not in known:
         names = ", ".join((*known, _IMPORTER))
         raise NotFound("application", application[:80], f"there are {names}")

@@ -6,14 +6,13 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from api.discover.db2whrest.search import body_schema, read_as
-from api.discover.replies import discover_router, in_json, in_text, json_of
-from api.http.dependencies import CurrentWorkspace
+from api.discover.bodies import body_as, body_schema
+from api.discover.replies import discover_router, in_json, in_text
+from api.http.dependencies import CurrentSession
 from api.http.openapi.discover import json_answer, text_answer
 from api.http.rules import READ_ALL_ROWS, WRITE_ALL_ROWS
+from api.schemas.policies import RegexBody
 from catalog.errors import InvalidInput
-from catalog.policies import regexes as policy_regexes
-from catalog.policies.tables import Regex
 from catalog.text.bounded import Name, Text
 
 router = discover_router("policyengine")
@@ -21,7 +20,7 @@ router = discover_router("policyengine")
 _REGEX = {"regex_id": "digits", "pattern": "[0-9]+", "description": "A number."}
 
 
-class RegexBody(BaseModel):
+class NewRegex(BaseModel):
     """A new regular expression."""
 
     regex_id: Name = Field(description="Its name.")
@@ -45,46 +44,46 @@ _NEW = {
 
 
 @router.get("/regex", rule=READ_ALL_ROWS, answers=json_answer([_REGEX]))
-async def get_regexes(workspace: CurrentWorkspace) -> Response:
+async def get_regexes(session: CurrentSession) -> Response:
     """Every one, by name."""
-    records = await run_in_threadpool(policy_regexes.listed, workspace.records)
-    return in_json([_document(regex) for regex in records])
+    found = await run_in_threadpool(session.regexes.list)
+    return in_json([_document(regex) for regex in found])
 
 
 @router.get("/regex/{regex}", rule=READ_ALL_ROWS, answers=json_answer(_REGEX))
-async def get_regex(regex: str, workspace: CurrentWorkspace) -> Response:
+async def get_regex(regex: str, session: CurrentSession) -> Response:
     """One of them."""
-    record = await run_in_threadpool(policy_regexes.recorded, workspace.records, regex)
-    return in_json(_document(record))
+    found = await run_in_threadpool(session.regexes.get, regex)
+    return in_json(_document(found))
 
 
 @router.post(
     "/regex",
     rule=WRITE_ALL_ROWS,
     status_code=201,
-    openapi_extra=body_schema(RegexBody, _NEW),
+    openapi_extra=body_schema(NewRegex, _NEW),
     answers=text_answer("Created", status=201),
 )
-async def post_regex(request: Request, workspace: CurrentWorkspace) -> Response:
+async def post_regex(request: Request, session: CurrentSession) -> Response:
     """Register one; refused where it is none that RE2 can run in linear time."""
-    body = read_as(RegexBody, await json_of(request))
-    fields = body.regex_id, body.pattern, body.description
-    await run_in_threadpool(policy_regexes.add, workspace.records, *fields)
+    body = await body_as(NewRegex, request)
+    given = body.regex_id, body.pattern, body.description
+    await run_in_threadpool(session.regexes.add, *given)
     return in_text("Created", 201)
 
 
 @router.put(
     "/regex",
     rule=WRITE_ALL_ROWS,
-    openapi_extra=body_schema(RegexBody, _NEW),
+    openapi_extra=body_schema(NewRegex, _NEW),
     answers=text_answer("Accepted"),
 )
-async def put_regexes(request: Request, workspace: CurrentWorkspace) -> Response:
+async def put_regexes(request: Request, session: CurrentSession) -> Response:
     """Change the one that the body names."""
-    body = read_as(RegexChange, await json_of(request))
+    body = await body_as(RegexChange, request)
     if not body.regex_id:
         raise InvalidInput("regex_id is missing: expected the name of the one to change")
-    return await _change(workspace, body.regex_id, body)
+    return await _change(session, body.regex_id, body)
 
 
 @router.put(
@@ -93,28 +92,28 @@ async def put_regexes(request: Request, workspace: CurrentWorkspace) -> Response
     openapi_extra=body_schema(RegexChange, {"pattern": "[^/]+"}),
     answers=text_answer("Accepted"),
 )
-async def put_regex(regex: str, request: Request, workspace: CurrentWorkspace) -> Response:
+async def put_regex(regex: str, request: Request, session: CurrentSession) -> Response:
     """Change the one of the address."""
-    body = read_as(RegexChange, await json_of(request))
+    body = await body_as(RegexChange, request)
     if body.regex_id not in (None, regex):
         raise InvalidInput(f"regex_id '{body.regex_id}' is not that of the address, '{regex}'")
-    return await _change(workspace, regex, body)
+    return await _change(session, regex, body)
 
 
 @router.delete("/regex/{regex}", rule=WRITE_ALL_ROWS, answers=text_answer("Accepted"))
-async def delete_regex(regex: str, workspace: CurrentWorkspace) -> Response:
+async def delete_regex(regex: str, session: CurrentSession) -> Response:
     """Forget one; a rule that names it fails from then on."""
-    await run_in_threadpool(policy_regexes.remove, workspace.records, regex)
+    await run_in_threadpool(session.regexes.remove, regex)
     return in_text("Accepted")
 
 
-async def _change(workspace: CurrentWorkspace, name: str, body: RegexChange) -> Response:
-    fields = name, body.pattern, body.description
-    await run_in_threadpool(policy_regexes.change, workspace.records, *fields)
+async def _change(session: CurrentSession, name: str, body: RegexChange) -> Response:
+    given = name, body.pattern, body.description
+    await run_in_threadpool(session.regexes.change, *given)
     return in_text("Accepted")
 
 
-def _document(regex: Regex) -> dict[str, Any]:
+def _document(regex: RegexBody) -> dict[str, Any]:
     return {
         "regex_id": regex.name,
         "pattern": regex.pattern,

@@ -12,12 +12,13 @@ import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.discover.login import LOGIN
 from api.http.errors import refusal
 from api.http.fair_queue import caller_of
 from api.http.middleware.request_context import RequestContext
 from api.http.routing import rule_of
 from api.server.shared import Changes
-from api.services.accounts.callers import LOGIN, NOBODY_ASKED, Caller
+from api.services.accounts.callers import NOBODY_ASKED, Caller
 from catalog.accounts import login_throttle, row_collections, tokens, users
 from catalog.accounts.accounts import SCOPES
 from catalog.accounts.caller import asked_by

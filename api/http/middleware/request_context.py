@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from api.discover.login import LOGIN
 from api.http.middleware.request_id import request_id
 from api.http.routing import rule_of
 from api.http.rules import Api
-from api.services.accounts.callers import LOGIN, Caller
+from api.services.accounts.callers import Caller
 from catalog.accounts import audit_log
 from catalog.errors import NotAuthenticated
 from catalog.records.store import RecordStore

@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
+import pyarrow as pa
 from fastapi import Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from pydantic import Field
 
 from api.http.asked_frames import AskedFrames
 from api.http.dependencies import CurrentSession
-from api.http.negotiation import VARY, row_format, row_responses, rows_answer
+from api.http.negotiation import figures, row_responses
 from api.http.routing import Router
 from api.http.rules import READ
 from api.schemas.statistics import ClassesAnswer
@@ -52,12 +52,12 @@ async def get_classes(
     session: CurrentSession,
 ) -> ClassesAnswer | Response:
     """Frames and pixel share (0 to 1) of every class."""
-    format_ = row_format(request)
-    report = await run_in_threadpool(
-        lambda: session.statistics.classes(by=query.by, quantiles=query.quantiles, **query.which())
-    )
-    if format_ != "json":
-        groups = {group.value or "": group for group in report.groups or ()}
-        return rows_answer(format_, class_rows(report.classes, groups))
-    response.headers.update(VARY)
-    return report
+
+    def classes() -> ClassesAnswer:
+        return session.statistics.classes(by=query.by, quantiles=query.quantiles, **query.which())
+
+    def rows(found: ClassesAnswer) -> pa.Table:
+        groups = {group.value or "": group for group in found.groups or ()}
+        return class_rows(found.classes, groups)
+
+    return await figures(request, response, classes, rows)

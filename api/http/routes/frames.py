@@ -4,8 +4,10 @@ Kinds of pictures are resources of their own: an fkey may end in anything, so no
 could be told from it.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
 
 from fastapi import Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -42,8 +44,11 @@ from api.schemas.frames import FrameAnswer, FramesAnswer, document_of
 from catalog.errors import BadFile
 from ingest.labels.png_chunks import SIGNATURE
 from query.frames.frame_page import DEFAULT_COLUMNS
+from query.frames.one_frame import FoundFrame
 
 router = Router(prefix="/v1", tags=["frames"])
+
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 _MOST_FRAMES = 10_000
 _LONGEST_SIDE = 8_192
@@ -190,19 +195,44 @@ async def get_frames(
 async def get_frame(fkey: Fkey, session: CurrentSession, at: At = None) -> Response:
     """Everything known of one frame: metaocean's columns, every tag, links to its pictures."""
     frame = await run_in_threadpool(session.frames.get, fkey, at=at)
-    return JSONResponse(document_of(frame))
+    return JSONResponse(document_of(frame, _links(frame)))
 
 
-@router.head(
-    "/images/{fkey:path}", rule=READ.but(work="picture", compressed=False), include_in_schema=False
-)
-@router.get(
-    "/images/{fkey:path}",
-    rule=READ.but(work="picture", compressed=False),
-    response_class=Response,
-    responses=_PICTURE,
-    openapi_extra=OF_PICTURES,
-)
+def _links(frame: FoundFrame) -> dict[str, str | None]:
+    """Paths of a frame and of those of its pictures that there are."""
+    name = quote(frame.fkey, safe="/:")
+    has_image, has_label = frame.image is not None, frame.label is not None
+
+    def link(route: str, *, is_there: bool) -> str | None:
+        return str(router.url_path_for(route, fkey=name)) if is_there else None
+
+    return {
+        "self": link("get_frame", is_there=True),
+        "image": link("get_image", is_there=has_image),
+        "label": link("get_label", is_there=has_label),
+        "overlay": link("get_overlay", is_there=has_image and has_label),
+    }
+
+
+def _picture_route(path: str) -> Callable[[_Endpoint], _Endpoint]:
+    """Declares a picture's route, for GET and HEAD."""
+    rule = READ.but(work="picture", compressed=False)
+
+    def declare(endpoint: _Endpoint) -> _Endpoint:
+        router.get(
+            path,
+            rule=rule,
+            response_class=Response,
+            responses=_PICTURE,
+            openapi_extra=OF_PICTURES,
+        )(endpoint)
+        router.head(path, rule=rule, include_in_schema=False)(endpoint)
+        return endpoint
+
+    return declare
+
+
+@_picture_route("/images/{fkey:path}")
 async def get_image(
     request: Request,
     fkey: Fkey,
@@ -217,16 +247,7 @@ async def get_image(
     return await made_answer(request, image, cache_of(workspace))
 
 
-@router.head(
-    "/labels/{fkey:path}", rule=READ.but(work="picture", compressed=False), include_in_schema=False
-)
-@router.get(
-    "/labels/{fkey:path}",
-    rule=READ.but(work="picture", compressed=False),
-    response_class=Response,
-    responses=_PICTURE,
-    openapi_extra=OF_PICTURES,
-)
+@_picture_route("/labels/{fkey:path}")
 async def get_label(
     request: Request,
     fkey: Fkey,
@@ -241,18 +262,7 @@ async def get_label(
     return await made_answer(request, label, cache_of(workspace))
 
 
-@router.head(
-    "/overlays/{fkey:path}",
-    rule=READ.but(work="picture", compressed=False),
-    include_in_schema=False,
-)
-@router.get(
-    "/overlays/{fkey:path}",
-    rule=READ.but(work="picture", compressed=False),
-    response_class=Response,
-    responses=_PICTURE,
-    openapi_extra=OF_PICTURES,
-)
+@_picture_route("/overlays/{fkey:path}")
 async def get_overlay(
     request: Request,
     fkey: Fkey,

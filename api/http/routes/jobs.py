@@ -9,16 +9,14 @@ from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, StreamingResponse
 
-from api.http.dependencies import CurrentSession, CurrentWorkspace
+from api.http.dependencies import CurrentSession
 from api.http.fair_queue import caller_of
 from api.http.job_events import Look, events_of
 from api.http.pages import CurrentPage
 from api.http.routing import Router
 from api.http.rules import READ, WRITE
 from api.schemas.jobs import JobBody, JobsAnswer, Kind, NewJob, NewTraining, ReportAnswer
-from api.services.jobs.service import current_body
 from catalog.errors import InvalidInput
-from catalog.records.jobs import recorded_job
 from pipeline.jobs.state import JobState
 
 router = Router(prefix="/v1/jobs", tags=["jobs"])
@@ -162,7 +160,7 @@ async def get_logs(
 async def get_events(
     request: Request,
     name: JobName,
-    workspace: CurrentWorkspace,
+    session: CurrentSession,
     last_event_id: Annotated[
         str | None, Header(description="Of the last event that the client has.")
     ] = None,
@@ -170,14 +168,11 @@ async def get_events(
     """A job's changes as they come (server-sent events)."""
     state, who = request.app.state, caller_of(request.scope)
     # Who may not listen to the job is told so; what is looked at is the same for all others.
-    job = await run_in_threadpool(recorded_job, workspace.records, name)
-    records, is_limited = state.workspace.records, workspace.is_limited
-
-    def body() -> JobBody:
-        return current_body(records, job.name, workspace.place)
+    job = await run_in_threadpool(session.jobs.get, name)
+    key, body = (job.name, session.workspace.is_limited), session.jobs.follower(job.name)
 
     def look() -> Awaitable[Look]:
-        looked: Awaitable[Look] = state.listeners.look((job.name, is_limited), body)
+        looked: Awaitable[Look] = state.listeners.look(key, body)
         return looked
 
     return events_of(look, await look(), last_event_id, state.stopping, state.listeners, who)

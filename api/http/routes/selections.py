@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +16,6 @@ from api.http.routing import Router
 from api.http.rules import READ
 from api.schemas.selections import DescriptionAnswer, OperatorsAnswer, SelectionAnswer
 from query.frames.selection import Question
-from query.question.operators import OPERATORS, TYPES
 from query.run.result_format import encoded
 
 router = Router(prefix="/v1", tags=["selections"])
@@ -90,18 +88,10 @@ async def get_schema() -> dict[str, Any]:
     return Question.model_json_schema()
 
 
-@router.get(
-    "/selections/operators",
-    rule=READ.but(work="selection"),
-    response_model=None,
-    responses={200: {"model": OperatorsAnswer}},
-)
-async def get_operators() -> dict[str, Any]:
+@router.get("/selections/operators", rule=READ.but(work="selection"))
+async def get_operators(session: CurrentSession) -> OperatorsAnswer:
     """The operators of conditions on tags, and the DuckDB types that make each type of tag."""
-    return {
-        "types": TYPES,
-        "operators": [asdict(operator) for operator in OPERATORS.values()],
-    }
+    return session.selections.operators()
 
 
 def _pieces(about: dict[str, Any], frames: pa.Table) -> Iterator[bytes]:

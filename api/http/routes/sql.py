@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from api.http.dependencies import At, CurrentSession, CurrentWorkspace
+from api.http.dependencies import At, CurrentSession
 from api.http.errors import answer_to
 from api.http.negotiation import VARY, row_contents, row_format
 from api.http.routing import Router
@@ -41,9 +41,10 @@ _ROWS: dict[int | str, dict[str, Any]] = {
     responses=_ROWS,
     example={"statement": "select filename, car from metaocean_view where car > 10000"},
 )
-async def post_sql(request: Request, body: StatementAt, workspace: CurrentWorkspace) -> Response:
+async def post_sql(request: Request, body: StatementAt, session: CurrentSession) -> Response:
     """The rows of a statement, sent while they are computed."""
-    answer = SqlResponse(workspace, body.statement, row_format(request), answer_to, at=body.at)
+    rows = session.statements.run(body.statement, at=body.at)
+    answer = SqlResponse(rows, row_format(request), answer_to)
     answer.headers.update(VARY)
     return answer
 

@@ -3,12 +3,11 @@
 from typing import Annotated
 
 from fastapi import Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from pydantic import Field
 
 from api.http.asked_frames import AskedFrames
 from api.http.dependencies import At, CurrentSession
-from api.http.negotiation import VARY, row_format, row_responses, rows_answer
+from api.http.negotiation import figures, row_responses
 from api.http.routing import Router
 from api.http.rules import READ
 from api.services.statistics.histogram_axes import edges_of
@@ -73,9 +72,9 @@ async def get_histogram(
     session: CurrentSession,
 ) -> Histogram | Response:
     """Frames by the values of one tag, or of two at once. The counts add up to the frames."""
-    format_ = row_format(request)
-    counts = await run_in_threadpool(
-        lambda: session.statistics.histogram(
+
+    def histogram() -> Histogram:
+        return session.statistics.histogram(
             *query.tag,
             bins=query.bins,
             top=query.top,
@@ -84,11 +83,8 @@ async def get_histogram(
             zero=query.zero,
             **query.which(),
         )
-    )
-    if format_ != "json":
-        return rows_answer(format_, histogram_rows(counts))
-    response.headers.update(VARY)
-    return counts
+
+    return await figures(request, response, histogram, histogram_rows)
 
 
 @router.get(
@@ -120,14 +116,11 @@ async def get_correlation(
     at: At = None,
 ) -> Correlation | Response:
     """Correlate the classes' shares of the pixels with the IoU that a validation found for each."""
-    format_ = row_format(request)
-    correlation = await run_in_threadpool(
-        session.statistics.correlation, validation, dataset=dataset, split=split, at=at
-    )
-    if format_ != "json":
-        return rows_answer(format_, correlation_rows(correlation))
-    response.headers.update(VARY)
-    return correlation
+
+    def correlation() -> Correlation:
+        return session.statistics.correlation(validation, dataset=dataset, split=split, at=at)
+
+    return await figures(request, response, correlation, correlation_rows)
 
 
 @router.get(
@@ -150,11 +143,8 @@ async def get_gaps(
     at: At = None,
 ) -> GapReport | Response:
     """Gaps of a dataset in comparison with the catalog, each with the question that finds it."""
-    format_ = row_format(request)
-    report = await run_in_threadpool(
-        session.statistics.gaps, name, split=split, at_least=at_least, scenes=scenes, at=at
-    )
-    if format_ != "json":
-        return rows_answer(format_, gap_rows(report))
-    response.headers.update(VARY)
-    return report
+
+    def gaps() -> GapReport:
+        return session.statistics.gaps(name, split=split, at_least=at_least, scenes=scenes, at=at)
+
+    return await figures(request, response, gaps, gap_rows)

@@ -98,7 +98,3 @@ class Caller:
 
 NOBODY_ASKED = Caller("", frozenset({"admin"}), "admin", logged_in=True)
 """The caller of a server that does not authenticate."""
-
-
-LOGIN = "/auth/v1/token"
-"""Path by which a name and password become a token."""

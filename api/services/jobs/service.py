@@ -2,35 +2,29 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from api.schemas.base import TellPath
 from api.schemas.jobs import JobBody
 from api.services.jobs.files import JobFile, joined_logs, report_file
-from api.workspace import Workspace
 from catalog.errors import InvalidInput, NotFound
 from catalog.records.datasets import whole_dataset
-from catalog.records.jobs import recorded_job, recorded_jobs
-from catalog.records.store import RecordStore
+from catalog.records.jobs import job_counts, recorded_job, recorded_jobs
 from catalog.records.tables import Job
 from pipeline.jobs.follow import cancel, refresh, refresh_all, wait
 from pipeline.jobs.run import submit_training, submit_validation
 from pipeline.jobs.submit import resume
 from pipeline.jobs.train_settings import TrainSettings
 
+if TYPE_CHECKING:
+    from api.services.call import Call
+
 
 class Jobs:
     """Jobs of a home."""
 
-    def __init__(self, workspace: Workspace, *, is_command: bool) -> None:
-        """Those that the workspace's caller may see.
-
-        Args:
-            workspace: The home.
-            is_command: Whether a command calls, which may name models by their folders.
-        """
-        self._workspace = workspace
-        self._is_command = is_command
+    def __init__(self, session: "Call") -> None:
+        """Those that the session's caller may see; a command may name models by their folders."""
+        self._session, self._workspace = session, session.workspace
 
     def list(
         self,
@@ -54,13 +48,30 @@ class Jobs:
         jobs = recorded_jobs(records, kind=kind, states=states, before=before, limit=limit)
         return [self._body(job) for job in jobs]
 
+    def counts(self) -> dict[tuple[str, str], int]:
+        """How many jobs there are of each kind in each state now."""
+        records = self._workspace.records
+        refresh_all(records)  # of those that have not ended
+        return job_counts(records)
+
     def get(self, name: str) -> JobBody:
         """A job as it stands now.
 
         Raises:
             NotFound: There is none of that name.
         """
-        return current_body(self._workspace.records, name, self._workspace.place)
+        records = self._workspace.records
+        return self._body(refresh(records, recorded_job(records, name)))
+
+    def follower(self, name: str) -> Callable[[], JobBody]:
+        """Gives a job as it stands then, for as many listeners as there are to it.
+
+        Args:
+            name: A job that the caller may see, which is looked at once: what it gives is the same
+                for all who are told paths as the caller is.
+        """
+        records, place = self._session.whole.records, self._workspace.place
+        return lambda: JobBody.of(refresh(records, recorded_job(records, name)), place)
 
     def train(
         self, dataset: str, *, name: str | None = None, backend: str = "local", **settings: Any
@@ -192,7 +203,7 @@ class Jobs:
             NotFound: There is no job of that name.
             InvalidInput: The job is no training.
         """
-        if self._is_command:
+        if self._session.is_command:
             return name
         try:
             job = self._job(name)
@@ -205,17 +216,3 @@ class Jobs:
         if job.kind != "train":
             raise InvalidInput(f"model {job.name}: is a job of kind {job.kind}, not train")
         return job.name
-
-
-def current_body(records: RecordStore, name: str, tell: TellPath) -> JobBody:
-    """A job as it stands now.
-
-    Args:
-        records: The records.
-        name: The job.
-        tell: Tells paths.
-
-    Raises:
-        NotFound: There is none of that name.
-    """
-    return JobBody.of(refresh(records, recorded_job(records, name)), tell)

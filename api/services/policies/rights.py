@@ -17,6 +17,7 @@ from catalog.accounts import row_collections
 from catalog.errors import NotAllowed
 from catalog.policies.policies import none_named
 from catalog.policies.tables import Policy
+from catalog.records.store import RecordStore
 from pipeline.policies.actions import ImportTags, SetTags, TakeFromField, action_of
 from pipeline.policies.tags import settable
 
@@ -34,11 +35,11 @@ class PolicyRights:
     mine: frozenset[str] | None
 
     @classmethod
-    def of(cls, caller: Caller, workspace: Workspace) -> "PolicyRights":
+    def of(cls, caller: Caller, records: RecordStore) -> "PolicyRights":
         """The rights of a caller, as the records are now."""
         if caller.sees_all:
             return cls(caller.user, None)
-        listed = row_collections.listed(workspace.records)
+        listed = row_collections.listed(records)
         mine = frozenset(one.name for one, users in listed if caller.user in users)
         return cls(caller.user, mine)
 

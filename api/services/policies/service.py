@@ -2,12 +2,12 @@
 
 import builtins
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.schemas.jobs import JobBody
 from api.schemas.policies import NewPolicy, PolicyBody, PolicyChange, RunBody
 from api.services.policies.actions import check, work_of
-from api.workspace import Workspace
+from api.services.policies.rights import PolicyRights
 from catalog.errors import InvalidInput, NotFound
 from catalog.expected_version import ExpectedVersion, to_change
 from catalog.policies import policies as policy_records
@@ -20,25 +20,28 @@ from pipeline.policies import runs
 from pipeline.policies.actions import BATCH_ROWS
 from pipeline.policies.schedule import NOW, check_schedule, is_due
 
+if TYPE_CHECKING:
+    from api.services.call import Call
+
 _MOST_RUNS = 1_000
 
 
 class Policies:
-    """Policies of a home."""
+    """Policies of a home, as far as the caller may see and change them: see PolicyRights."""
 
-    def __init__(self, workspace: Workspace, user: str) -> None:
-        """Those of the workspace.
+    def __init__(self, session: "Call") -> None:
+        """Those of the session's home; its caller owns what is added."""
+        # Of the whole home: rights go by a policy's collections, and it says which rows it finds.
+        self._session, self._workspace = session, session.whole
 
-        Args:
-            workspace: The home.
-            user: The caller's name, who owns what is added.
-        """
-        self._workspace = workspace
-        self._user = user
+    @property
+    def _rights(self) -> PolicyRights:
+        return PolicyRights.of(self._session.caller, self._workspace.records)
 
     def list(self) -> list[PolicyBody]:
-        """Every policy by name, with its newest run."""
-        return [self._body(policy) for policy in policy_records.listed(self._workspace.records)]
+        """The policies that the caller may see, by name, with their newest runs."""
+        seen = filter(self._rights.sees, policy_records.listed(self._workspace.records))
+        return [self._body(policy) for policy in seen]
 
     def get(self, name: str) -> PolicyBody:
         """A policy, with its newest run.
@@ -60,15 +63,27 @@ class Policies:
         Raises:
             AlreadyExists: The name is taken.
             InvalidInput: Something of it cannot be used.
+            NotAllowed: It is for files beyond the caller's collections.
             SqlError: Its condition cannot.
         """
         request = NewPolicy.model_validate(
             {"name": name, "action": action, "parameters": dict(parameters), **more}
         )
-        columns = request.model_dump() | {"schedule": _schedule(request.schedule)}
-        policy = Policy(owner=self._user, updated_by=self._user, **columns)
+        return self.keep(request.model_dump() | {"schedule": _schedule(request.schedule)})
+
+    def keep(self, columns: Mapping[str, Any], *, starts: bool = False) -> PolicyBody:
+        """Keep a policy of these values; as `add`.
+
+        Args:
+            columns: By column of catalog.policies.tables.Policy.
+            starts: Whether it begins to run at once where its schedule is NOW.
+        """
+        user, records = self._session.caller.user, self._workspace.records
+        policy = Policy(owner=user, updated_by=user, **columns)
+        self._rights.limit(self._workspace, policy)
         check(self._workspace, policy)
-        return PolicyBody.of(policy_records.add(self._workspace.records, policy), None)
+        policy_records.add(records, policy)
+        return self._started(policy) if starts else PolicyBody.of(policy, None)
 
     def change(
         self, name: str, *, expected: ExpectedVersion | None = None, **changes: Any
@@ -84,32 +99,67 @@ class Policies:
             NotFound: There is none of that name.
             PreconditionFailed: It is another version.
             InvalidInput: It runs, or something of it cannot be used.
+            NotAllowed: It is for files beyond the caller's collections.
             SqlError: Its condition cannot.
         """
         columns = PolicyChange(**changes).model_dump(exclude_unset=True)
-        policy = self._idle_on_paper(name, expected)
         if "schedule" in columns:
             columns["schedule"] = _schedule(columns["schedule"])
-        columns = {column: value for column, value in columns.items() if value is not None}
-        for column, value in columns.items():
+        return self.keep_changes(name, columns, expected=expected)
+
+    def keep_changes(
+        self,
+        name: str,
+        columns: Mapping[str, Any],
+        *,
+        starts: bool = False,
+        expected: ExpectedVersion | None = None,
+    ) -> PolicyBody:
+        """Change a policy to these values; as `change`.
+
+        Args:
+            name: The policy.
+            columns: By column of catalog.policies.tables.Policy; None changes nothing.
+            starts: Whether it begins to run at once where NOW is its schedule, and among them.
+            expected: The version that is changed; any when None.
+        """
+        policy, rights = self._idle_on_paper(name, expected), self._rights
+        rights.check_change(policy)
+        changes = {column: value for column, value in columns.items() if value is not None}
+        for column, value in changes.items():
             setattr(policy, column, value)
+        rights.limit(self._workspace, policy)
         check(self._workspace, policy)
-        records = self._workspace.records
-        return self._body(policy_records.change(records, name, self._user, columns, expected))
+        if policy.collections:
+            changes["collections"] = policy.collections
+        changed = policy_records.change(
+            self._workspace.records, name, rights.user, changes, expected
+        )
+        return self._started(changed) if starts and "schedule" in changes else self._body(changed)
 
     def remove(self, name: str, *, expected: ExpectedVersion | None = None) -> None:
-        """Forget a policy and its runs; tags that it set stay: catalog.policies.policies.remove."""
-        self._idle_on_paper(name, expected)
+        """Forget a policy and its runs; tags that it set stay: catalog.policies.policies.remove.
+
+        Raises:
+            NotFound: There is none of that name.
+            NotAllowed: It is for files beyond the caller's collections.
+            PreconditionFailed: It is another version.
+        """
+        self._rights.check_change(self._idle_on_paper(name, expected))
         policy_records.remove(self._workspace.records, name, expected)
 
-    def runs(self, name: str) -> builtins.list[RunBody]:
-        """The newest thousand runs of a policy, newest first.
+    def runs(self, name: str, *, limit: int = _MOST_RUNS) -> builtins.list[RunBody]:
+        """The newest runs of a policy, newest first.
+
+        Args:
+            name: The policy.
+            limit: At most this many.
 
         Raises:
             NotFound: There is none of that name.
         """
         store, records = self._workspace.whole_catalog, self._workspace.records
-        history = runs.history(store, records, self._policy(name), _MOST_RUNS)
+        history = runs.history(store, records, self._policy(name), limit)
         return [RunBody.of(run, name) for run in history]
 
     def begin(self, name: str) -> JobBody:
@@ -118,10 +168,31 @@ class Policies:
         Raises:
             NotFound: There is none of that name.
             InvalidInput: The policy is inactive, or running already.
+            NotAllowed: None of its collections is the caller's.
             StorageError: The job cannot be started.
         """
-        run = self._begun(self._policy(name))
-        return JobBody.of(recorded_job(self._workspace.records, run.job), self._workspace.place)
+        policy = self._policy(name)
+        self._rights.check_run(policy)
+        run = self._begun(policy)
+        return JobBody.of(
+            recorded_job(self._workspace.records, run.job), self._session.workspace.place
+        )
+
+    def tell(self, name: str, action: str) -> None:
+        """Have a policy's run pause, resume, or end: pipeline.policies.runs.ask.
+
+        Args:
+            name: The policy.
+            action: "pause", "resume" or "kill".
+
+        Raises:
+            NotFound: There is no such policy.
+            InvalidInput: It does not run, or is not paused.
+            NotAllowed: None of its collections is the caller's.
+        """
+        policy = self._policy(name)
+        self._rights.check_run(policy)
+        runs.ask(self._workspace.whole_catalog, self._workspace.records, policy, action)
 
     def run(self, name: str, *, run_id: str = "", batch_rows: int = BATCH_ROWS) -> RunBody:
         """Run a policy in this process; the run once it has ended.
@@ -162,7 +233,15 @@ class Policies:
         return started
 
     def _policy(self, name: str) -> Policy:
-        return policy_records.recorded(self._workspace.records, name)
+        policy = policy_records.recorded(self._workspace.records, name)
+        self._rights.check_seen(policy)
+        return policy
+
+    def _started(self, policy: Policy) -> PolicyBody:
+        """The policy, running by now where its schedule is NOW and it is active."""
+        if policy.schedule == NOW and policy.state.lower() == "active":
+            self._begun(policy)
+        return self._body(policy)
 
     def _body(self, policy: Policy) -> PolicyBody:
         newest = runs.newest(self._workspace.whole_catalog, self._workspace.records, policy)

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from api.schemas.statistics import ClassesAnswer
 from api.workspace import Workspace
 from catalog.frames.frames import class_shares
-from catalog.lake.statement_watch import within
 from query.frames.selection import Question
 from query.statistics.class_report import ClassReport, ClassStatistics, Grouping
 from query.statistics.correlations import Correlation
@@ -22,14 +21,9 @@ _ALL = Question()
 class Statistics:
     """Statistics of a home's frames."""
 
-    def __init__(self, workspace: Workspace, timeout_s: float | None = None) -> None:
-        """Statistics of the rows that the workspace's caller may see.
-
-        Args:
-            workspace: The home.
-            timeout_s: How long classes and a histogram may take [s]; the settings' when None.
-        """
-        self._workspace, self._timeout_s = workspace, timeout_s
+    def __init__(self, workspace: Workspace) -> None:
+        """Of the rows that the workspace's caller may see."""
+        self._workspace = workspace
 
     def classes(
         self,
@@ -75,14 +69,13 @@ class Statistics:
         from api.services.statistics.dataset_statistics import frames_of
         from query.statistics.class_statistics import class_report
 
-        with within(self._timeout_s):
-            return class_report(
-                self._workspace.catalog,
-                self._workspace.class_names(),
-                frames_of(self._workspace, question, dataset, split, at),
-                by=by,
-                quantiles=quantiles,
-            )
+        return class_report(
+            self._workspace.catalog,
+            self._workspace.class_names(),
+            frames_of(self._workspace, question, dataset, split, at),
+            by=by,
+            quantiles=quantiles,
+        )
 
     def histogram(
         self,
@@ -115,13 +108,12 @@ class Statistics:
         from api.services.statistics.histogram_axes import axes_of
         from query.statistics.histograms import histogram
 
-        with within(self._timeout_s):
-            return histogram(
-                self._workspace.catalog,
-                self._workspace.class_names(),
-                axes_of(tags, bins, top, edges or {}, log, zero),
-                frames_of(self._workspace, question, dataset, split, at),
-            )
+        return histogram(
+            self._workspace.catalog,
+            self._workspace.class_names(),
+            axes_of(tags, bins, top, edges or {}, log, zero),
+            frames_of(self._workspace, question, dataset, split, at),
+        )
 
     def correlation(
         self,

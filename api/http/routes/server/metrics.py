@@ -11,16 +11,12 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, REGISTRY, CollectorRegis
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-from sqlalchemy import func, select
 
-from api.http.dependencies import CurrentWorkspace
+from api.http.dependencies import CurrentSession
 from api.http.routing import Router
 from api.http.rules import READ_ALL_ROWS, Api
 from api.server.metrics_folder import shared_folder
-from api.workspace import Workspace
-from catalog.records.store import RecordStore
-from catalog.records.tables import Job, Scan, Source
-from pipeline.jobs.follow import refresh_all
+from api.services.session import Session
 
 router = Router(api=Api.OTHER, tags=["health"])
 
@@ -41,15 +37,15 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/metrics", rule=READ_ALL_ROWS.but(work="metrics"), response_class=Response, responses=_ANSWER
 )
-async def metrics(workspace: CurrentWorkspace) -> Response:
+async def metrics(session: CurrentSession) -> Response:
     """Requests, queries, statements, caches, jobs and scans, in Prometheus' text format."""
-    body = await run_in_threadpool(_figures, workspace)
+    body = await run_in_threadpool(_figures, session)
     return Response(body, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-def _figures(workspace: Workspace) -> bytes:
+def _figures(session: Session) -> bytes:
     home = CollectorRegistry()
-    home.register(_Home(workspace))
+    home.register(_Home(session))
     folder = shared_folder()
     if folder is None:
         return generate_latest(REGISTRY) + generate_latest(home)
@@ -60,18 +56,17 @@ def _figures(workspace: Workspace) -> bytes:
 class _Home(Collector):
     """Metrics of the home, the same in every process."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def collect(self) -> Iterable[Metric]:
         """Figures out of the records and the folder of images."""
-        refresh_all(self._workspace.records)  # of those that have not ended
-        yield from _jobs(self._workspace.records)
-        yield from _scans(self._workspace.records)
+        yield from _jobs(self._session)
+        yield from _scans(self._session)
         yield GaugeMetricFamily(
             "framesift_image_cache_bytes",
             "Made images on disk.",
-            sum(_sizes(self._workspace.images)),
+            sum(_sizes(self._session.workspace.images)),
         )
 
     def describe(self) -> Iterable[Metric]:
@@ -79,34 +74,23 @@ class _Home(Collector):
         return ()
 
 
-def _jobs(records: RecordStore) -> Iterator[Metric]:
-    gauge = GaugeMetricFamily("framesift_jobs", "Jobs.", labels=("kind", "state"))
-    with records.reading() as session:
-        counted = select(Job.kind, Job.state, func.count()).group_by(Job.kind, Job.state)
-        for kind, state, number in session.execute(counted):
-            gauge.add_metric((kind, state), number)
-    yield gauge
+def _jobs(session: Session) -> Iterator[Metric]:
+    found = GaugeMetricFamily("framesift_jobs", "Jobs.", labels=("kind", "state"))
+    for (kind, state), number in session.jobs.counts().items():
+        found.add_metric((kind, state), number)
+    yield found
 
 
-def _scans(records: RecordStore) -> Iterator[Metric]:
+def _scans(session: Session) -> Iterator[Metric]:
     rate = GaugeMetricFamily(
         "framesift_scan_files_per_second", "Files of running scans.", labels=("source",)
     )
     done = GaugeMetricFamily(
         "framesift_scan_files", "Files that running scans have listed.", labels=("source",)
     )
-    with records.reading() as session:
-        running = (
-            select(Source.name, Scan.counts)
-            .join(Source, Source.id == Scan.source_id)
-            .where(Scan.state == "running")
-            .order_by(Scan.id)
-        )
-        # Of a source that is scanned and watched, or was when its machine went down, the last.
-        last: dict[str, dict[str, Any]] = dict(session.execute(running).all())
-        for name, counts in last.items():
-            rate.add_metric((name,), float(counts.get("files_per_s") or 0))
-            done.add_metric((name,), float(counts.get("files") or 0))
+    for scan in session.scans.progress():
+        rate.add_metric((scan.source,), scan.files_per_s)
+        done.add_metric((scan.source,), scan.files)
     yield rate
     yield done
 

@@ -1,0 +1,128 @@
+"""Sources as Spectrum Discover's connections: with how they stand, and changed in any of it."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from sqlalchemy import select
+
+from api.schemas.sources import ConnectionBody, NewConnection, SourceBody
+from api.services.sources.service import Sources, check_text, options_of
+from api.workspace import Workspace
+from catalog.errors import AlreadyExists, InvalidInput
+from catalog.records.scans import recorded_scans
+from catalog.records.sources import recorded_source, recorded_sources
+from catalog.records.tables import Source
+from catalog.store import LAKE
+from ingest.scan.scan_lock import scan_lock
+from ingest.scan.scan_record import SCAN
+from ingest.sources.schemes import scheme_of
+from ingest.sources.source_options import SourceOptions
+
+_NAMED_BY = ("platform", "cluster", "datasource")
+"""What rows of the catalog are named by."""
+
+
+class Connections:
+    """Sources of a home, as connections."""
+
+    def __init__(self, workspace: Workspace, sources: Sources) -> None:
+        """Those of the workspace.
+
+        Args:
+            workspace: The home.
+            sources: The same, which decides what places may be named.
+        """
+        self._workspace, self._sources = workspace, sources
+
+    def list(self) -> list[ConnectionBody]:
+        """Every source by name, as it stands."""
+        counts = self._counts()
+        return [self._body(source, counts) for source in recorded_sources(self._workspace.records)]
+
+    def get(self, name: str) -> ConnectionBody:
+        """A source as it stands.
+
+        Raises:
+            NotFound: There is none of that name.
+        """
+        return self._body(recorded_source(self._workspace.records, name), self._counts())
+
+    def add(self, wanted: NewConnection) -> SourceBody:
+        """Add a source that can be opened: api.services.sources.service.Sources.add."""
+        return SourceBody.of(self._sources.keep(wanted, *self._place(wanted)))
+
+    def replace(self, name: str, wanted: NewConnection) -> SourceBody:
+        """Have a source be another; it keeps its keys where no others are sent.
+
+        Args:
+            name: The source.
+            wanted: All of it. What rows are named by changes only while there are none.
+
+        Raises:
+            NotFound: There is no such source.
+            NotAllowed: The caller may not name that place.
+            InvalidInput: Nothing can be opened by it, or files of it are catalogued by its names.
+            AlreadyExists: The name, or its cluster and datasource, are another's.
+            CatalogBusy: The source is being scanned.
+        """
+        source = recorded_source(self._workspace.records, name)
+        sealed = SourceOptions.from_json(source.options).sealed_keys
+        uri, options = self._place(wanted, sealed)
+        self._sources.check_opens(uri, options)
+        columns = {
+            "name": wanted.name,
+            "uri": uri,
+            "platform": wanted.platform,
+            "cluster": wanted.cluster,
+            "datasource": wanted.datasource,
+            "site": wanted.site,
+            "options": options.to_json(),
+        }
+        with scan_lock(self._workspace.whole_catalog, source):
+            files = self._counts().get((source.cluster, source.datasource), 0)
+            if files and any(columns[column] != getattr(source, column) for column in _NAMED_BY):
+                raise InvalidInput(
+                    f"connection '{name}' has {files:,} catalogued files, which are named by its "
+                    f"{', '.join(_NAMED_BY)}: delete it and add it anew"
+                )
+            return SourceBody.of(self._keep(source, columns))
+
+    def _place(self, wanted: NewConnection, sealed: str = "") -> tuple[str, SourceOptions]:
+        """Where its files are, which may be named, and how they are reached."""
+        check_text(wanted)
+        options = options_of(wanted, sealed)
+        options = dataclasses.replace(options, host=wanted.host, user=wanted.user)
+        return self._sources.reach(wanted.uri, options)
+
+    def _keep(self, source: Source, columns: Mapping[str, object]) -> Source:
+        with self._workspace.records.session() as session:
+            for other in session.scalars(select(Source).where(Source.id != source.id)).all():
+                if other.name == columns["name"]:
+                    raise AlreadyExists("connection", other.name, "choose another name")
+                if (other.cluster, other.datasource) == (columns["cluster"], columns["datasource"]):
+                    raise AlreadyExists("datasource", other.datasource, f"{other.name} has it")
+            kept = session.get_one(Source, source.id)
+            for column, value in columns.items():
+                setattr(kept, column, value)
+            return kept
+
+    def _counts(self) -> dict[tuple[str, str], int]:
+        """Catalogued files of each cluster and datasource."""
+        with self._workspace.catalog.reading() as cursor:
+            rows = cursor.execute(
+                f"SELECT cluster, datasource, count(*) FROM {LAKE}.main.files GROUP BY ALL"
+            ).fetchall()
+        return {(cluster, datasource): count for cluster, datasource, count in rows}
+
+    def _body(self, source: Source, counts: dict[tuple[str, str], int]) -> ConnectionBody:
+        return ConnectionBody(
+            **SourceBody.of(source).model_dump(),
+            is_local=scheme_of(source.uri).is_local,
+            online=self._is_online(source),
+            files=counts.get((source.cluster, source.datasource), 0),
+        )
+
+    def _is_online(self, source: Source) -> bool:
+        """Return whether the last scan found it: asking now might wait for a mount that is gone."""
+        scans = recorded_scans(self._workspace.records, source=source.name, kind=SCAN, limit=1)
+        return not any(scan.state == "failed" for scan, _ in scans)
