@@ -8,6 +8,7 @@ from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import DecodedFrames, UInt8, nearest, small_image
 from pipeline.prepared.form import PreparedRows
 from pipeline.prepared.size import Size
+from training.command import say
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class FrameReader:
         self._kept: dict[int, tuple[UInt8, UInt8]] = {}
         self._free_bytes = cache_bytes
         self._keeping = Lock()
+        self._said_lacking = False
 
     def image(self, row: int) -> tuple[UInt8, tuple[int, int]]:
         """A frame's image (h, w, 3) uint8 at network size, and the (H, W) it has on disk.
@@ -60,9 +62,11 @@ class FrameReader:
         Raises:
             BadFile: It is missing, or cannot be decoded.
         """
-        found = None if self._prepared is None else self._prepared.image(row)
-        if found is not None:
-            return found
+        if self._prepared is not None:
+            found = self._prepared.image(row)
+            if found is not None:
+                return found
+            self._say_lacking(self._prepared)
         image = self._decoded.image(row)
         return small_image(image, self._size), (image.shape[0], image.shape[1])
 
@@ -87,6 +91,8 @@ class FrameReader:
             BadFile: As `frame`.
         """
         found = None if self._prepared is None else self._prepared.small(row)
+        if found is None and self._prepared is not None:
+            self._say_lacking(self._prepared)
         found = found or self._kept.get(row)
         if found is not None:
             return found
@@ -98,3 +104,13 @@ class FrameReader:
                 self._free_bytes -= size_bytes
                 self._kept[row] = pair
         return pair
+
+    def _say_lacking(self, prepared: PreparedRows) -> None:
+        """Tell once why a run with a prepared form decodes."""
+        with self._keeping:
+            said, self._said_lacking = self._said_lacking, True
+        if not said:
+            say(
+                f"warning: the prepared form {prepared.form.folder} lacks frames, or some were "
+                "damaged: their files are decoded (framesift stage --prepare makes them again)"
+            )

@@ -136,8 +136,10 @@ def test_damaged_and_unlabelled_frames_are_decoded_as_without_a_form(tmp_path: P
     assert opened(folder, "train")[1] is not None
 
 
-def test_damage_is_noticed_and_made_again(tmp_path: Path) -> None:
-    """Proves a row that was changed on the disk is decoded instead, and alone made again."""
+def test_damage_is_noticed_and_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Proves a row that was changed on the disk is decoded instead, said, and alone made again."""
     folder = staged(tmp_path, {"train": draw_frames(tmp_path, 3)})
     made = prepare(folder, SIZE)
     frames, good = opened(folder, "train")
@@ -151,6 +153,8 @@ def test_damage_is_noticed_and_made_again(tmp_path: Path) -> None:
     assert rows.small(2) is None
     reader = FrameReader(frames, PALETTE, SIZE, prepared=rows)
     assert [array.tolist() for array in reader.small(2)] == [array.tolist() for array in wanted]
+    reader.small(2)
+    assert capsys.readouterr().out.count("lacks frames, or some were damaged") == 1
     assert prepare(folder, SIZE).made == 1
     _, rows = opened(folder, "train")
     assert rows is not None
