@@ -21,11 +21,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from catalog.care.check import check
-from catalog.care.compaction import compact
-from catalog.care.snapshot_diff import diff
 from catalog.frames.frames import class_shares
 from catalog.lake.snapshots import log
+from catalog.maintenance.check import check
+from catalog.maintenance.compaction import compact
+from catalog.maintenance.snapshot_diff import diff
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags

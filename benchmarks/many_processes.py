@@ -27,10 +27,10 @@ from pathlib import Path
 
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.care.compaction import compact
 from catalog.errors import FramesiftError
 from catalog.frames.frames import SourceNames, class_shares, register, remove
 from catalog.lake.schema import POSITION_TAGS
+from catalog.maintenance.compaction import compact
 from catalog.records.scans import replace_problems
 from catalog.records.sources import add_source, recorded_sources
 from catalog.records.tables import Scan, Source, now

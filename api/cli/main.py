@@ -34,7 +34,7 @@ _COMMANDS = {
     "train": "jobs:train",
     "validate": "jobs:validate",
     "audit": "accounts:audit",
-    "compact": "care:compact",
+    "compact": "maintenance:compact",
     "serve": "server:serve",
     "mcp": "assistants:mcp",
     "login": "login:login",
@@ -50,7 +50,7 @@ _COMMANDS = {
     "token": "accounts:token_app",
     "collection": "accounts:collection_app",
     "policy": "policy:policy_app",
-    "catalog": "care:catalog_app",
+    "catalog": "maintenance:catalog_app",
 }
 """Where each command is: a module of api.cli.commands, and a function or a group in it."""
 

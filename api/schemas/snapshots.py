@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from api.schemas.base import Schema, iso_time
 
 if TYPE_CHECKING:  # commands on one of the two stores do without the other's database
-    from catalog.care.snapshot_diff import TagChange
     from catalog.lake.snapshots import Snapshot
+    from catalog.maintenance.snapshot_diff import TagChange
 
 
 class SnapshotBody(Schema):

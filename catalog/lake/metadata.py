@@ -1,4 +1,4 @@
-"""DuckLake's own functions and tables: what there is of snapshots, files and their care.
+"""DuckLake's own functions and tables: what there is of snapshots, files and their maintenance.
 
 Beside catalog.store, which opens the lake, the only file that knows DuckLake.
 """

@@ -4,8 +4,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from catalog.care.check import Finding
 from catalog.errors import BadFile
+from catalog.maintenance.check import Finding
 from catalog.records.belongings import MODEL_FILE, manifest_of, own_place
 from catalog.records.datasets import recorded_datasets
 from catalog.records.home_places import local_file, put_file

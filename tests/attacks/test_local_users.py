@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.care.backup import back_up, restore
+from catalog.maintenance.backup import back_up, restore
 from catalog.records.datasets import recorded_dataset
 from pipeline.staging.stage import stage_dataset
 from tests.pipeline.homes import SAMPLE, make_home, open_home

@@ -10,7 +10,7 @@ import select
 import sys
 from pathlib import Path
 
-from catalog.care.compaction import compact
+from catalog.maintenance.compaction import compact
 from tests.catalog.histories import AT_ONCE
 from tests.catalog.some_rows import open_store
 

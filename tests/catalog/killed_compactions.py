@@ -17,8 +17,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from catalog.care.check import check
-from catalog.care.compaction import compact
+from catalog.maintenance.check import check
+from catalog.maintenance.compaction import compact
 from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import open_store
 

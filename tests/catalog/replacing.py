@@ -13,8 +13,8 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from catalog.care.compaction import compact
 from catalog.frames.frames import register
+from catalog.maintenance.compaction import compact
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from tests.catalog.some_rows import file, frame, open_store, source_names

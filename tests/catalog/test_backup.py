@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from catalog.care.backup import Backup, back_up, restore
-from catalog.care.check import check
-from catalog.care.compaction import compact
 from catalog.errors import AlreadyExists, BadFile, FramesiftError, StorageError
 from catalog.frames.frames import register
 from catalog.lake.snapshots import log
+from catalog.maintenance.backup import Backup, back_up, restore
+from catalog.maintenance.check import check
+from catalog.maintenance.compaction import compact
 from catalog.records.scans import replace_problems
 from catalog.records.sources import add_source
 from catalog.records.store import RecordStore

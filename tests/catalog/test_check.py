@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from catalog.care.check import Finding, check
-from catalog.care.compaction import compact
 from catalog.frames.frames import register
+from catalog.maintenance.check import Finding, check
+from catalog.maintenance.compaction import compact
 from catalog.store import CatalogStore
 from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import file, frame, local_places, open_store, source_names

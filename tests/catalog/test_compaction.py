@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from catalog.care.check import check
-from catalog.care.compaction import Compaction, compact, outdated
 from catalog.errors import CatalogBusy, NotFound
 from catalog.frames.frames import register
 from catalog.lake.metadata import Commit, rewrite_deleted
+from catalog.maintenance.check import check
+from catalog.maintenance.compaction import Compaction, compact, outdated
 from catalog.store import CatalogStore
 from tests.catalog.histories import AT_ONCE, History, held
 from tests.catalog.some_rows import FILES_OF_A_COMMIT, file, local_places, open_store, source_names

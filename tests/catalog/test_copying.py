@@ -6,10 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.care.copying import copy_catalog
 from catalog.errors import AlreadyExists, CatalogBusy, CatalogDamaged, InvalidInput, StorageError
 from catalog.frames.frames import info, register, remove
 from catalog.lake.connection import is_made
+from catalog.maintenance.copying import copy_catalog
 from catalog.records.datasets import recorded_datasets
 from catalog.records.scans import recorded_problems, replace_problems
 from catalog.records.sources import add_source, recorded_sources

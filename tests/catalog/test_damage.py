@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from catalog.care.check import check
-from catalog.care.damage import damage, damage_of_records
-from catalog.care.go_back import go_back
 from catalog.errors import CatalogDamaged, InvalidInput, NotFound
 from catalog.frames.frames import register
 from catalog.lake.metadata import snapshots_that_need
+from catalog.maintenance.check import check
+from catalog.maintenance.damage import damage, damage_of_records
+from catalog.maintenance.go_back import go_back
 from catalog.records.store import RecordStore
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from catalog.care import export as export_module
-from catalog.care.export import Export, export_iceberg, export_parquet
 from catalog.errors import AlreadyExists, NotFound, StorageError
 from catalog.frames.frames import register
 from catalog.lake.extensions import file_of
 from catalog.lake.schema import FILES_COLUMNS
+from catalog.maintenance import export as export_module
+from catalog.maintenance.export import Export, export_iceberg, export_parquet
 from catalog.store import CatalogStore
 from catalog.tags import families
 from tests.catalog.histories import History

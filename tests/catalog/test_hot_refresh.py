@@ -10,9 +10,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from catalog.care.compaction import compact
 from catalog.frames.frames import register, remove
 from catalog.lake.interruptible import Interruptible
+from catalog.maintenance.compaction import compact
 from catalog.memory import refresh as wide_refresh
 from catalog.memory import snapshot as hot_snapshot
 from catalog.memory.keeper import HotSnapshots

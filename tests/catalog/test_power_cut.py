@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from catalog.care.backup import back_up, restore
-from catalog.care.check import check
-from catalog.care.compaction import compact
-from catalog.care.copying import copy_catalog
 from catalog.frames.frames import register
 from catalog.lake.metadata import data_files
+from catalog.maintenance.backup import back_up, restore
+from catalog.maintenance.check import check
+from catalog.maintenance.compaction import compact
+from catalog.maintenance.copying import copy_catalog
 from catalog.records.store import RecordStore
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from catalog.care.check import check
 from catalog.errors import StorageError
 from catalog.frames.frames import info
+from catalog.maintenance.check import check
 from catalog.records.datasets import recorded_datasets
 from catalog.records.scans import last_scan
 from catalog.records.sources import recorded_sources

@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.care.check import check
-from catalog.care.snapshot_diff import diff
 from catalog.errors import InUse, NotFound
+from catalog.maintenance.check import check
+from catalog.maintenance.snapshot_diff import diff
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from catalog.tags import families, tags

@@ -7,14 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.care import snapshot_diff
-from catalog.care.compaction import compact
-from catalog.care.snapshot_diff import TagChange, changes, diff
 from catalog.errors import NotFound
 from catalog.frames.frames import class_shares, register
 from catalog.lake.metadata import expire
 from catalog.lake.snapshot_engines import KEPT_OPEN
 from catalog.lake.snapshots import log
+from catalog.maintenance import snapshot_diff
+from catalog.maintenance.compaction import compact
+from catalog.maintenance.snapshot_diff import TagChange, changes, diff
 from catalog.store import CatalogStore, snapshot_of
 from catalog.tags import families
 from catalog.tags.tags import add_class_tags

@@ -11,7 +11,6 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from catalog.care.compaction import compact
 from catalog.errors import (
     CatalogBusy,
     CatalogDamaged,
@@ -28,6 +27,7 @@ from catalog.frames.frames import (
     remove_source_files,
 )
 from catalog.lake.connection import Lake
+from catalog.maintenance.compaction import compact
 from catalog.records.sources import recorded_sources
 from catalog.records.store import RecordStore
 from catalog.storage.location import WRITE_LOCK, CatalogLocation

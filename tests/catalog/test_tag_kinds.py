@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from catalog.care.check import check
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
 from catalog.frames.frames import register
+from catalog.maintenance.check import check
 from catalog.store import CatalogStore
 from catalog.tags import families
 from catalog.tags.tag_kinds import kinds

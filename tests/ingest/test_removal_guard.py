@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import select
 
-from catalog.care.check import check
 from catalog.errors import InvalidInput, RemovalRefused
+from catalog.maintenance.check import check
 from catalog.records.scans import last_scan, recorded_problems
 from catalog.records.tables import Scan, Source
 from catalog.tags import families, tags

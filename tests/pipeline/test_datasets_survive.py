@@ -13,9 +13,9 @@ from api.services.datasets.new_dataset import divide_dataset, grow_dataset, make
 from api.services.datasets.rebuild_dataset import rebuild_dataset
 from api.settings import Settings
 from api.workspace import Workspace
-from catalog.care.backup import back_up, restore
-from catalog.care.copying import copy_catalog
 from catalog.errors import BadFile, InvalidInput
+from catalog.maintenance.backup import back_up, restore
+from catalog.maintenance.copying import copy_catalog
 from catalog.records.datasets import recorded_dataset
 from catalog.records.home_places import HomePlaces
 from catalog.records.jobs import recorded_job

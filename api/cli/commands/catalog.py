@@ -1,4 +1,4 @@
-"""framesift catalog: care of the catalog as a whole."""
+"""framesift catalog: maintenance of the catalog as a whole."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -9,7 +9,7 @@ from api.cli.commands.common import open_workspace
 from api.cli.terminal import JsonFlag, emit_json, progress_bar, stdout
 from catalog.errors import InvalidInput
 
-catalog_app = typer.Typer(no_args_is_help=True, help="Care of the catalog as a whole.")
+catalog_app = typer.Typer(no_args_is_help=True, help="Maintain the catalog as a whole.")
 
 
 @catalog_app.callback()
@@ -44,7 +44,7 @@ def copy(
     from pydantic import SecretStr
 
     from api.workspace import data_at, database_at
-    from catalog.care.copying import copy_catalog
+    from catalog.maintenance.copying import copy_catalog
     from catalog.records.store import RecordStore
     from catalog.storage.location import CatalogLocation
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import duckdb
 
-from catalog.care.findings import Finding, listed
 from catalog.errors import CatalogDamaged
 from catalog.lake.connection import METADATA, Lake, translated
 from catalog.lake.metadata import (
@@ -23,6 +22,7 @@ from catalog.lake.metadata import (
     files_on_disk,
     snapshots_that_need,
 )
+from catalog.maintenance.findings import Finding, listed
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
 from catalog.storage.postgres import Postgres
 

@@ -25,16 +25,16 @@ from typing import Any
 import duckdb
 from sqlalchemy import insert, select
 
-from catalog.care.backup_files import (
+from catalog.errors import AlreadyExists, BadFile, StorageError
+from catalog.lake.connection import METADATA, snapshot_of
+from catalog.lake.metadata import OF_ONE_PLACE, DataFile, data_files
+from catalog.maintenance.backup_files import (
     Digests,
     cleared,
     disk,
     unpack,
     writing_backup,
 )
-from catalog.errors import AlreadyExists, BadFile, StorageError
-from catalog.lake.connection import METADATA, snapshot_of
-from catalog.lake.metadata import OF_ONE_PLACE, DataFile, data_files
 from catalog.records.belongings import Belongings
 from catalog.records.home_places import local_file
 from catalog.records.store import RecordStore

@@ -10,14 +10,14 @@ from contextlib import suppress
 
 import duckdb
 
-from catalog.care.damage import damage
-from catalog.care.findings import EXAMPLES, Finding, listed
 from catalog.lake import views as discover_views
 from catalog.lake.column_statistics import wrong_columns
 from catalog.lake.metadata import commits, orphans, row_counts
 from catalog.lake.quoting import quoted
 from catalog.lake.schema import CLASS_PIXELS, FILES, FRAME_TAGS
 from catalog.lake.views import tag_columns
+from catalog.maintenance.damage import damage
+from catalog.maintenance.findings import EXAMPLES, Finding, listed
 from catalog.store import DISCOVER, LAKE, CatalogStore
 
 __all__ = ["Finding", "check"]

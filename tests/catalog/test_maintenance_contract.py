@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from catalog.care.backup import back_up, restore
-from catalog.care.check import check
-from catalog.care.compaction import compact
-from catalog.care.export import export_parquet
-from catalog.care.snapshot_diff import diff
 from catalog.errors import CatalogBusy, NotFound
 from catalog.frames.frames import register
 from catalog.lake.snapshots import log
+from catalog.maintenance.backup import back_up, restore
+from catalog.maintenance.check import check
+from catalog.maintenance.compaction import compact
+from catalog.maintenance.export import export_parquet
+from catalog.maintenance.snapshot_diff import diff
 from catalog.records.store import RecordStore
 from tests.catalog.backends import EACH, new_location, open_at
 from tests.catalog.histories import AT_ONCE, History, held

@@ -22,7 +22,7 @@ from catalog.errors import InvalidInput
 
 if TYPE_CHECKING:
     from api.workspace import Workspace
-    from catalog.care.findings import Finding
+    from catalog.maintenance.findings import Finding
 
 # What works on the catalog imports the databases: each command imports its own.
 
@@ -52,7 +52,7 @@ def compact(
 
     Others may read and write meanwhile. Snapshots that datasets name stay.
     """
-    from catalog.care import compaction
+    from catalog.maintenance import compaction
 
     workspace = open_workspace()
     with progress_bar("compact", quiet=as_json) as bar:
@@ -101,7 +101,7 @@ def diff(
 ) -> None:
     """Show what differs between two snapshots: files, frames and tags."""
     from api.schemas.snapshots import TagChangeBody
-    from catalog.care import snapshot_diff
+    from catalog.maintenance import snapshot_diff
 
     catalog = open_workspace().whole_catalog
     difference = snapshot_diff.diff(catalog, before, after)
@@ -171,10 +171,10 @@ def check(
 
 def _checked(workspace: "Workspace", repair: bool) -> list["Finding"]:
     """Faults of the records and the catalog, also where one cannot be opened."""
-    from catalog.care.check import check as check_catalog
-    from catalog.care.damage import damage, damage_of_records
     from catalog.errors import CatalogDamaged
     from catalog.lake.connection import is_made
+    from catalog.maintenance.check import check as check_catalog
+    from catalog.maintenance.damage import damage, damage_of_records
     from catalog.records.sources import recorded_sources
     from pipeline.datasets.check_belongings import check_belongings
 
@@ -207,7 +207,7 @@ def export(
     as_json: JsonFlag = False,
 ) -> None:
     """Write the catalog as one wide table: a row per file, metaocean's columns and every tag."""
-    from catalog.care.export import export_iceberg, export_parquet
+    from catalog.maintenance.export import export_iceberg, export_parquet
 
     write = export_iceberg if format_ == "iceberg" else export_parquet
     done = write(open_workspace().whole_catalog, folder.absolute(), at)
@@ -226,7 +226,7 @@ def backup(
     as_json: JsonFlag = False,
 ) -> None:
     """Write catalog, records, datasets and models into a backup while others read and write."""
-    from catalog.care.backup import back_up
+    from catalog.maintenance.backup import back_up
 
     workspace = open_workspace()
     with progress_bar(f"backup {target.name}", quiet=as_json) as bar:
@@ -264,7 +264,7 @@ def restore(
         _go_back(workspace, to_snapshot, as_json)
         return
     assert source is not None
-    from catalog.care.backup import restore as restore_backup
+    from catalog.maintenance.backup import restore as restore_backup
 
     settings = workspace.settings
     if settings.catalog_metadata or settings.catalog_data or settings.records:
@@ -280,7 +280,7 @@ def restore(
 
 
 def _go_back(workspace: "Workspace", number: int, as_json: bool) -> None:
-    from catalog.care.go_back import go_back
+    from catalog.maintenance.go_back import go_back
 
     snapshot = go_back(workspace.catalog_location, number, workspace.settings.lock_wait_s)
     if as_json:

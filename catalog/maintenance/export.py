@@ -12,12 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.care.backup_files import cleared, disk
 from catalog.errors import AlreadyExists, not_installed
 from catalog.lake.connection import LAKE, snapshot_of
 from catalog.lake.cursor import Cursor
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.lake.views import tag_columns
+from catalog.maintenance.backup_files import cleared, disk
 from catalog.storage.atomic_write import atomic_path
 from catalog.store import CatalogStore
 

@@ -1,1 +1,0 @@
-"""Care of a catalog: checks, backups, compaction, copies, exports."""

@@ -1,0 +1,1 @@
+"""Maintenance of a catalog: checks, backups, compaction, copies, exports."""
