@@ -160,6 +160,7 @@ class Workspace:
             hot_memory_mb=self._hot_memory_mb if self.serves else 0,
             share_budget=self.serves,
             timeout_s=self.settings.query_timeout_s,
+            class_names=self.class_names,
         )
         if not is_there and self.on_making is not None:
             self.on_making(f"made a new catalog: {location.metadata}")

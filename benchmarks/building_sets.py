@@ -151,19 +151,20 @@ def _in_process(step: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _measured(options: argparse.Namespace) -> dict[str, Any]:
+    names = _names()
     store = CatalogStore(
         CatalogLocation.in_folder(options.folder / "catalog"),
         memory_limit=options.memory,
         hot_memory_mb=options.hot_mb,
+        class_names=names.copy,
     )
     store.snapshot()
     if options.hot_mb and (store.hot is None or not store.hot.wait(600)):
         raise SystemExit("the snapshot does not fit into --hot-mb")
-    names = _names()
     method = _methods(list(names))[options.step]
     before = resource.getrusage(resource.RUSAGE_SELF)
     began = time.perf_counter()
-    selection, report = select_set(store, SetRequest(Question(), method), names)
+    selection, report = select_set(store, SetRequest(Question(), method))
     wall = time.perf_counter() - began
     after = resource.getrusage(resource.RUSAGE_SELF)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

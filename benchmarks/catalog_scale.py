@@ -88,15 +88,13 @@ def _in_process(step: str, folder: Path, frames: int, memory: str) -> Row:
 
 def _measured(step: str, folder: Path, frames: int, memory: str) -> Row:
     location = CatalogLocation.in_folder(folder / "catalog")
-    store = CatalogStore(location, memory_limit=memory)
     palette = Palette.from_class_list(json.loads(CLASS_LIST.read_bytes()))
     tags = dict(zip(palette.tags, palette.classes, strict=True))
+    store = CatalogStore(location, memory_limit=memory, class_names=tags.copy)
     work: dict[str, Callable[[], object]] = {
         "load": lambda: load_frames(store, list(tags), frames),
-        "range": lambda: f"{len(_range(store, tags)):,} frames",
-        "classes": lambda: (
-            f"{sum(share.frames for share in class_shares(store, tags)):,} presences"
-        ),
+        "range": lambda: f"{len(_range(store)):,} frames",
+        "classes": lambda: f"{sum(share.frames for share in class_shares(store)):,} presences",
         "sql": lambda: _sql(store),
         "log": lambda: f"{len(log(store)):,} snapshots",
         "diff": lambda: _diff(store),
@@ -184,9 +182,9 @@ def _statements(tags: list[str], start: int, stop: int) -> list[str]:
     ]
 
 
-def _range(store: CatalogStore, tags: dict[str, str]) -> Selection:
+def _range(store: CatalogStore) -> Selection:
     ranges = (LabelRange.parse("bicycle=9000:9050"), LabelRange.parse("car=10000:20000"))
-    return select_frames(store, Question(ranges=ranges), tags)
+    return select_frames(store, Question(ranges=ranges))
 
 
 def _sql(store: CatalogStore) -> str:

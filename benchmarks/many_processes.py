@@ -34,6 +34,7 @@ from catalog.maintenance.compaction import compact
 from catalog.records.scans import replace_problems
 from catalog.records.sources import add_source, recorded_sources
 from catalog.records.tables import Scan, Source, now
+from catalog.records.tag_definitions import define_class_tags
 from catalog.store import CatalogStore
 from catalog.tags.tags import add_class_tags
 from catalog.values import File, Frame, Problem
@@ -196,7 +197,6 @@ Step = Callable[[], float]
 
 
 def _reader(workspace: Workspace, work: Work, number: int, _frames: int) -> Step:
-    names = {tag: tag for tag in CLASSES}
     question = Question(ranges=(LabelRange(tag="class_03", lowest=1_000, highest=200_000),))
     join = (
         "SELECT t_class_01.value, metaocean.filename FROM metaocean, t_class_01, t_front "
@@ -204,9 +204,9 @@ def _reader(workspace: Workspace, work: Work, number: int, _frames: int) -> Step
         "AND int(t_class_01.value) > 900000 AND t_front.value = '1'"
     )
     asks: list[Callable[[], object]] = [
-        lambda: select_frames(workspace.catalog, question, names),
+        lambda: select_frames(workspace.catalog, question),
         lambda: run_sql(workspace.catalog, join),
-        lambda: class_shares(workspace.catalog, names),
+        lambda: class_shares(workspace.catalog),
         lambda: run_sql(workspace.catalog, "SELECT count(*), sum(size) FROM metaocean"),
     ]
     turn = number
@@ -320,6 +320,7 @@ def _fill(workspace: Workspace, frames: int) -> None:
     """A source of many frames, and a scan of it for the problems."""
     source = _source(workspace, "base")
     add_class_tags(workspace.whole_catalog, CLASSES)
+    define_class_tags(workspace.records, {tag: tag for tag in CLASSES})
     for start in range(0, frames, 10_000):
         files, some = _frames_of("base", min(10_000, frames - start), start)
         with workspace.whole_catalog.writing("base") as connection:

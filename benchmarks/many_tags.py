@@ -43,7 +43,9 @@ def main() -> None:
     parser.add_argument("--tags", type=int, default=25)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        store = CatalogStore(CatalogLocation.in_folder(Path(folder, "catalog")))
+        names = {tag: tag for tag in CLASSES}
+        location = CatalogLocation.in_folder(Path(folder, "catalog"))
+        store = CatalogStore(location, class_names=names.copy)
         print(f"{options.frames:,} frames x {len(CLASSES)} classes, {os.cpu_count()} cores")
         with _timed(store, "the frames themselves"):
             _fill(store, options.frames)
@@ -86,11 +88,10 @@ def _last(store: CatalogStore, number: int, tags: int) -> None:
 
 
 def _reads(store: CatalogStore) -> None:
-    names = {tag: tag for tag in CLASSES}
     question = Question(ranges=(LabelRange(tag="class_03", lowest=1_000, highest=20_000),))
     two = "SELECT f0_tag1, f7_tag2, class_01 FROM metaocean_view WHERE class_03 < 20000"
     asks: tuple[tuple[str, Callable[[], object]], ...] = (
-        ("range of a class", lambda: select_frames(store, question, names)),
+        ("range of a class", lambda: select_frames(store, question)),
         ("three tags of three families", lambda: run_sql(store, two)),
         ("count of files", lambda: run_sql(store, "SELECT count(*) FROM metaocean")),
     )

@@ -50,8 +50,8 @@ Rows = query_peers.Rows
 class Framesift:
     """The catalog, with its newest snapshot in memory or without."""
 
-    def __init__(self, name: str, store: CatalogStore, titles: dict[str, str]) -> None:
-        self.name, self.store, self.titles = name, store, titles
+    def __init__(self, name: str, store: CatalogStore) -> None:
+        self.name, self.store = name, store
 
     def ranges(self) -> Rows:
         """The redbook's six-table join."""
@@ -67,13 +67,13 @@ class Framesift:
 
     def classes(self, tags: list[str]) -> Rows:
         """The rows that `framesift classes` shows."""
-        shares = class_shares(self.store, {tag: self.titles[tag] for tag in tags})
+        shares = [share for share in class_shares(self.store) if share.tag in tags]
         return [tuple(value for s in shares for value in (s.frames, s.pixels))]
 
     def sample(self) -> Rows:
         """The frames of `dataset create --sample 5000 --stratify camera`, with all columns."""
         request = SetRequest(Question(), Sample(frames=SAMPLE, stratify=("camera",)), seed=7)
-        frames = select_set(self.store, request, self.titles)[0].frames
+        frames = select_set(self.store, request)[0].frames
         return list(zip(frames["fkey"].to_pylist(), frames["camera"].to_pylist(), strict=True))
 
     def drawn(self) -> Rows:
@@ -81,7 +81,7 @@ class Framesift:
         with self.store.reading() as cursor:
             relation = cursor.relation
             method = Sample(frames=SAMPLE, stratify=("camera",))
-            chosen = draw_set(Frames(cursor, relation, Question(), self.titles), method, seed=7)
+            chosen = draw_set(Frames(cursor, relation, Question()), method, seed=7)
             rows = columns_of(cursor, relation, chosen.hashes, ["fkey", "camera"]).rows
         return list(zip(rows["fkey"].to_pylist(), rows["camera"].to_pylist(), strict=True))
 
@@ -102,16 +102,16 @@ def main() -> None:
     titles = dict(zip(palette.tags, palette.classes, strict=True))
     with tempfile.TemporaryDirectory() as folder:
         location = CatalogLocation.in_folder(Path(folder, "catalog"))
-        cold = CatalogStore(location)
+        cold = CatalogStore(location, class_names=titles.copy)
         load_frames(cold, list(titles), options.frames)
-        hot = CatalogStore(location, hot_memory_mb=options.hot_mb)
+        hot = CatalogStore(location, hot_memory_mb=options.hot_mb, class_names=titles.copy)
         began = time.perf_counter()
         hot.snapshot()
         if hot.hot is None or not hot.hot.wait(600):
             raise SystemExit("the snapshot does not fit into --hot-mb")
         print(f"{options.frames:,} frames; into memory in {time.perf_counter() - began:.1f} s")
-        ours = [Framesift("Framesift, in memory", hot, titles),
-                Framesift("Framesift, Parquet", cold, titles)]  # fmt: skip
+        ours = [Framesift("Framesift, in memory", hot),
+                Framesift("Framesift, Parquet", cold)]  # fmt: skip
         data = Path(folder, "wide.duckdb")
         _write_wide(cold, data)
         table = _Table(list(titles), options.rounds)

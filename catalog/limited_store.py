@@ -108,8 +108,8 @@ class LimitedStore:
                     translated(self._whole.location, STORE_FAILS),
                     self._whole.compaction_noticed(),
                 ):
-                    limited, timeout_s = SelectLimited(cursor), self._whole.timeout_s
-                    yield Snapshot(limited, JOINED, self._facts.of, timeout_s, number)
+                    limited = SelectLimited(cursor)
+                    yield Snapshot(limited, JOINED, self._facts.of, self._whole, number)
         except (StorageError, CatalogDamaged):
             with self._opening:
                 self._opened.pop(number)

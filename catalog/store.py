@@ -7,7 +7,7 @@ lock from BEGIN to COMMIT.
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +79,7 @@ class CatalogStore:
         hot_memory_mb: int = 0,
         share_budget: bool = False,
         timeout_s: float = TIMEOUT_S,
+        class_names: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """Open the catalog.
 
@@ -93,6 +94,8 @@ class CatalogStore:
             share_budget: Hold all engines of older snapshots together to the limits, for a process
                 that answers many callers.
             timeout_s: How long a statement of a question may take [s].
+            class_names: Gives the class name of each class tag, in class order; what has no name
+                is no class.
 
         Raises:
             InvalidInput: A limit is none that DuckDB knows.
@@ -102,6 +105,7 @@ class CatalogStore:
         """
         self.location = location
         self.lock_wait_s, self.timeout_s = lock_wait_s, timeout_s
+        self.class_names = class_names
         self._facts = FactsOfSnapshots()
         self._limits = {"memory_limit": memory_limit, "max_temp_directory_size": spill_limit}
         if threads is not None:
@@ -135,7 +139,7 @@ class CatalogStore:
     def reading_files(self, at: int | None = None) -> Iterator[Snapshot]:
         """See Catalog."""
         with self.inspecting(at) as cursor:
-            yield Snapshot(SelectOnly(cursor), JOINED, self._facts.of, self.timeout_s, at)
+            yield Snapshot(SelectOnly(cursor), JOINED, self._facts.of, self, at)
 
     @contextmanager
     def inspecting(self, at: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:

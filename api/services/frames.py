@@ -49,7 +49,6 @@ class Frames:
         page = page_of(
             self._workspace.catalog,
             frames_of(self._workspace, question, dataset, split, at),
-            self._workspace.class_names(),
             [name.strip().lower() for name in columns if name.strip()],
             limit,
             Place.parse(cursor, cursors_of) if cursor is not None else None,

@@ -112,20 +112,18 @@ def ask(workspace: Workspace, question: Question, at: int | None = None) -> Sele
         question: What is wanted.
         at: The snapshot to ask; the newest when None.
     """
-    return select_frames(workspace.catalog, question, workspace.class_names(), at)
+    return select_frames(workspace.catalog, question, at)
 
 
 def described(
     workspace: Workspace, question: Question, at: int | None = None, *, answered: bool = False
 ) -> Description:
     """Describe a question without asking it; of the snapshot ``at`` as `ask`."""
-    names = workspace.class_names()
-    return describe(workspace.catalog, question, names, at, answered=answered)
+    return describe(workspace.catalog, question, at, answered=answered)
 
 
 def reason_for_none(workspace: Workspace, selection: Selection) -> str:
     """Why an answer has no frames; "" where it has some."""
     if len(selection):
         return ""
-    names = workspace.class_names()
-    return why_empty(workspace.catalog, selection.question, names)
+    return why_empty(workspace.catalog, selection.question)

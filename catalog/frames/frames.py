@@ -290,20 +290,18 @@ def info(store: Catalog) -> CatalogInfo:
         return CatalogInfo(snapshot.number, files, frames, len(snapshot.tags))
 
 
-def class_shares(
-    store: Catalog, class_names: Mapping[str, str], at: int | None = None
-) -> list[ClassShare]:
+def class_shares(store: Catalog, at: int | None = None) -> list[ClassShare]:
     """For every class its frames and its share of all pixels, classes in catalog order.
 
     Args:
         store: The catalog.
-        class_names: Class name of each class tag; those that the snapshot lacks are left out.
         at: The snapshot to ask; the newest when None.
 
     Raises:
         NotFound: There is no snapshot ``at``.
     """
     with store.reading(at) as snapshot:
+        classes = snapshot.classes
         measures = snapshot.once("class measures", lambda: _measures(snapshot))
     return [
         ClassShare(
@@ -314,7 +312,7 @@ def class_shares(
             _share(of.pixels, measures.pixels),
             _share(of.pixels, of.pixels_of_frames),
         )
-        for tag, name in class_names.items()
+        for tag, name in classes.items()
         if (of := measures.classes.get(tag)) is not None
     ]
 
@@ -339,7 +337,7 @@ class _Measures:
 def _measures(snapshot: Snapshot) -> _Measures:
     # A label's pixels are its classes' and those of no class: asking tags_frame for its size
     # would join by fkey. With FILTER in place of the products: 9 times the time, either way.
-    tags = snapshot.classes
+    tags = snapshot.pixel_tags
     counted = [f'coalesce("{tag}", 0)' for tag in tags]
     sums = "".join(
         f', coalesce(sum(("{tag}" > 0)::INTEGER), 0), coalesce(sum("{tag}"), 0), '

@@ -4,7 +4,8 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -59,6 +60,19 @@ class FactsOfSnapshots:
         self._kept.clear()
 
 
+class Opened(Protocol):
+    """A catalog, as far as its snapshots ask it: CatalogStore.
+
+    Attributes:
+        timeout_s: How long a statement of a question may take [s].
+        class_names: Gives the class name of each class tag, in class order. They are the records',
+            and may change while snapshots do not.
+    """
+
+    timeout_s: float
+    class_names: Callable[[], Mapping[str, str]]
+
+
 class Snapshot:
     """One committed snapshot, read inside one transaction by one thread.
 
@@ -74,7 +88,7 @@ class Snapshot:
         cursor: SelectOnly,
         layout: TableLayout,
         facts: Callable[[int], Facts],
-        timeout_s: float,
+        catalog: Opened,
         number: int | None = None,
     ) -> None:
         """Ask nothing yet.
@@ -83,12 +97,12 @@ class Snapshot:
             cursor: What reads it.
             layout: How its frames lie in tables.
             facts: Gives what is known of the snapshot of a number.
-            timeout_s: How long a statement of a question may take.
+            catalog: Where it is from.
             number: Its number; the cursor knows it when None.
         """
         self.layout = layout
         self._cursor, self._facts, self._number = cursor, facts, number
-        self._timeout_s = timeout_s
+        self._catalog = catalog
 
     @property
     def number(self) -> int:
@@ -114,8 +128,18 @@ class Snapshot:
         """The column behind every tag, families in order of creation."""
         return self.once("tags", lambda: {column.tag: column for column in tag_columns(self)})
 
+    @cached_property
+    def classes(self) -> Mapping[str, str]:
+        """Class name of each class tag that it has, in class order; asked once by each reader."""
+        names, tags = self._catalog.class_names(), self.tags
+        return {
+            tag: name
+            for tag, name in names.items()
+            if tag in tags and tags[tag].table == CLASS_PIXELS
+        }
+
     @property
-    def classes(self) -> tuple[str, ...]:
+    def pixel_tags(self) -> tuple[str, ...]:
         """Tags that are numbers of pixels: those of classes, and unknown_pixels."""
         return tuple(
             tag
@@ -141,7 +165,7 @@ class Snapshot:
     @property
     def timeout_s(self) -> float:
         """The time that a statement of a question may take [s]."""
-        return allowed_s(self._timeout_s)
+        return allowed_s(self._catalog.timeout_s)
 
     def execute(self, query: str, parameters: Any = None, /) -> "Snapshot":
         """Run one SELECT; its rows are fetched from this.

@@ -20,7 +20,7 @@ import pyarrow as pa
 from catalog.errors import FramesiftError
 from catalog.frames.layouts import WIDE
 from catalog.lake.interruptible import Interruptible
-from catalog.lake.snapshot import Snapshot
+from catalog.lake.snapshot import Opened, Snapshot
 from catalog.memory.refresh import MustLoad
 from catalog.memory.snapshot import HotSnapshot, Moved, TooLarge
 
@@ -51,14 +51,8 @@ _ENGINE_FAILS = (duckdb.Error, pa.ArrowException, OSError)
 """What DuckDB raises, and pyarrow where it reads from it: an interrupt is an OSError there."""
 
 
-class Files(Protocol):
-    """The catalog's own files, which memory is filled from: CatalogStore.
-
-    Attributes:
-        timeout_s: How long a statement of a question may take [s].
-    """
-
-    timeout_s: float
+class Files(Opened, Protocol):
+    """The catalog's own files, which memory is filled from: CatalogStore."""
 
     def reading_files(self, at: int | None = None) -> AbstractContextManager[Snapshot]:
         """See catalog.lake.catalog.Catalog."""
@@ -128,7 +122,7 @@ class HotSnapshots:
                 except Moved:
                     cursor = None
                 if cursor is not None:
-                    yield Snapshot(cursor, WIDE, lambda _: facts, self._files.timeout_s, hot.number)
+                    yield Snapshot(cursor, WIDE, lambda _: facts, self._files, hot.number)
                     return
         with self._files.reading_files(at) as snapshot:
             yield snapshot

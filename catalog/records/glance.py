@@ -17,7 +17,7 @@ _BUSY_S = 30
 
 
 def class_names(database: Path | Postgres) -> dict[str, str] | None:
-    """Class name of each class tag, in class order, as RecordStore.class_names."""
+    """Class name of each class tag, in class order, as recorded_class_names."""
     rows = _rows(
         database,
         "SELECT tag, title FROM tag_definitions WHERE family = 'class_pixels' ORDER BY position",

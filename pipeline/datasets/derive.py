@@ -15,6 +15,7 @@ from catalog.lake.snapshot import Snapshot
 from catalog.memory.wide_names import FKEY_HASH
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
+from catalog.records.tag_definitions import recorded_class_names
 from pipeline.datasets.datasets import (
     Content,
     Provenance,
@@ -46,12 +47,10 @@ class Stores:
     Attributes:
         catalog: The catalog.
         records: The records.
-        class_names: Class name of each class tag.
     """
 
     catalog: Catalog
     records: RecordStore
-    class_names: Mapping[str, str]
 
 
 def split_dataset(stores: Stores, dataset: Dataset, division: Division, owner: str = "") -> Dataset:
@@ -82,7 +81,7 @@ def split_content(
 ) -> tuple[Content, dict[str, Any]]:
     """The content that `split_dataset` saves, and the division's report; it raises the same."""
     manifest = read_manifest(stores.records, dataset)
-    tags = _tags(manifest, stores.class_names)
+    tags = _tags(manifest, recorded_class_names(stores.records))
     hashes = hashes_of(manifest.frames["fkey"].to_pylist())
     rows = _described(stores, manifest.frames, tags, hashes, dataset.snapshot, division.columns())
     sides, report = divide(rows, hashes, division, dict.fromkeys(tags, ""))
@@ -203,7 +202,7 @@ def grown_content(
     old = hashes_of(manifest.frames["fkey"].to_pylist())
     of_split = np.asarray(pc.equal(manifest.frames["split"], split))
     with stores.catalog.reading(at) as snapshot:
-        candidates, covers = _candidates(stores, snapshot, gap.demands)
+        candidates, covers = _candidates(snapshot, gap.demands)
         hashes = np.asarray(candidates[FKEY_HASH])
         here = np.isin(hashes, old[of_split])
         had = np.array([int((holds & here).sum()) for holds in covers.members()], np.int64)
@@ -225,7 +224,7 @@ def grown_content(
         report = _report(covers.names, covers.targets, had, covered, left_out)
         _refuse_nothing(dataset, report)
         number, grown = snapshot.number, hashes[free][covered.positions]
-        rows, classes = frames_of(snapshot, grown, stores.class_names)
+        rows, classes = frames_of(snapshot, grown)
         chosen = Selection(Question(snapshot=number), number, rows, classes)
         added = with_versions(snapshot, chosen)
     content = _grown_content(stores, dataset, manifest, added, split, gap)
@@ -237,14 +236,12 @@ def grown_content(
     return content, report
 
 
-def _candidates(
-    stores: Stores, snapshot: Snapshot, demands: Sequence[Demand]
-) -> tuple[pa.Table, Any]:
+def _candidates(snapshot: Snapshot, demands: Sequence[Demand]) -> tuple[pa.Table, Any]:
     relation = snapshot.relation
-    frames = Frames(snapshot, relation, Question(), stores.class_names)
+    frames = Frames(snapshot, relation, Question())
     columns = [*demand_columns(demands), *guard_columns(snapshot, relation)]
     rows = frames.fetch_all(columns, [demand.question for demand in demands])
-    return rows, covers_of(rows, demands, frames.classes)
+    return rows, covers_of(rows, demands, snapshot.classes)
 
 
 def _once(
@@ -334,7 +331,7 @@ def _grown_content(
         raise InvalidInput(
             f"dataset {dataset.name}: its source has another class list by now; make it anew"
         )
-    old_tags = _tags(manifest, stores.class_names)
+    old_tags = _tags(manifest, recorded_class_names(stores.records))
     question = {
         **dataset.question,
         "extended": [

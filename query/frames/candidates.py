@@ -1,6 +1,6 @@
 """The frames that answer a question's conditions, a few columns of each: what samples draw from."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -41,7 +41,6 @@ def candidates(
     snapshot: Snapshot,
     relation: FramesRelation,
     question: Question,
-    class_names: Mapping[str, str],
     columns: Sequence[str] = (),
     holding: Sequence[Question] = (),
 ) -> Candidates:
@@ -51,7 +50,6 @@ def candidates(
         snapshot: What is asked.
         relation: Its frames.
         question: What is wanted.
-        class_names: Class name of each class tag; a range may name either.
         columns: Columns of the relation to fetch besides fkey_hash; texts come as dictionaries.
         holding: Questions of which is told, in columns named by `holds`, whether a frame fulfils
             their conditions.
@@ -63,11 +61,11 @@ def candidates(
     selected = _named(relation, columns)
     values: list[object] = []
     for number, of_set in enumerate(holding):
-        condition, bound = question_where(of_set, relation, snapshot, class_names)
+        condition, bound = question_where(of_set, relation, snapshot)
         # A condition on a value that is missing is neither true nor false.
         selected.append(f"coalesce(({condition}), false) AS {holds(number)}")
         values += bound
-    condition, bound = question_where(question, relation, snapshot, class_names)
+    condition, bound = question_where(question, relation, snapshot)
     return Candidates(
         execute_encoded(
             snapshot,

@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,7 +89,6 @@ def _digest(question: str) -> str:
 def page_of(
     store: Catalog,
     frames: Frames,
-    class_names: Mapping[str, str],
     columns: Sequence[str],
     limit: int,
     after: Place | None = None,
@@ -99,7 +98,6 @@ def page_of(
     Args:
         store: The catalog, or as much of it as the caller may see.
         frames: Which ones.
-        class_names: Class name of each class tag; a range may name either.
         columns: What of each frame, besides fkey, which is always there.
         limit: At most this many.
         after: Where the page begins; at the first frame when None.
@@ -118,7 +116,7 @@ def page_of(
         )
     if after is not None:
         frames = replace(frames, at=after.snapshot)
-    with population(store, frames, class_names) as members:
+    with population(store, frames) as members:
         known = [name for name in members.relation.columns if name not in _INTERNAL]
         for name in columns:
             if name not in known:

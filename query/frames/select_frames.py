@@ -1,6 +1,6 @@
 """A question to a selection: the frames that fulfil its conditions, sampled, in its order."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -30,7 +30,6 @@ _COLUMNS = (
 def select_frames(
     store: Catalog,
     question: Question,
-    class_names: Mapping[str, str],
     at: int | None = None,
 ) -> Selection:
     """The frames that answer a question, in its order, then by fkey.
@@ -38,7 +37,6 @@ def select_frames(
     Args:
         store: The catalog.
         question: What is wanted.
-        class_names: Class name of each class tag; a range may name either.
         at: The snapshot to ask where the question names none; the newest when None.
 
     Raises:
@@ -49,10 +47,10 @@ def select_frames(
     """
     with store.reading(question.asked_of(at)) as snapshot:
         relation = relation_for(snapshot, question)
-        classes = tuple(tag for tag in class_names if tag in relation.tags)
-        with _chosen_rows(snapshot, relation, question, class_names) as chosen:
+        classes = tuple(snapshot.classes)
+        with _chosen_rows(snapshot, relation, question) as chosen:
             asked_of, condition, values = chosen
-            items = order_items(question, vocabulary_of(relation, class_names))
+            items = order_items(question, vocabulary_of(snapshot))
             order = [_order(item) for item in items]
             fetch = _Fetch(snapshot, asked_of, classes)
             frames = fetch.frames(condition, values, order, question.limit)
@@ -60,18 +58,15 @@ def select_frames(
         return Selection(resolved, snapshot.number, frames, classes)
 
 
-def frames_of(
-    snapshot: Snapshot, hashes: Hashes, class_names: Mapping[str, str]
-) -> tuple[pa.Table, tuple[str, ...]]:
+def frames_of(snapshot: Snapshot, hashes: Hashes) -> tuple[pa.Table, tuple[str, ...]]:
     """The frames of those fkey_hash, by fkey, in Selection's columns; and the class tags.
 
     Args:
         snapshot: What is asked.
         hashes: fkey_hash of each frame wanted.
-        class_names: Class name of each class tag.
     """
     relation = snapshot.every_frame
-    classes = tuple(tag for tag in class_names if tag in relation.tags)
+    classes = tuple(snapshot.classes)
     with only(snapshot, relation, hashes) as few:
         return _Fetch(snapshot, few, classes).frames("true", []), classes
 
@@ -81,13 +76,12 @@ def _chosen_rows(
     snapshot: Snapshot,
     relation: FramesRelation,
     question: Question,
-    class_names: Mapping[str, str],
 ) -> Iterator[tuple[FramesRelation, str, list[object]]]:
     """Frames, the condition of what is wanted of them, and its values; sampled where asked for."""
     if question.sample is None:
-        yield relation, *question_where(question, relation, snapshot, class_names)
+        yield relation, *question_where(question, relation, snapshot)
         return
-    chosen = candidates(snapshot, relation, question, class_names, mark_column(snapshot))
+    chosen = candidates(snapshot, relation, question, mark_column(snapshot))
     hashes = np.asarray(once(chosen.rows)[FKEY_HASH])
     drawn = hashes[first(places(hashes, question.seed), question.sample)]
     with only(snapshot, relation, np.asarray(drawn)) as few:

@@ -1,6 +1,6 @@
 """A question's conditions as SQL over the frames."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from catalog.errors import UnknownName
@@ -36,7 +36,6 @@ def question_where(
     question: Question,
     relation: FramesRelation,
     snapshot: Snapshot,
-    class_names: Mapping[str, str],
 ) -> tuple[str, list[object]]:
     """The condition that holds for the frames a question wants, and the values bound in it.
 
@@ -44,7 +43,6 @@ def question_where(
         question: What is wanted; its order, limit and sample are left out.
         relation: The snapshot's frames, which the condition calls ``frames``.
         snapshot: What is asked.
-        class_names: Class name of each class tag; a range may name either.
 
     Raises:
         UnknownName: A class, tag, camera or scene that the catalog does not have.
@@ -54,7 +52,7 @@ def question_where(
     members = question.conditions()
     _check_names(members, snapshot)
     conditions = []
-    bodies = conjuncts(members, vocabulary_of(relation, class_names))
+    bodies = conjuncts(members, vocabulary_of(snapshot))
     if bodies:
         conditions.append(_frames(snapshot, relation).engine(" and ".join(bodies)))
     if question.where is not None:
@@ -92,13 +90,10 @@ def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
     )
 
 
-def vocabulary_of(relation: FramesRelation, class_names: Mapping[str, str]) -> Vocabulary:
-    """The names that a question of these frames may use."""
-    return Vocabulary(
-        relation.columns,
-        frozenset(relation.tags),
-        {tag: title for tag, title in class_names.items() if tag in relation.tags},
-    )
+def vocabulary_of(snapshot: Snapshot) -> Vocabulary:
+    """The names that a question may use of a snapshot's frames."""
+    columns = snapshot.relation.columns
+    return Vocabulary(columns, frozenset(snapshot.tags), snapshot.classes)
 
 
 def _check_names(conditions: Iterable[Leaf | Group], snapshot: Snapshot) -> None:

@@ -1,6 +1,5 @@
 """A question explained without being run: its SQL, its sentence, and what of it SQL cannot say."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from catalog.errors import SqlError
@@ -33,7 +32,6 @@ class Description:
 def describe(
     store: Catalog,
     question: Question,
-    class_names: Mapping[str, str],
     at: int | None = None,
     *,
     answered: bool = False,
@@ -43,7 +41,6 @@ def describe(
     Args:
         store: The catalog.
         question: What is wanted.
-        class_names: Class name of each class tag.
         at: The snapshot it is about, where the question has none; the newest when None.
         answered: It was run on that snapshot, so that its names and values need no check.
 
@@ -56,8 +53,8 @@ def describe(
     with store.reading(question.asked_of(at)) as snapshot:
         relation = snapshot.relation
         if not answered:
-            question_where(question, relation, snapshot, class_names)
-        vocabulary = vocabulary_of(relation, class_names)
+            question_where(question, relation, snapshot)
+        vocabulary = vocabulary_of(snapshot)
         statement = _as_it_runs(question, to_sql(question, vocabulary), snapshot)
         resolved = question.model_copy(update={"snapshot": snapshot.number})
         return Description(resolved, snapshot.number, statement, sentence(resolved, vocabulary))

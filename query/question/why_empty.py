@@ -1,6 +1,6 @@
 """Why a question has no frames: which of its conditions holds for none, or that they clash."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from catalog.lake.catalog import Catalog
 from query.frames.selection import Question
@@ -17,7 +17,6 @@ _SHOWN = 5
 def why_empty(
     store: Catalog,
     question: Question,
-    class_names: Mapping[str, str],
     at: int | None = None,
 ) -> str:
     """Say in one line what to change in a question that no frame answers.
@@ -27,15 +26,14 @@ def why_empty(
     Args:
         store: The catalog.
         question: The question.
-        class_names: Class name of each class tag.
         at: The snapshot to ask, where the question names none; the newest when None.
     """
     alone = [_only(condition) for condition in question.conditions()]
     alone += [Question(where=question.where)] if question.where is not None else []
     with store.reading(question.asked_of(at)) as snapshot:
         relation = relation_for(snapshot, question)
-        vocabulary = vocabulary_of(relation, class_names)
-        wheres = [question_where(each, relation, snapshot, class_names)[0] for each in alone]
+        vocabulary = vocabulary_of(snapshot)
+        wheres = [question_where(each, relation, snapshot)[0] for each in alone]
         counts = [f"count(*) FILTER (WHERE {where})" for where in wheres]
         ranges = [range_ for range_ in question.conditions() if isinstance(range_, PixelRange)]
         columns = [vocabulary.counted(range_.tag).name for range_ in ranges]

@@ -59,21 +59,13 @@ class Frames:
         snapshot: What is asked.
         relation: Its frames.
         question: Its conditions say which frames; it has neither limit nor sample.
-        class_names: Class name of each class tag.
         keep_away: Frames of other sets.
     """
 
     snapshot: Snapshot
     relation: FramesRelation
     question: Question
-    class_names: Mapping[str, str]
     keep_away: KeepAway | None = None
-
-    @property
-    def classes(self) -> dict[str, str]:
-        """Class name of each class tag that the snapshot has."""
-        tags = self.relation.tags
-        return {tag: name for tag, name in self.class_names.items() if tag in tags}
 
     def fetch(
         self, columns: Sequence[str], holding: Sequence[Question] = ()
@@ -92,7 +84,7 @@ class Frames:
     def fetch_all(self, columns: Sequence[str], holding: Sequence[Question] = ()) -> pa.Table:
         """The frames with these columns, every one of those that are the same, too."""
         return candidates(
-            self.snapshot, self.relation, self.question, self.class_names, columns, holding,
+            self.snapshot, self.relation, self.question, columns, holding,
         ).rows  # fmt: skip
 
 
@@ -151,7 +143,7 @@ def draw_set(frames: Frames, method: Method, seed: int) -> Drawn:
 def _sample(frames: Frames, method: Sample, seed: int) -> Drawn:
     stratifiers = [Stratifier.parse(text) for text in method.stratify]
     rows, left_out = frames.fetch([one.tag for one in stratifiers])
-    strata = strata_of(rows, stratifiers, frames.classes)
+    strata = strata_of(rows, stratifiers, frames.snapshot.classes)
     allocation = method.allocation
     shares = fractions_of(allocation) if isinstance(allocation, dict) else allocation
     hashes = hashes_of(rows)
@@ -208,7 +200,7 @@ def _match(frames: Frames, method: Match, seed: int) -> Drawn:
     rows, left_out = frames.fetch(tags)
     hashes = hashes_of(rows)
     marginals = [
-        marginal_of(rows, text, method.targets[text], frames.classes)
+        marginal_of(rows, text, method.targets[text], frames.snapshot.classes)
         for text in sorted(method.targets)
     ]
     report: Report = {
@@ -270,7 +262,7 @@ def covers_of(rows: pa.Table, demands: Sequence[Demand], classes: Mapping[str, s
 def _cover(frames: Frames, method: Cover, seed: int) -> Drawn:
     demands = method.demands
     rows, left_out = frames.fetch(demand_columns(demands), [one.question for one in demands])
-    covers = covers_of(rows, demands, frames.classes)
+    covers = covers_of(rows, demands, frames.snapshot.classes)
     hashes = hashes_of(rows)
     covered = cover(packed(covers.members(), len(hashes)), hashes, covers.targets, seed)
     return Drawn(
@@ -339,7 +331,7 @@ def _uncertain(frames: Frames, method: Uncertain, seed: int) -> Drawn:
 
 def _class_shares(frames: Frames, hashes: Hashes) -> npt.NDArray[np.float64]:
     """Standardised shares of the classes in each frame, in the order of the hashes."""
-    classes = list(frames.classes)
+    classes = list(frames.snapshot.classes)
     rows = columns_of(frames.snapshot, frames.relation, hashes, classes).rows
     fetched = hashes_of(rows)
     order = np.argsort(fetched)[np.argsort(np.argsort(hashes))]

@@ -1,6 +1,6 @@
 """A set as a selection: asked of one snapshot, with the columns that dividing it needs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,7 +44,6 @@ class SetRequest:
 def select_set(
     store: Catalog,
     request: SetRequest,
-    class_names: Mapping[str, str],
     at: int | None = None,
 ) -> tuple[Selection, dict[str, Any]]:
     """The set, and a report of how it came to be.
@@ -52,7 +51,6 @@ def select_set(
     Args:
         store: The catalog.
         request: What it is chosen by.
-        class_names: Class name of each class tag.
         at: The snapshot to ask where the question names none; the newest when None.
 
     Raises:
@@ -66,12 +64,12 @@ def select_set(
         report: dict[str, Any] = {}
         method, question = _drawn_by(request)
         if method is None:
-            selection, report = _whole(store, request, class_names, snapshot)
+            selection, report = _whole(store, request, snapshot)
         else:
             relation = relation_for(snapshot, question)
-            frames = Frames(snapshot, relation, question, class_names, request.keep_away)
+            frames = Frames(snapshot, relation, question, request.keep_away)
             drawn = draw_set(frames, method, request.seed)
-            rows, classes = frames_of(snapshot, drawn.hashes, class_names)
+            rows, classes = frames_of(snapshot, drawn.hashes)
             named = request.question.model_copy(update={"snapshot": snapshot.number})
             selection, report = Selection(named, snapshot.number, rows, classes), drawn.report
         return with_columns(snapshot, selection, request.columns), report
@@ -88,13 +86,13 @@ def _drawn_by(request: SetRequest) -> tuple[Method | None, Question]:
 
 
 def _whole(
-    store: Catalog, request: SetRequest, class_names: Mapping[str, str], snapshot: Snapshot
+    store: Catalog, request: SetRequest, snapshot: Snapshot
 ) -> tuple[Selection, dict[str, Any]]:
     """All frames that answer the question, less those that are kept away from."""
     question, at = request.question, snapshot.number
     if request.keep_away is None:
-        return select_frames(store, question, class_names, at), {}
-    everything = select_frames(store, question.model_copy(update={"limit": None}), class_names, at)
+        return select_frames(store, question, at), {}
+    everything = select_frames(store, question.model_copy(update={"limit": None}), at)
     everything = with_columns(snapshot, everything, [DRIVE, DUPLICATE])
     rows = everything.frames
     hashes = pa.array(hashes_of(rows["fkey"].to_pylist()))
@@ -136,7 +134,6 @@ def distribution(
     store: Catalog,
     fkeys: Sequence[str],
     stratifiers: Sequence[str],
-    class_names: Mapping[str, str],
     at: int,
 ) -> dict[str, dict[str, float]]:
     """The shares that frames of a snapshot have, as the targets of a Match.
@@ -145,12 +142,11 @@ def distribution(
         store: The catalog.
         fkeys: The frames.
         stratifiers: What to count by; camera and every class when empty.
-        class_names: Class name of each class tag.
         at: The snapshot.
     """
     with store.reading(at) as snapshot:
         relation = snapshot.relation
-        classes = {tag: name for tag, name in class_names.items() if tag in relation.tags}
+        classes = snapshot.classes
         by = list(stratifiers) or ["camera", *classes]
         tags = [Stratifier.parse(text).tag for text in by]
         rows = columns_of(snapshot, relation, hashes_of(fkeys), tags).rows

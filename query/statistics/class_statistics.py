@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from catalog.frames.frames_relation import FramesRelation
 from catalog.lake.catalog import Catalog
-from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
 from query.statistics.class_report import (
     ClassGroup,
     ClassReport,
@@ -29,7 +27,6 @@ _PIXELS = '"frame pixels"'
 
 def class_report(
     store: Catalog,
-    class_names: Mapping[str, str],
     frames: Frames | None = None,
     *,
     by: Grouping | None = None,
@@ -42,7 +39,6 @@ def class_report(
 
     Args:
         store: The catalog.
-        class_names: Class name of each class tag; those that the snapshot lacks are left out.
         frames: Which frames; all of the newest snapshot when None.
         by: Also for each camera or scene.
         quantiles: Also quantiles.
@@ -53,9 +49,9 @@ def class_report(
         UnknownName: A class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong, or it takes too long.
     """
-    with population(store, frames or Frames(), class_names) as members:
+    with population(store, frames or Frames()) as members:
         refuse_unlabelled(members, (frames or Frames()).question, "class statistics")
-        names = present_classes(members.relation, class_names)
+        names = members.classes
         whole, *parts = (_group(row, names) for row in _rows(members, list(names), by, quantiles))
         return ClassReport(
             snapshot=members.snapshot,
@@ -65,12 +61,6 @@ def class_report(
             by=by,
             groups=tuple(parts) if by else None,
         )
-
-
-def present_classes(relation: FramesRelation, class_names: Mapping[str, str]) -> dict[str, str]:
-    """The classes that the relation's snapshot has: class name of each class tag."""
-    counted = _counted(relation)
-    return {tag: name for tag, name in class_names.items() if tag in counted}
 
 
 def _rows(
@@ -108,7 +98,7 @@ def _rows(
 def _measured(
     members: Population, measures: Sequence[str], by: Grouping | None
 ) -> list[dict[str, Any]]:
-    counted = [_quoted(tag) for tag in _counted(members.relation)]
+    counted = [_quoted(tag) for tag in members.pixel_tags]
     # A frame's pixels: those of its classes and those of none. No tag has a blank in its name.
     pixels = " + ".join(["0::BIGINT", *(f"coalesce({tag}, 0)" for tag in counted)])
     columns = ", ".join(["camera", "scene", *counted])
@@ -119,15 +109,6 @@ def _measured(
         f"SELECT {by} AS value, {', '.join(measures)} FROM {sized} "
         f"GROUP BY GROUPING SETS ((), ({by})) ORDER BY grouping({by}) DESC, {by}"
     )
-
-
-def _counted(relation: FramesRelation) -> list[str]:
-    """The tags that are numbers of pixels: those of classes, and unknown_pixels."""
-    return [
-        tag
-        for tag, column in relation.tags.items()
-        if column.table == CLASS_PIXELS and tag not in POSITION_TAGS
-    ]
 
 
 def _quantiles_sql(tag: str, value: str) -> str:

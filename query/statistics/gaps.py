@@ -9,7 +9,6 @@ import pyarrow as pa
 from catalog.lake.catalog import Catalog
 from query.frames.selection import Question
 from query.question.label_range import LabelRange
-from query.statistics.class_statistics import present_classes
 from query.statistics.gap_report import Gap, GapKind, GapReport
 from query.statistics.population import POPULATION, Frames, Population, population
 
@@ -35,7 +34,6 @@ class Content:
 
 def find_gaps(
     store: Catalog,
-    class_names: Mapping[str, str],
     content: Content,
     *,
     at_least: int = 1,
@@ -46,7 +44,6 @@ def find_gaps(
 
     Args:
         store: The catalog.
-        class_names: Class name of each class tag.
         content: What the dataset holds.
         at_least: Frames wanted of each class, camera and scene.
         kinds: What to compare.
@@ -56,10 +53,8 @@ def find_gaps(
         NotFound: There is no such snapshot.
         SqlError: It takes too long.
     """
-    with population(store, Frames(at=at), class_names) as members:
-        gaps = [
-            gap for kind in kinds for gap in _gaps(members, content, kind, at_least, class_names)
-        ]
+    with population(store, Frames(at=at)) as members:
+        gaps = [gap for kind in kinds for gap in _gaps(members, content, kind, at_least)]
         gaps.sort(key=lambda gap: (gap.new_frames == 0, kinds.index(gap.kind), gap.frames))
         return GapReport(
             dataset=content.dataset,
@@ -76,16 +71,15 @@ def _gaps(
     content: Content,
     kind: GapKind,
     at_least: int,
-    class_names: Mapping[str, str],
 ) -> Iterator[Gap]:
     contained = content.counts[kind]
     with members.beside(content.fkeys) as listed:
-        known = (_classes if kind == "class" else _groups)(members, kind, class_names, listed)
+        known = _classes(members, listed) if kind == "class" else _groups(members, kind, listed)
     for value in {**known, **contained}:
         frames, (catalog_frames, new_frames) = contained.get(value, 0), known.get(value, (0, 0))
         if frames >= at_least:
             continue
-        name = class_names.get(value, value) if kind == "class" else value
+        name = members.classes.get(value, value) if kind == "class" else value
         gap = Gap(
             kind=kind,
             value=value,
@@ -119,10 +113,8 @@ _Known = dict[str, tuple[int, int]]
 """Value -> frames of the catalog, and those of them that are not in the dataset."""
 
 
-def _classes(
-    members: Population, _kind: GapKind, class_names: Mapping[str, str], listed: str
-) -> _Known:
-    tags = list(present_classes(members.relation, class_names))
+def _classes(members: Population, listed: str) -> _Known:
+    tags = list(members.classes)
     columns = "".join(f', "{tag}"' for tag in tags)
     counts = "".join(
         f', coalesce(sum(("{tag}" > 0)::INTEGER), 0)::BIGINT AS frames_{index}'
@@ -133,13 +125,10 @@ def _classes(
         f"SELECT count(*){counts} FROM"
         f' (SELECT fkey NOT IN (SELECT fkey FROM {listed}) AS "is new"{columns} FROM {POPULATION})'
     )[0]
-    frames = {tag: (row[f"frames_{index}"], row[f"new_{index}"]) for index, tag in enumerate(tags)}
-    return {tag: frames.get(tag, (0, 0)) for tag in class_names}
+    return {tag: (row[f"frames_{index}"], row[f"new_{index}"]) for index, tag in enumerate(tags)}
 
 
-def _groups(
-    members: Population, kind: GapKind, _class_names: Mapping[str, str], listed: str
-) -> _Known:
+def _groups(members: Population, kind: GapKind, listed: str) -> _Known:
     rows = members.ask(
         f"SELECT {kind} AS value, count(*) AS frames,"
         f" sum((fkey NOT IN (SELECT fkey FROM {listed}))::INTEGER)::BIGINT AS new"

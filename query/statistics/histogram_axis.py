@@ -4,7 +4,7 @@ Every frame has its bin: a tag's null, zero where asked for, what lies outside o
 rest of its values have bins of their own, so that the counts add up to the frames.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -19,18 +19,18 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _FLOATS = ("FLOAT", "DOUBLE")
 
 
-def make_axis(members: Population, request: AxisRequest, class_names: Mapping[str, str]) -> Axis:
+def make_axis(members: Population, request: AxisRequest) -> Axis:
     """The axis that is asked for, with bins for every value that the frames have.
 
     Raises:
         InvalidInput: Edges or scale for a tag that is no number, or a spread too wide for bins.
         UnknownName: There is no such tag, class or column.
     """
-    by_title = {title.lower(): tag for tag, title in class_names.items()}
+    by_title = {title.lower(): tag for tag, title in members.classes.items()}
     columns = {name: kind for name, kind in members.relation.columns.items() if name != FKEY_HASH}
     tag = by_title.get(request.tag.lower(), request.tag.lower())
     if tag not in columns:
-        raise UnknownName("tag", request.tag, {**columns, **class_names})
+        raise UnknownName("tag", request.tag, {**columns, **members.classes})
     kind = columns[tag]
     if kind in (*_INTEGERS, *_FLOATS, "TIMESTAMP"):
         return _number_axis(members, request, tag, kind)

@@ -1,6 +1,6 @@
 """Histograms: frames by the values of one tag, or of two at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from query.statistics.population import POPULATION, Frames, population
 
 def histogram(
     store: Catalog,
-    class_names: Mapping[str, str],
     axes: Sequence[AxisRequest],
     frames: Frames | None = None,
 ) -> Histogram:
@@ -20,7 +19,6 @@ def histogram(
 
     Args:
         store: The catalog.
-        class_names: Class name of each class tag; an axis may name either.
         axes: One tag or two.
         frames: Which frames; all of the newest snapshot when None.
 
@@ -30,8 +28,8 @@ def histogram(
         UnknownName: A tag, class, camera, scene or column that the catalog does not have.
         SqlError: The WHERE body is wrong, or it takes too long.
     """
-    with population(store, frames or Frames(), class_names) as members:
-        binned = [make_axis(members, request, class_names) for request in axes]
+    with population(store, frames or Frames()) as members:
+        binned = [make_axis(members, request) for request in axes]
         values: list[object] = []
         positions = ", ".join(
             f"{position_sql(axis, f'v{index}', values)} AS b{index}"

@@ -53,6 +53,16 @@ class Population:
     _condition: str
     _values: tuple[object, ...]
 
+    @property
+    def classes(self) -> Mapping[str, str]:
+        """Class name of each class tag of the snapshot, in class order."""
+        return self._asked.classes
+
+    @property
+    def pixel_tags(self) -> tuple[str, ...]:
+        """Tags that are numbers of pixels: see Snapshot."""
+        return self._asked.pixel_tags
+
     def ask(self, body: str, values: tuple[object, ...] = ()) -> list[dict[str, Any]]:
         """The rows of `table`."""
         rows: list[dict[str, Any]] = self.table(body, values).to_pylist()
@@ -106,14 +116,12 @@ def refuse_unlabelled(members: Population, question: Question, what: str) -> Non
 def population(
     store: Catalog,
     frames: Frames,
-    class_names: Mapping[str, str],
 ) -> Iterator[Population]:
     """Open the frames for questions.
 
     Args:
         store: The catalog.
         frames: Which ones.
-        class_names: Class name of each class tag; a range may name either.
 
     Raises:
         InvalidInput: The question names another snapshot.
@@ -123,7 +131,7 @@ def population(
     """
     with store.reading(frames.question.asked_of(frames.at)) as snapshot:
         relation = relation_for(snapshot, frames.question)
-        condition, values = question_where(frames.question, relation, snapshot, class_names)
+        condition, values = question_where(frames.question, relation, snapshot)
         if frames.fkeys is None:
             yield Population(relation, snapshot.number, snapshot, condition, tuple(values))
             return

@@ -38,10 +38,11 @@ STATEMENTS = (
 def stores(tmp_path: Path) -> tuple[CatalogStore, CatalogStore]:
     """The same catalog opened twice: with its newest snapshot in memory, and without."""
     location = CatalogLocation.in_folder(tmp_path)
-    plain = CatalogStore(location, threads=1)
+    names = {"car": "Car"}
+    plain = CatalogStore(location, threads=1, class_names=names.copy)
     add_class_tags(plain, ["car"])
     put(plain, 1)
-    hot = CatalogStore(location, threads=1, hot_memory_mb=100)
+    hot = CatalogStore(location, threads=1, hot_memory_mb=100, class_names=names.copy)
     hot.snapshot()
     assert isinstance(hot.hot, hot_keeper.HotSnapshots)
     assert hot.hot.wait(60)
@@ -73,7 +74,7 @@ def test_the_same_rows(stores: tuple[CatalogStore, CatalogStore]) -> None:
     for statement in STATEMENTS:
         assert rows(hot, statement) == rows(plain, statement) != []
     assert info(hot) == info(plain)
-    assert class_shares(hot, {"car": "Car"}) == class_shares(plain, {"car": "Car"})
+    assert class_shares(hot) == class_shares(plain)
     with hot.reading() as one, plain.reading() as other:
         assert list(known_files(one, source_names())) == list(known_files(other, source_names()))
     databases = "SELECT path IS NULL FROM duckdb_databases() WHERE database_name = 'lake'"
@@ -413,8 +414,9 @@ def test_it_is_locked_down(stores: tuple[CatalogStore, CatalogStore], statement:
 def test_class_shares_of_many_frames(tmp_path: Path) -> None:
     """The same of memory as of the catalog; a later commit is seen, an older snapshot stays."""
     location = CatalogLocation.in_folder(tmp_path)
-    plain = CatalogStore(location)
-    add_class_tags(plain, ["car", "sky", "bicycle"])
+    names = {"car": "Cars", "sky": "Sky", "bicycle": "Bicycle"}
+    plain = CatalogStore(location, class_names=names.copy)
+    add_class_tags(plain, list(names))
     with plain.writing("drawn") as connection:
         connection.execute(
             "INSERT INTO files BY NAME "
@@ -425,21 +427,20 @@ def test_class_shares_of_many_frames(tmp_path: Path) -> None:
             "(hash(i) % 5 * 1000)::INTEGER AS car, 2000000 AS sky, 7 AS unknown_pixels, "
             "CASE WHEN i % 3 = 0 THEN i::INTEGER END AS bicycle FROM range(50000) t(i)"
         )
-    hot = CatalogStore(location, hot_memory_mb=200)
+    hot = CatalogStore(location, hot_memory_mb=200, class_names=names.copy)
     hot.snapshot()
     assert isinstance(hot.hot, hot_keeper.HotSnapshots)
     assert hot.hot.wait(60)
-    names = {"car": "Cars", "sky": "Sky", "bicycle": "Bicycle"}
-    shares = class_shares(hot, names)
-    assert shares == class_shares(plain, names) == class_shares(hot, names)
+    shares = class_shares(hot)
+    assert shares == class_shares(plain) == class_shares(hot)
     assert [share.frames for share in shares][1:] == [50_000, 16_666]
     before = plain.snapshot()
     with plain.writing("fewer") as connection:
         connection.execute("DELETE FROM class_pixels WHERE fkey = 'local:a:3.png'")
-    later = class_shares(plain, names)
+    later = class_shares(plain)
     assert [share.frames for share in later][1:] == [49_999, 16_665]
-    assert class_shares(hot, names) == later
-    assert class_shares(hot, names, before) == class_shares(plain, names, before) == shares
+    assert class_shares(hot) == later
+    assert class_shares(hot, before) == class_shares(plain, before) == shares
 
 
 def test_the_newest_is_asked_again_only_when_it_may_have_changed(

@@ -51,9 +51,14 @@ def test_an_old_snapshot_has_the_tags_of_its_time(store: CatalogStore) -> None:
     before = store.snapshot()
     add_class_tags(store, ["sky"])
     families.write(store, "weather", {"weather": "VARCHAR"})
-    names = {"car": "Car", "sky": "Sky"}
-    assert [share.tag for share in class_shares(store, names, before)] == ["car"]
-    assert [share.tag for share in class_shares(store, names)] == ["car", "sky"]
+    store.class_names = {"car": "Car", "sky": "Sky"}.copy
+    assert [share.tag for share in class_shares(store, before)] == ["car"]
+    assert [share.tag for share in class_shares(store)] == ["car", "sky"]
+    store.class_names = {"truck": "Truck", "sky": "Sky", "car": "Cars", "weather": "Rain"}.copy
+    for at, named in ((before, {"car": "Cars"}), (None, {"sky": "Sky", "car": "Cars"})):
+        with store.reading(at) as snapshot:  # those that it has, in the order of the names
+            assert list(snapshot.classes.items()) == list(named.items())
+            assert snapshot.pixel_tags == ("unknown_pixels", *sorted(named))
     with store.reading(before) as cursor:
         row = cursor.execute("SELECT * FROM metaocean_view").fetchone()
         columns = [column[0] for column in cursor.description or ()]

@@ -182,7 +182,8 @@ def test_rows_replace_rows(store: CatalogStore) -> None:
         assert found == [("2",)]
         wide = cursor.execute("SELECT filename, car, front FROM metaocean_view ORDER BY fkey")
         assert wide.fetchall() == [("a", "2", "1"), ("b", "2", "1")]
-    assert class_shares(store, {"car": "Car"})[0].pixels == 4
+    store.class_names = {"car": "Car"}.copy
+    assert class_shares(store)[0].pixels == 4
     with pytest.raises(InvalidInput, match="listed twice"):
         add(store, "c", "c")
     with store.writing("r") as connection:

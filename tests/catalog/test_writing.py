@@ -125,15 +125,14 @@ def test_a_store_sees_what_another_changed(store: CatalogStore, folder: Path) ->
 def test_class_shares(store: CatalogStore) -> None:
     """Share of all pixels, and of the frames that contain the class, over all frames."""
     names = {"car": "Car", "sky": "Sky", "truck": "Truck"}
-    assert class_shares(store, {}) == []
+    store.class_names = names.copy
+    assert class_shares(store) == []
     add_class_tags(store, list(names))
-    assert class_shares(store, names) == [
-        ClassShare(t, n, 0, 0, 0.0, 0.0) for t, n in names.items()
-    ]
+    assert class_shares(store) == [ClassShare(t, n, 0, 0, 0.0, 0.0) for t, n in names.items()]
     frames = [frame("a", car=1, sky=3, truck=0), frame("b", car=0, sky=4, truck=0)]
     with store.writing("r") as connection:
         register(connection, source_names(), [file("a"), file("b")], frames, 1)
-    assert class_shares(store, names) == [
+    assert class_shares(store) == [
         ClassShare("car", "Car", 1, 1, 1 / 8, 1 / 4),
         ClassShare("sky", "Sky", 2, 7, 7 / 8, 7 / 8),
         ClassShare("truck", "Truck", 0, 0, 0.0, 0.0),
@@ -147,7 +146,8 @@ def test_sums_do_not_overflow(store: CatalogStore) -> None:
     many = [file(str(number)) for number in range(3)]
     with store.writing("r") as connection:
         register(connection, source_names(), many, [frame(f.key, car=2**31 - 1) for f in many], 1)
-    assert class_shares(store, {"car": "Car"})[0].pixels == 3 * (2**31 - 1)
+    store.class_names = {"car": "Car"}.copy
+    assert class_shares(store)[0].pixels == 3 * (2**31 - 1)
 
 
 def test_fkeys_keep_the_key() -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from catalog.records.scans import recorded_problems
 from catalog.records.sources import add_source
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
+from catalog.records.tag_definitions import recorded_class_names
 from catalog.storage.location import CatalogLocation
 from catalog.store import CatalogStore
 from ingest.engines.base import Engine
@@ -61,7 +63,9 @@ class Home:
     def at(cls, folder: Path) -> "Home":
         """Open or make them in a folder."""
         location = CatalogLocation.in_folder(folder / "catalog")
-        return cls(CatalogStore(location, threads=1), RecordStore(folder / "records.sqlite"))
+        records = RecordStore(folder / "records.sqlite")
+        names = partial(recorded_class_names, records)
+        return cls(CatalogStore(location, threads=1, class_names=names), records)
 
     def add(self, root: Path, platform: str = "NFS", name: str = "a2d2") -> Source:
         """Add a source."""

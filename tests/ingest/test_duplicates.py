@@ -24,7 +24,6 @@ from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import CAR, SCENE, SKY, Home, frame_key, make_tree, put
 
 OTHER = "20190401_121727"
-NAMES = {"car": "Car", "bicycle": "Bicycle", "sky": "Sky"}
 
 
 def deliver_again(root: Path, numbers: tuple[int, ...] = (1, 2, 3)) -> None:
@@ -140,13 +139,13 @@ def test_samples_hold_each_frame_once(home: Home, tmp_path: Path) -> None:
     root = make_tree(tmp_path / "tree")
     deliver_again(root)
     home.scan(home.add(root))
-    assert len(select_frames(home.store, Question(), NAMES)) == 6
+    assert len(select_frames(home.store, Question())) == 6
     for seed in range(3):
-        sample = select_frames(home.store, Question(sample=100, seed=seed), NAMES)
+        sample = select_frames(home.store, Question(sample=100, seed=seed))
         assert sorted(sample.frames["frame_number"].to_pylist()) == [1, 2, 3]
-    drawn, _ = select_set(home.store, SetRequest(Question(), Sample(frames=100)), NAMES)
+    drawn, _ = select_set(home.store, SetRequest(Question(), Sample(frames=100)))
     assert sorted(drawn.frames["frame_number"].to_pylist()) == [1, 2, 3]
-    copies = select_frames(home.store, Question(sample=100, scenes=(OTHER,)), NAMES)
+    copies = select_frames(home.store, Question(sample=100, scenes=(OTHER,)))
     assert copies.frames["frame_number"].to_pylist() == [1, 2, 3]
     assert np.unique(copies.frames["scene"].to_pylist()).tolist() == [OTHER]
 
@@ -167,7 +166,7 @@ def test_splits_never_part_them(home: Home, tmp_path: Path) -> None:
     root = make_tree(tmp_path / "tree")
     source = home.add(root)
     home.scan(source)
-    before = select_frames(home.store, Question(), NAMES)
+    before = select_frames(home.store, Question())
     deliver_again(root)
     third = OTHER.replace("2019", "2020")
     shutil.copytree(root / OTHER, root / third)
@@ -177,7 +176,7 @@ def test_splits_never_part_them(home: Home, tmp_path: Path) -> None:
     home.scan(source)
     assert marks(home) == BOTH
     with home.store.reading() as cursor:
-        every = select_frames(home.store, Question(), NAMES)
+        every = select_frames(home.store, Question())
         frames = with_columns(cursor, every, [DRIVE, DUPLICATE]).frames
     hashes = hashes_of(frames["fkey"].to_pylist())
     halves = Division({"train": Fraction(1, 2), "validation": Fraction(1, 2)})
@@ -189,5 +188,5 @@ def test_splits_never_part_them(home: Home, tmp_path: Path) -> None:
     rows = before.frames.append_column("image", before.frames["image_file"])
     away = keep_away_from_rows(home.store, rows, before.snapshot, min_gap_s=0.0)
     apart = SetRequest(Question(), Sample(frames=100), keep_away=away)
-    drawn, _ = select_set(home.store, apart, NAMES)
+    drawn, _ = select_set(home.store, apart)
     assert set(drawn.frames["scene"].to_pylist()) == {third}

@@ -137,8 +137,7 @@ def test_frames_without_a_label_are_frames(home: Home, tmp_path: Path) -> None:
     root = make_tree(tmp_path / "tree")
     source = home.add(root)
     home.scan(source)
-    names = {"car": "Car", "bicycle": "Bicycle", "sky": "Sky"}
-    before = class_shares(home.store, names)
+    before = class_shares(home.store)
     for number in (8, 9):
         put(root, frame_key("camera", number, camera="side_left"), encode(Picture([[SKY]])))
     result = home.scan(source)
@@ -151,9 +150,12 @@ def test_frames_without_a_label_are_frames(home: Home, tmp_path: Path) -> None:
     for table in ("t_car", "t_sky", "t_unknown_pixels", "t_label_file"):
         assert home.rows(f"SELECT count(*) FROM {table}") == [(3,)]
     assert info(home.store).frames == 3
-    assert class_shares(home.store, names) == before
-    hot = CatalogStore(home.store.location, threads=1, hot_memory_mb=200)
-    assert class_shares(hot, names) == before
+    assert [share.name for share in before] == ["Car", "Bicycle", "Sky"]
+    assert class_shares(home.store) == before
+    hot = CatalogStore(
+        home.store.location, threads=1, hot_memory_mb=200, class_names=home.store.class_names
+    )
+    assert class_shares(hot) == before
     hot.close()
     assert home.scan(source).counts.commits == 0
 

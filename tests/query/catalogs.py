@@ -23,7 +23,8 @@ POSITIONS = ("front", "side", "rear", "center", "left_", "right_")
 
 def ingested(folder: Path, root: Path) -> CatalogStore:
     """A catalog that holds the source at ``root`` as the bucket a2d2."""
-    store = CatalogStore(CatalogLocation.in_folder(folder), threads=2, memory_limit="1GB")
+    location = CatalogLocation.in_folder(folder)
+    store = CatalogStore(location, threads=2, memory_limit="1GB", class_names=class_names)
     records = RecordStore(folder / "records.sqlite")
     source = add_source(
         records,

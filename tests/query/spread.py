@@ -104,7 +104,8 @@ def _frame(frame: SpreadFrame, key: str, lacking: str) -> Frame:
 
 def spread_store(folder: Path, frames: list[SpreadFrame]) -> CatalogStore:
     """A new catalog with the frames."""
-    store = CatalogStore(CatalogLocation.in_folder(folder), threads=2, memory_limit="1GB")
+    location = CatalogLocation.in_folder(folder)
+    store = CatalogStore(location, threads=2, memory_limit="1GB", class_names=CLASSES.copy)
     put(store, frames)
     return store
 

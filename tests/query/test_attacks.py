@@ -20,7 +20,7 @@ from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.run.run_sql import run_sql
-from tests.query.catalogs import class_names, listed_files, rows
+from tests.query.catalogs import listed_files, rows
 
 CANARY = "canary-7f3a9c"
 REPOSITORY = Path(__file__).parents[2]
@@ -273,7 +273,7 @@ def test_where_bodies(store: CatalogStore, fence: dict[str, str], body: str) -> 
     body = body.format(**fence)
     for text in (f"{body} = 'x'", f"car > 1) OR ({body} = 'x'", f"car > 1 UNION SELECT {body}"):
         with pytest.raises(SqlError) as error, within(5):
-            select_frames(store, Question.model_construct(where=text), class_names())
+            select_frames(store, Question.model_construct(where=text))
         assert CANARY not in str(error.value)
 
 

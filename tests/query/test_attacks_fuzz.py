@@ -12,7 +12,6 @@ from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.run.run_sql import run_sql
-from tests.query.catalogs import class_names
 from tests.query.test_attacks import CLAUSES, STATEMENTS, TABLES, VALUES
 from tests.query.test_golden import BODIES
 from tests.query.test_golden import STATEMENTS as REAL
@@ -74,7 +73,7 @@ def test_mutated_statements(store: CatalogStore, text: str) -> None:
 def test_mutated_where_bodies(store: CatalogStore, body: str) -> None:
     """A selection, or an error of ours."""
     with suppress(SqlError, InvalidInput), within(2):
-        select_frames(store, Question.model_construct(where=body), class_names())
+        select_frames(store, Question.model_construct(where=body))
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from query.statistics.class_report import ClassStatistics, Grouping
 from query.statistics.class_statistics import class_report
 from query.statistics.population import Frames
 from tests.postgres_server import postgres
-from tests.query.catalogs import DrawnFrame, class_names
+from tests.query.catalogs import DrawnFrame
 from tests.query.spread import (
     CLASSES,
     SpreadFrame,
@@ -74,7 +74,7 @@ def all_expected(frames: list[SpreadFrame], *, quantiles: bool) -> tuple[ClassSt
 @pytest.mark.parametrize("by", [None, "camera", "scene"])
 def test_reports(spread_out: CatalogStore, by: Grouping | None, quantiles: bool) -> None:
     """Classes that a source lacks, pixels of no class, labels of many sizes, by group and whole."""
-    report = class_report(spread_out, CLASSES, by=by, quantiles=quantiles)
+    report = class_report(spread_out, by=by, quantiles=quantiles)
     assert report.snapshot == spread_out.snapshot()
     assert (report.frames, report.pixels) == (len(FRAMES), sum(f.pixels for f in FRAMES))
     assert report.classes == all_expected(FRAMES, quantiles=quantiles)
@@ -93,16 +93,16 @@ def test_reports(spread_out: CatalogStore, by: Grouping | None, quantiles: bool)
 
 def test_the_same_as_the_fast_way(spread_out: CatalogStore) -> None:
     """What class_shares gives for a whole snapshot."""
-    report = class_report(spread_out, CLASSES)
+    report = class_report(spread_out)
     keys = ("tag", "name", "frames", "pixels", "share", "share_where_present")
     assert [[getattr(c, key) for key in keys] for c in report.classes] == [
-        [getattr(share, key) for key in keys] for share in class_shares(spread_out, CLASSES)
+        [getattr(share, key) for key in keys] for share in class_shares(spread_out)
     ]
 
 
 def test_frames_of_one_size(store: CatalogStore, frames: list[DrawnFrame]) -> None:
     """Quantiles of shares where all labels have one size, which are had without another pass."""
-    report = class_report(store, class_names(), quantiles=True)
+    report = class_report(store, quantiles=True)
     for found in report.classes:
         pixels = [f.tags[found.tag] for f in frames if f.tags[found.tag]]
         if not pixels:
@@ -130,11 +130,9 @@ def test_frames_of_one_size(store: CatalogStore, frames: list[DrawnFrame]) -> No
 )
 def test_of_a_question(spread_out: CatalogStore, question: Question) -> None:
     """The frames that a selection of the same question has; none of them are no error."""
-    chosen = set(select_frames(spread_out, question, CLASSES).frames["fkey"].to_pylist())
+    chosen = set(select_frames(spread_out, question).frames["fkey"].to_pylist())
     frames = [frame for frame in FRAMES if frame.fkey in chosen]
-    report = class_report(
-        spread_out, CLASSES, Frames(question), by="camera", quantiles=bool(frames)
-    )
+    report = class_report(spread_out, Frames(question), by="camera", quantiles=bool(frames))
     assert report.frames == len(frames)
     assert report.classes == all_expected(frames, quantiles=bool(frames))
     assert [g.value for g in report.groups or ()] == sorted({f.tags["camera"] for f in frames})
@@ -144,12 +142,12 @@ def test_of_listed_frames(spread_out: CatalogStore) -> None:
     """A dataset's frames, in any order, with and without a question."""
     listed = FRAMES[10:50]
     fkeys = pa.chunked_array([[frame.fkey for frame in reversed(listed)] + ["c1:first:gone"]])
-    report = class_report(spread_out, CLASSES, Frames(fkeys=fkeys), quantiles=True)
+    report = class_report(spread_out, Frames(fkeys=fkeys), quantiles=True)
     assert report.classes == all_expected(listed, quantiles=True)
     front = [frame for frame in listed if frame.tags["camera"] == "front"]
-    both = class_report(spread_out, CLASSES, Frames(Question(cameras=("front",)), fkeys))
+    both = class_report(spread_out, Frames(Question(cameras=("front",)), fkeys))
     assert both.classes == all_expected(front, quantiles=False)
-    none = class_report(spread_out, CLASSES, Frames(fkeys=pa.chunked_array([], pa.string())))
+    none = class_report(spread_out, Frames(fkeys=pa.chunked_array([], pa.string())))
     assert (none.frames, none.classes) == (0, all_expected([], quantiles=False))
 
 
@@ -158,47 +156,48 @@ def test_an_old_snapshot(tmp_path: Path) -> None:
     store = spread_store(tmp_path, FRAMES[:20])
     before = store.snapshot()
     put(store, FRAMES[20:40])
-    assert class_report(store, CLASSES).classes == all_expected(FRAMES[:40], quantiles=False)
-    old = class_report(store, CLASSES, Frames(at=before), quantiles=True)
+    assert class_report(store).classes == all_expected(FRAMES[:40], quantiles=False)
+    old = class_report(store, Frames(at=before), quantiles=True)
     assert (old.snapshot, old.classes) == (before, all_expected(FRAMES[:20], quantiles=True))
     with pytest.raises(NotFound, match="no snapshot named '99'"):
-        class_report(store, CLASSES, Frames(at=99))
+        class_report(store, Frames(at=99))
 
 
 @pytest.mark.parametrize("names", [{}, CLASSES])
 def test_an_empty_catalog(tmp_path: Path, names: dict[str, str]) -> None:
     """No frames, no classes: nothing divided by nothing."""
-    store = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1)
+    store = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1, class_names=names.copy)
     for by in (None, "scene"):
-        report = class_report(store, names, by=by, quantiles=True)
+        report = class_report(store, by=by, quantiles=True)
         assert (report.frames, report.pixels, report.classes) == (0, 0, ())
         assert not report.groups
 
 
 def test_no_frame_in_a_catalog_with_classes(tmp_path: Path) -> None:
     """Classes without a frame have zeros."""
-    report = class_report(spread_store(tmp_path, []), CLASSES, by="camera", quantiles=True)
+    report = class_report(spread_store(tmp_path, []), by="camera", quantiles=True)
     assert report.classes == all_expected([], quantiles=True)
     assert report.groups == ()
 
 
 def test_memory_and_postgresql_say_the_same(spread_out: CatalogStore, tmp_path: Path) -> None:
     """A snapshot held in memory, and a catalog whose metadata is in PostgreSQL."""
-    wanted = class_report(spread_out, CLASSES, by="camera", quantiles=True)
-    hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200)
+    wanted = class_report(spread_out, by="camera", quantiles=True)
+    hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200, class_names=CLASSES.copy)
     hot.snapshot()
     assert hot.hot is not None
     assert hot.hot.wait(60)
-    assert class_report(hot, CLASSES, by="camera", quantiles=True) == wanted
-    team = CatalogStore(CatalogLocation(postgres().new(), tmp_path / "data"), threads=1)
+    assert class_report(hot, by="camera", quantiles=True) == wanted
+    location = CatalogLocation(postgres().new(), tmp_path / "data")
+    team = CatalogStore(location, threads=1, class_names=CLASSES.copy)
     put(team, FRAMES)
-    report = class_report(team, CLASSES, by="camera", quantiles=True)
+    report = class_report(team, by="camera", quantiles=True)
     assert report.model_copy(update={"snapshot": wanted.snapshot}) == wanted
 
 
 def test_wrong_questions(spread_out: CatalogStore) -> None:
     """Refused as a selection refuses them."""
     with pytest.raises(UnknownName, match="unknown camera 'nose'"):
-        class_report(spread_out, CLASSES, Frames(Question(cameras=("nose",))))
+        class_report(spread_out, Frames(Question(cameras=("nose",))))
     with pytest.raises(SqlError):
-        class_report(spread_out, CLASSES, Frames(Question(where="car >")))
+        class_report(spread_out, Frames(Question(where="car >")))

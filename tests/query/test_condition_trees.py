@@ -62,7 +62,7 @@ def store(tagged: CatalogStore, request: pytest.FixtureRequest) -> CatalogStore:
     """Their catalog, asked as it lies, and with its snapshot in memory, where it is one table."""
     if request.param == "tables":
         return tagged
-    hot = CatalogStore(tagged.location, threads=2, hot_memory_mb=200)
+    hot = CatalogStore(tagged.location, threads=2, hot_memory_mb=200, class_names=class_names)
     hot.snapshot()
     assert hot.hot is not None
     hot.hot.at(None)
@@ -209,9 +209,9 @@ def in_order(question: Question, frames: list[TaggedFrame]) -> list[str]:
 def check(store: CatalogStore, question: Question) -> None:
     """One question, three ways."""
     expected = in_order(question, wanted(question))
-    selection = select_frames(store, question, class_names())
+    selection = select_frames(store, question)
     assert selection.frames["fkey"].to_pylist() == expected
-    told = describe(store, question, class_names())
+    told = describe(store, question)
     assert told.sql.note == ""
     assert run_sql(store, told.sql.text).rows["fkey"].to_pylist() == expected, told.sql.text
     assert told.sentence.splitlines() == [told.sentence]

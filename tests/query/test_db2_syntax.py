@@ -17,7 +17,7 @@ from query.frames.selection import Question
 from query.run.read_only import balance, parse
 from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
-from tests.query.catalogs import DrawnFrame, class_names, ingested, one, rows
+from tests.query.catalogs import DrawnFrame, ingested, one, rows
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_names_with_a_hyphen(hyphenated: CatalogStore, text: str) -> None:
 def test_the_real_where_body_with_a_hyphen(hyphenated: CatalogStore) -> None:
     """The policy filter found in public sources, as a WHERE body of a selection."""
     body = "filename LIKE ('%camera%') AND u2-source LIKE ('%annotated%')"
-    assert len(select_frames(hyphenated, Question(where=body), class_names()).frames) == 9
+    assert len(select_frames(hyphenated, Question(where=body)).frames) == 9
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_long_chains(store: CatalogStore, frames: list[DrawnFrame], terms: int, 
     below = sum(frame.tags["car"] < terms for frame in frames)
     assert found == [(below if word == "or" else len(frames) - below,)]
     body = chain.replace("int(t_car.value)", "car")
-    selected = select_frames(store, Question(where=body), class_names())
+    selected = select_frames(store, Question(where=body))
     assert len(selected.frames) == found[0][0]
 
 

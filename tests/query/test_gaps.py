@@ -68,7 +68,7 @@ def test_counts_are_true(spread_out: CatalogStore, here: int, there: int, at_lea
     """In the dataset, in the catalog and new: as SQL counts them; the questions find them."""
     frames, others = FRAMES[:here], FRAMES[here : here + there]
     given = content(frames, others)
-    report = find_gaps(spread_out, CLASSES, given, at_least=at_least, kinds=KINDS)
+    report = find_gaps(spread_out, given, at_least=at_least, kinds=KINDS)
     held = [frame.fkey for frame in [*frames, *others]]
     values = {*CLASSES, "front", "rear", *(frame.tags["scene"] for frame in FRAMES)}
     lacking = {v for v in values if sum(k.get(v, 0) for k in given.counts.values()) < at_least}
@@ -82,7 +82,7 @@ def test_counts_are_true(spread_out: CatalogStore, here: int, there: int, at_lea
             assert gap.catalog_frames == 0
             assert gap.sentence.endswith("the catalog has none either")
             continue
-        found = select_frames(spread_out, Question.model_validate(gap.question), CLASSES)
+        found = select_frames(spread_out, Question.model_validate(gap.question))
         assert len(found) == gap.catalog_frames
         assert len(set(found.frames["fkey"].to_pylist()) - set(held)) == gap.new_frames
     closable = [gap.new_frames > 0 for gap in report.gaps]
@@ -94,18 +94,18 @@ def test_sentences(spread_out: CatalogStore) -> None:
     bikes = with_pixels(FRAMES, "bicycle")
     rest = [frame for frame in FRAMES if frame not in bikes]
     total = len(bikes)
-    gap = find_gaps(spread_out, CLASSES, content(rest[:9], []), kinds=["class"]).gaps[0]
+    gap = find_gaps(spread_out, content(rest[:9], []), kinds=["class"]).gaps[0]
     assert gap.sentence == (
         f"no Bicycle in split validation of city@1; {total} frames of the catalog have it"
     )
-    gap = find_gaps(spread_out, CLASSES, content(rest[:9], bikes[:4]), kinds=["class"]).gaps[0]
+    gap = find_gaps(spread_out, content(rest[:9], bikes[:4]), kinds=["class"]).gaps[0]
     assert gap.sentence.endswith(
         f"{total} frames of the catalog have it, 4 of them in the dataset already"
     )
-    gap = find_gaps(spread_out, CLASSES, content(rest[:9], bikes), kinds=["class"]).gaps[0]
+    gap = find_gaps(spread_out, content(rest[:9], bikes), kinds=["class"]).gaps[0]
     assert gap.sentence.endswith("frames of the catalog have it, all in the dataset already")
     given = content([*rest[:9], bikes[0]], [], split=None)
-    found = find_gaps(spread_out, CLASSES, given, at_least=2, kinds=["class"]).gaps
+    found = find_gaps(spread_out, given, at_least=2, kinds=["class"]).gaps
     assert next(gap.sentence for gap in found if gap.value == "bicycle").startswith(
         "Bicycle in 1 of 10 frames of city@1, wanted 2; "
     )
@@ -116,7 +116,7 @@ def test_sentences(spread_out: CatalogStore) -> None:
 
 def test_commands(spread_out: CatalogStore) -> None:
     """The command line asks the same question, of the same snapshot."""
-    report = find_gaps(spread_out, CLASSES, content([], []), kinds=KINDS)
+    report = find_gaps(spread_out, content([], []), kinds=KINDS)
     for gap in report.gaps:
         if gap.command is None:
             continue
@@ -136,7 +136,7 @@ def test_names_that_a_shell_would_take_apart(tmp_path: Path) -> None:
     frames = spread(2, seed=3)
     frames[0].tags["camera"] = "it's; rm -rf $HOME"
     store = spread_store(tmp_path, frames)
-    found = find_gaps(store, CLASSES, content([], []), kinds=["camera"]).gaps
+    found = find_gaps(store, content([], []), kinds=["camera"]).gaps
     commands = [shlex.split(gap.command or "") for gap in found]
     assert "it's; rm -rf $HOME" in [words[3] for words in commands]
 
@@ -148,7 +148,7 @@ def test_what_only_the_dataset_has(spread_out: CatalogStore) -> None:
     counts["camera"] = {**counts["camera"], "nose": 2}
     counts["scene"] = {**counts["scene"], "lost": 2}
     given = replace(given, counts=counts)
-    report = find_gaps(spread_out, CLASSES, given, at_least=3, kinds=KINDS)
+    report = find_gaps(spread_out, given, at_least=3, kinds=KINDS)
     lost = [gap for gap in report.gaps if gap.value in ("nose", "lost")]
     assert [(gap.kind, gap.frames, gap.catalog_frames, gap.question) for gap in lost] == [
         ("camera", 2, 0, None),
@@ -157,7 +157,7 @@ def test_what_only_the_dataset_has(spread_out: CatalogStore) -> None:
     assert lost[0].sentence == (
         "camera nose in 2 of 3 frames of split validation of city@1, wanted 3; the catalog has none"
     )
-    kept = find_gaps(spread_out, CLASSES, given, at_least=2, kinds=KINDS)
+    kept = find_gaps(spread_out, given, at_least=2, kinds=KINDS)
     assert not {"nose", "lost"} & {gap.value for gap in kept.gaps}
 
 
@@ -167,7 +167,7 @@ def test_an_old_snapshot(tmp_path: Path) -> None:
     before = store.snapshot()
     put(store, FRAMES[10:40])
     for at, frames in ((before, FRAMES[:10]), (None, FRAMES[:40])):
-        report = find_gaps(store, CLASSES, content([], []), kinds=["class"], at=at)
+        report = find_gaps(store, content([], []), kinds=["class"], at=at)
         assert report.snapshot == (at or store.snapshot())
         assert {gap.value: gap.catalog_frames for gap in report.gaps} == {
             tag: len(with_pixels(frames, tag)) for tag in CLASSES
@@ -176,8 +176,8 @@ def test_an_old_snapshot(tmp_path: Path) -> None:
 
 def test_an_empty_catalog(tmp_path: Path) -> None:
     """There is nothing to find; what a dataset held before the catalog lost it is no gap."""
-    store = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1)
-    report = find_gaps(store, CLASSES, content(FRAMES, []), kinds=KINDS)
+    store = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1, class_names=CLASSES.copy)
+    report = find_gaps(store, content(FRAMES, []), kinds=KINDS)
     assert [gap.value for gap in report.gaps] == ["ego"]
     assert report.gaps[0].sentence.endswith("; the catalog has none either")
-    assert find_gaps(store, {}, content([], []), kinds=KINDS[1:]).gaps == ()
+    assert find_gaps(store, content([], []), kinds=KINDS[1:]).gaps == ()

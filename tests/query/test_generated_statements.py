@@ -9,7 +9,7 @@ from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.question.label_range import LabelRange
-from tests.query.catalogs import DrawnFrame, class_names, drawn_frames, listed_files, rows
+from tests.query.catalogs import DrawnFrame, drawn_frames, listed_files, rows
 
 MANY = settings(
     max_examples=120,
@@ -97,11 +97,11 @@ def test_three_ways_of_one_question(
     expected = sorted(frame.fkey for frame in holding(frames, wanted))
     view = rows(store, f"select fkey from metaocean_view where {body} order by fkey")
     assert [row[0] for row in view] == expected
-    selected = select_frames(store, Question(where=body), class_names())
+    selected = select_frames(store, Question(where=body))
     assert selected.frames["fkey"].to_pylist() == expected
     closed = [(tag, n) for tag, sign, n in wanted if sign == "<=" and n >= 0]
     question = Question(ranges=tuple(LabelRange(tag=tag, highest=n) for tag, n in closed))
-    by_range = select_frames(store, question, class_names()).frames["fkey"].to_pylist()
+    by_range = select_frames(store, question).frames["fkey"].to_pylist()
     within = holding(frames, [(tag, "<=", n) for tag, n in closed])
     assert by_range == sorted(frame.fkey for frame in within)
 

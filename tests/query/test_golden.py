@@ -38,7 +38,7 @@ def test_every_real_statement_runs(store: CatalogStore, statement: str) -> None:
 def test_every_real_where_body_runs(store: CatalogStore, body: str) -> None:
     """Each WHERE body is answered by metaocean_view, and by a selection of frames alike."""
     found = rows(store, f"select fkey from metaocean_view where {body}")
-    selected = select_frames(store, Question(where=body), class_names())
+    selected = select_frames(store, Question(where=body))
     fkeys = {row[0] for row in found if str(row[0]).endswith(".png") and "/camera/" in str(row[0])}
     assert set(selected.frames["fkey"].to_pylist()) == fkeys
 

@@ -114,13 +114,13 @@ AXES = st.one_of(
 @given(axes=st.lists(AXES, min_size=1, max_size=2))
 def test_every_frame_is_in_one_bin(spread_out: CatalogStore, axes: list[AxisRequest]) -> None:
     """Of one tag and of two: nulls, zeros, NaN, what is outside, and each bin's own."""
-    check(histogram(spread_out, CLASSES, axes), FRAMES)
+    check(histogram(spread_out, axes), FRAMES)
 
 
 @pytest.mark.parametrize(("tag", "bins"), [("car", 7), ("sky", 20), ("unknown_pixels", 3)])
 def test_the_bins_are_numpys(spread_out: CatalogStore, tag: str, bins: int) -> None:
     """Equal widths: numpy.histogram's edges and counts, the last edge included."""
-    found = histogram(spread_out, CLASSES, [AxisRequest(tag=tag, bins=bins)])
+    found = histogram(spread_out, [AxisRequest(tag=tag, bins=bins)])
     values = [frame.tags[tag] for frame in FRAMES if frame.tags[tag] is not None]
     counts, edges = np.histogram(values, bins)
     assert found.axes[0].edges == tuple(edges.tolist())
@@ -130,7 +130,7 @@ def test_the_bins_are_numpys(spread_out: CatalogStore, tag: str, bins: int) -> N
 
 def test_logarithmic_pixels(spread_out: CatalogStore) -> None:
     """Equal ratios of the values above 0; zero and null have bins of their own."""
-    found = histogram(spread_out, CLASSES, [AxisRequest(tag="Bicycle", bins=4, log=True)])
+    found = histogram(spread_out, [AxisRequest(tag="Bicycle", bins=4, log=True)])
     values = [frame.tags["bicycle"] for frame in FRAMES]
     above = [value for value in values if value]
     (axis,) = found.axes
@@ -142,16 +142,16 @@ def test_logarithmic_pixels(spread_out: CatalogStore) -> None:
 
 def test_whole_numbers_have_a_bin_each(spread_out: CatalogStore) -> None:
     """Where there are few of them; edges are whole numbers, too."""
-    found = histogram(spread_out, CLASSES, [AxisRequest(tag="gear", bins=10)])
+    found = histogram(spread_out, [AxisRequest(tag="gear", bins=10)])
     gears = Counter(frame.tags["gear"] for frame in FRAMES)
     assert found.axes[0].edges == tuple(range(11))
     assert found.counts == (gears[None], *(gears[gear] for gear in range(10)))
-    assert histogram(spread_out, CLASSES, [AxisRequest(tag="gear", bins=9)]).axes[0].edges[1] == 1.0
+    assert histogram(spread_out, [AxisRequest(tag="gear", bins=9)]).axes[0].edges[1] == 1.0
 
 
 def test_most_frequent_texts(spread_out: CatalogStore) -> None:
     """By frames, equals by name; the rest together; an empty text is a value, null is not."""
-    found = histogram(spread_out, CLASSES, [AxisRequest(tag="weather", top=2)])
+    found = histogram(spread_out, [AxisRequest(tag="weather", top=2)])
     weather = Counter(frame.tags["weather"] for frame in FRAMES)
     none = weather.pop(None)
     first = sorted(weather, key=lambda text: (-weather[text], text))[:2]
@@ -159,7 +159,7 @@ def test_most_frequent_texts(spread_out: CatalogStore) -> None:
     assert [bin_.value for bin_ in found.axes[0].bins] == [None, *first, None]
     assert [bin_.kind for bin_ in found.axes[0].bins] == ["null", "value", "value", "other"]
     assert found.counts == (none, *(weather[text] for text in first), rest)
-    all_ = histogram(spread_out, CLASSES, [AxisRequest(tag="weather")])
+    all_ = histogram(spread_out, [AxisRequest(tag="weather")])
     assert "other" not in [bin_.kind for bin_ in all_.axes[0].bins]
     assert "" in [bin_.value for bin_ in all_.axes[0].bins]
 
@@ -169,23 +169,23 @@ def test_of_a_question_and_in_memory(spread_out: CatalogStore) -> None:
     axes = [AxisRequest(tag="car", log=True), AxisRequest(tag="camera")]
     some = [frame for frame in FRAMES if frame.tags["weather"] == "dry"]
     asked = Frames(Question(where="weather = 'dry'"))
-    found = histogram(spread_out, CLASSES, axes, asked)
+    found = histogram(spread_out, axes, asked)
     check(found, some)
-    hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200)
+    hot = CatalogStore(spread_out.location, threads=1, hot_memory_mb=200, class_names=CLASSES.copy)
     hot.snapshot()
     assert hot.hot is not None
     assert hot.hot.wait(60)
-    assert histogram(hot, CLASSES, axes, asked) == found
+    assert histogram(hot, axes, asked) == found
 
 
 def test_no_frames(tmp_path: Path) -> None:
     """An empty catalog: no edges, no values, and counts of 0."""
-    store = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1)
+    store = CatalogStore(CatalogLocation.in_folder(tmp_path), threads=1, class_names=CLASSES.copy)
     for tag in ("front", "camera", "size", "mtime"):
-        found = histogram(store, {}, [AxisRequest(tag=tag)])
+        found = histogram(store, [AxisRequest(tag=tag)])
         assert (found.frames, found.axes[0].edges, set(found.counts)) == (0, (), {0})
     with pytest.raises(UnknownName):
-        histogram(store, {}, [AxisRequest(tag="car")])
+        histogram(store, [AxisRequest(tag="car")])
 
 
 def test_numbers_that_no_edges_fit_between(tmp_path: Path) -> None:
@@ -195,12 +195,12 @@ def test_numbers_that_no_edges_fit_between(tmp_path: Path) -> None:
         frame.tags |= {"speed": speed, "pixels": 7}
     store = spread_store(tmp_path, frames)
     with pytest.raises(InvalidInput, match="give edges"):
-        histogram(store, CLASSES, [AxisRequest(tag="speed")])
-    check(histogram(store, CLASSES, [AxisRequest(tag="speed", edges=(0, 1))]), frames)
+        histogram(store, [AxisRequest(tag="speed")])
+    check(histogram(store, [AxisRequest(tag="speed", edges=(0, 1))]), frames)
     for frame, speed in zip(frames, (1.0, np.nextafter(1.0, 2.0)), strict=True):
         frame.tags["speed"] = float(speed)
     put(store, frames)
-    found = histogram(store, CLASSES, [AxisRequest(tag="speed", bins=5)])
+    found = histogram(store, [AxisRequest(tag="speed", bins=5)])
     assert len(found.axes[0].edges) == 2
     check(found, frames)
 
@@ -220,7 +220,7 @@ def test_wrong_axes(
 ) -> None:
     """Named, with the nearest tag or what to leave out."""
     with pytest.raises(kind, match=message):
-        histogram(spread_out, CLASSES, [AxisRequest(**axis)])
+        histogram(spread_out, [AxisRequest(**axis)])
 
 
 @pytest.mark.parametrize(

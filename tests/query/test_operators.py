@@ -22,7 +22,6 @@ from query.question.operators import (
 from query.run.run_sql import run_sql
 from sample_data.regenerate import COMMITTED_SET
 from tests.query import tagged_frames
-from tests.query.catalogs import class_names
 from tests.query.tagged_frames import holds
 
 FRAMES = tagged_frames.tagged_frames()
@@ -94,9 +93,9 @@ def test_every_operator_on_every_type_it_takes(store: CatalogStore, op: str, tag
         seen += 1
         question = Question(condition=condition)
         wanted = [frame.fkey for frame in FRAMES if holds(condition, frame)]
-        found = select_frames(store, question, class_names()).frames["fkey"].to_pylist()
+        found = select_frames(store, question).frames["fkey"].to_pylist()
         assert found == wanted, condition
-        told = describe(store, question, class_names())
+        told = describe(store, question)
         assert told.sql.note == ""
         assert run_sql(store, told.sql.text).rows["fkey"].to_pylist() == wanted, told.sql.text
     assert seen
@@ -110,7 +109,7 @@ def test_every_operator_on_every_type_it_does_not_take(
     values = {"one": "1", "two": ("1", "2"), "many": ("1",)}
     condition = asked(TAGS[tag_type][0], op, values[OPERATORS[op].shape])
     with pytest.raises(InvalidInput) as error:
-        select_frames(store, Question(condition=condition), class_names())
+        select_frames(store, Question(condition=condition))
     assert f"tag {condition.tag} is a {tag_type}: '{op}' takes a" in str(error.value)
     assert ", ".join(operators_of(tag_type)) in str(error.value)
 
@@ -145,7 +144,7 @@ def test_values_of_another_type_are_refused(
     """What was given and what is expected."""
     condition = asked(tag, "=", value)
     with pytest.raises(InvalidInput, match=f"tag {tag} is a .*expected {expected}"):
-        select_frames(store, Question(condition=condition), class_names())
+        select_frames(store, Question(condition=condition))
 
 
 def test_text_is_read_as_the_tags_type(store: CatalogStore) -> None:
@@ -158,7 +157,7 @@ def test_text_is_read_as_the_tags_type(store: CatalogStore) -> None:
     ):
         answers = [
             select_frames(
-                store, Question(condition=TagIs(kind="tag", tag=tag, op="=", value=v)), {}
+                store, Question(condition=TagIs(kind="tag", tag=tag, op="=", value=v))
             ).frames["fkey"].to_pylist()
             for v in (text, value)
         ]  # fmt: skip
@@ -168,12 +167,10 @@ def test_text_is_read_as_the_tags_type(store: CatalogStore) -> None:
 def test_unknown_tags_and_reversed_values(store: CatalogStore) -> None:
     """The nearest tag is named; the ends of 'between' are to be swapped."""
     with pytest.raises(UnknownName, match="unknown tag 'lames': did you mean lanes"):
-        select_frames(
-            store, Question(condition=TagIs(kind="tag", tag="lames", op="=", value=1)), {}
-        )
+        select_frames(store, Question(condition=TagIs(kind="tag", tag="lames", op="=", value=1)))
     condition = asked("lanes", "between", (5, 1))
     with pytest.raises(InvalidInput, match="between 5 and 1 holds for nothing; swap them"):
-        select_frames(store, Question(condition=condition), {})
+        select_frames(store, Question(condition=condition))
 
 
 def test_columns_of_the_file(store: CatalogStore) -> None:
@@ -188,9 +185,9 @@ def test_columns_of_the_file(store: CatalogStore) -> None:
         ("mtime", ">", "2001-01-01", len(FRAMES)),
     ):
         question = Question(condition=asked(tag, op, value))
-        found = select_frames(store, question, {}).frames["fkey"].to_pylist()
+        found = select_frames(store, question).frames["fkey"].to_pylist()
         assert count is None or len(found) == count
-        told = describe(store, question, {}).sql
+        told = describe(store, question).sql
         assert told.note == ""
         assert run_sql(store, told.text).rows["fkey"].to_pylist() == found
 
@@ -210,7 +207,7 @@ def test_only_the_families_that_are_asked_are_read(store: CatalogStore) -> None:
         Question(where="fkey in (select fkey from frames where lanes = 1)"),
         Question(where="lanes = 1", order=("NEAR-MISS",), sample=100),
     ):
-        found = select_frames(store, question, class_names()).frames["fkey"].to_pylist()
+        found = select_frames(store, question).frames["fkey"].to_pylist()
         assert sorted(found) == [frame.fkey for frame in frames] != []
 
 

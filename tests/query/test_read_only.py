@@ -10,7 +10,7 @@ from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.run.run_sql import run_sql
-from tests.query.catalogs import class_names, listed_files, rows
+from tests.query.catalogs import listed_files, rows
 
 WRITES = [
     "COPY metaocean TO '{folder}/x.csv'",
@@ -240,7 +240,7 @@ def test_where_of_a_selection(store: CatalogStore, tmp_path: Path, body: str) ->
     """A WHERE body holds one condition and is checked as a statement is."""
     question = Question.model_construct(where=body.replace("{folder}", str(tmp_path)))
     with pytest.raises(SqlError) as error:
-        select_frames(store, question, class_names())
+        select_frames(store, question)
     assert "\n" not in str(error.value)
 
 

@@ -22,7 +22,7 @@ def asked(store: CatalogStore, **question: Any) -> Selection:
     """The answer to a question."""
     if "ranges" in question:
         question["ranges"] = tuple(LabelRange.parse(text) for text in question["ranges"])
-    return select_frames(store, Question(**question), class_names())
+    return select_frames(store, Question(**question))
 
 
 def fkeys(selection: Selection) -> list[str]:

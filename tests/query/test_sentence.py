@@ -10,7 +10,6 @@ from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.question.describe import describe
 from query.run.run_sql import run_sql
-from tests.query.catalogs import class_names
 
 
 def has(tag: str, **more: Any) -> dict[str, Any]:
@@ -87,7 +86,7 @@ SENTENCES = [
 def test_sentences(store: CatalogStore, question: dict[str, Any], sentence: str) -> None:
     """Cameras, titles of classes, numbers with units, what comes first."""
     snapshot = store.snapshot()
-    told = describe(store, Question.model_validate(question), class_names())
+    told = describe(store, Question.model_validate(question))
     assert told.sentence == f"{sentence}, as of snapshot {snapshot}"
     assert (told.snapshot, told.question.snapshot) == (snapshot, snapshot)
 
@@ -104,7 +103,7 @@ def test_the_sql_is_what_a_person_would_write(store: CatalogStore) -> None:
             {"kind": "scene", "names": ["20260616_094856", "20260311_130314"]}]},
         "order": ["pedestrian desc", "scene"], "limit": 100,
     })  # fmt: skip
-    told = describe(store, question, class_names())
+    told = describe(store, question)
     assert (
         told.sql.text
         == """\
@@ -131,19 +130,19 @@ fetch first 100 rows only"""
 
 def test_what_sql_cannot_say_is_said(store: CatalogStore) -> None:
     """A sample, and a body or an order that names what only selections have."""
-    told = describe(store, Question(sample=7, seed=2, limit=3, order=("car",)), class_names())
+    told = describe(store, Question(sample=7, seed=2, limit=3, order=("car",)))
     assert told.sql.note == (
         "Of these frames 7 are drawn at random with seed 2, and the first 3 of those taken; "
         "SQL cannot say that."
     )
     assert told.sql.text.endswith("order by int(car), fkey")
-    chosen = select_frames(store, Question(sample=7, seed=2), class_names())
+    chosen = select_frames(store, Question(sample=7, seed=2))
     everything = run_sql(store, told.sql.text).rows["fkey"].to_pylist()
     assert set(chosen.frames["fkey"].to_pylist()) < set(everything)
     for question in (Question(where="image_size > 10"), Question(order=("fkey_hash",))):
-        told = describe(store, question, class_names())
+        told = describe(store, question)
         assert told.sql.note.startswith("metaocean_view cannot be asked this: ")
-        assert len(select_frames(store, question, class_names())) == 24
+        assert len(select_frames(store, question)) == 24
 
 
 def test_the_questions_snapshot(store: CatalogStore) -> None:
@@ -151,13 +150,13 @@ def test_the_questions_snapshot(store: CatalogStore) -> None:
     number = store.snapshot()
     for question, at in ((Question(snapshot=number), None), (Question(), number),
                          (Question(snapshot=number), number)):  # fmt: skip
-        selection = select_frames(store, question, class_names(), at=at)
+        selection = select_frames(store, question, at=at)
         assert (selection.snapshot, selection.question.snapshot) == (number, number)
     for ask in (select_frames, describe):
         with pytest.raises(InvalidInput, match=f"snapshot 1: the question is asked of .*{number}"):
-            ask(store, Question(snapshot=number), class_names(), at=1)
+            ask(store, Question(snapshot=number), at=1)
         with pytest.raises(NotFound):
-            ask(store, Question(snapshot=number + 1), class_names())
+            ask(store, Question(snapshot=number + 1))
 
 
 @pytest.mark.parametrize(
@@ -181,4 +180,4 @@ def test_describing_checks_as_asking_does(
     """The same errors, without a frame being read."""
     for ask in (describe, select_frames):
         with pytest.raises(error, match=message):
-            ask(store, Question.model_validate(question), class_names())
+            ask(store, Question.model_validate(question))

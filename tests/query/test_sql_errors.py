@@ -13,7 +13,6 @@ from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.run.run_sql import run_sql
-from tests.query.catalogs import class_names
 
 FUZZ = settings(
     max_examples=80,
@@ -113,4 +112,4 @@ def test_random_words(store: CatalogStore, words: list[str]) -> None:
 def test_random_where_bodies(store: CatalogStore, words: list[str]) -> None:
     """The same of a selection's WHERE body."""
     with suppress(SqlError, InvalidInput), within(2):
-        select_frames(store, Question(where=" ".join(words)), class_names())
+        select_frames(store, Question(where=" ".join(words)))

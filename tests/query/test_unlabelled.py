@@ -14,7 +14,7 @@ from query.frames.one_frame import find_frame
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.question.condition import Group, Has, TagIs
-from query.question.conditions import relation_for, vocabulary_of
+from query.question.conditions import vocabulary_of
 from query.question.label_range import LabelRange
 from query.question.question_sql import to_sql
 from query.statistics.class_statistics import class_report
@@ -44,7 +44,7 @@ def location(tmp_path_factory: pytest.TempPathFactory) -> CatalogLocation:
 @pytest.fixture(params=[0, 200], ids=["parquet", "memory"])
 def store(request: pytest.FixtureRequest, location: CatalogLocation) -> Iterator[CatalogStore]:
     """The catalog, read from Parquet and from memory."""
-    store = CatalogStore(location, threads=1, hot_memory_mb=request.param)
+    store = CatalogStore(location, threads=1, hot_memory_mb=request.param, class_names=NAMES.copy)
     yield store
     store.close()
 
@@ -68,30 +68,30 @@ def test_who_names_labelled_decides(
     store: CatalogStore, question: Question, numbers: list[int]
 ) -> None:
     """Selections, samples, pages and the SQL shown agree; without the tag, labelled frames only."""
-    found = select_frames(store, question, NAMES)
+    found = select_frames(store, question)
     assert found.frames["frame_number"].to_pylist() == numbers
     for row in found.frames.to_pylist():
         labelled = row["frame_number"] in LABELLED
         assert (row["label_file"] is not None) == (row["label_size"] is not None) == labelled
         assert (row["car"] is not None) == (row["image_width"] is not None) == labelled
         assert row["image_size"] > 0
-    drawn = select_frames(store, question.model_copy(update={"sample": 100}), NAMES)
+    drawn = select_frames(store, question.model_copy(update={"sample": 100}))
     assert sorted(drawn.frames["frame_number"].to_pylist()) == numbers
-    page = page_of(store, Frames(question), NAMES, ["frame_number"], 100)
+    page = page_of(store, Frames(question), ["frame_number"], 100)
     assert page.rows["frame_number"].to_pylist() == numbers
     with store.reading() as cursor:
-        vocabulary = vocabulary_of(relation_for(cursor, question), NAMES)
+        vocabulary = vocabulary_of(cursor)
         shown = to_sql(question, vocabulary).text
     assert ("labelled is not null" in shown) == question.decides_on_labels
 
 
 def test_statistics_are_of_labelled_frames(store: CatalogStore) -> None:
     """They count those alone, and refuse the others by name."""
-    assert class_report(store, NAMES).frames == len(LABELLED)
+    assert class_report(store).frames == len(LABELLED)
     every = Frames(Question(where="labelled in (0, 1)"))
     with pytest.raises(InvalidInput, match="2 of the question's frames have none"):
-        class_report(store, NAMES, every)
-    assert class_report(store, NAMES, Frames(Question(where="labelled = 1"))).frames == 3
+        class_report(store, every)
+    assert class_report(store, Frames(Question(where="labelled = 1"))).frames == 3
 
 
 def test_one_of_them(store: CatalogStore) -> None:
@@ -107,5 +107,5 @@ def test_a_dataset_in_memory_of_nothing_else(location: CatalogLocation, tmp_path
     root = make_tree(tmp_path / "tree", frames=0)
     put(root, frame_key("camera", 1), encode(Picture([[SKY]])))
     home.scan(home.add(root))
-    assert len(select_frames(home.store, Question(), NAMES)) == 0
-    assert len(select_frames(home.store, Question(where="labelled = 0"), NAMES)) == 1
+    assert len(select_frames(home.store, Question())) == 0
+    assert len(select_frames(home.store, Question(where="labelled = 0"))) == 1

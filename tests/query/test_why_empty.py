@@ -8,7 +8,7 @@ from catalog.store import CatalogStore
 from query.frames.select_frames import select_frames
 from query.frames.selection import Question
 from query.question.why_empty import why_empty
-from tests.query.catalogs import DrawnFrame, class_names
+from tests.query.catalogs import DrawnFrame
 
 
 def many(tag: str, lowest: int) -> dict[str, Any]:
@@ -45,12 +45,12 @@ def test_the_condition_that_nothing_meets(store: CatalogStore, frames: list[Draw
     ]
     for data, reason in empty:
         question = Question.model_validate(data)
-        assert len(select_frames(store, question, class_names())) == 0
-        assert why_empty(store, question, class_names()) == reason
+        assert len(select_frames(store, question)) == 0
+        assert why_empty(store, question) == reason
 
 
 def test_a_catalog_without_frames(tmp_path: Path) -> None:
     """It is the catalog that is empty."""
     store = CatalogStore(CatalogLocation.in_folder(tmp_path))
     reason = "the catalog has no labelled frames: framesift ingest SOURCE"
-    assert why_empty(store, Question(where="scene = 'x'"), {}) == reason
+    assert why_empty(store, Question(where="scene = 'x'")) == reason

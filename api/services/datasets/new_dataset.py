@@ -37,7 +37,6 @@ def make_dataset(
     selection, report = select_set(
         workspace.catalog,
         set_request,
-        workspace.class_names(),
         at,
     )
     built: dict[str, Any] = {}
@@ -96,7 +95,6 @@ def _with_targets(
         workspace.catalog,
         fkeys,
         method.by,
-        workspace.class_names(),
         like.snapshot,
     )
     with_targets = method.model_copy(update={"targets": targets, "like": None, "by": ()})
@@ -150,7 +148,7 @@ def _as_seen(workspace: Workspace, dataset: Dataset) -> Dataset:
 
 def stores_of(workspace: Workspace) -> Stores:
     """The stores of a home that datasets are made with."""
-    return Stores(workspace.catalog, workspace.records, workspace.class_names())
+    return Stores(workspace.catalog, workspace.records)
 
 
 def class_tags(workspace: Workspace, manifest: Manifest) -> Sequence[str]:

@@ -12,7 +12,6 @@ from catalog.errors import BadFile, NotFound
 from catalog.records.datasets import own_dataset, recorded_datasets
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset
-from catalog.records.tag_definitions import recorded_class_names
 from pipeline.datasets.datasets import Content, content_of
 from pipeline.datasets.derive import Gap, grown_content, split_content
 from pipeline.datasets.division import Division
@@ -69,8 +68,7 @@ def _chosen(workspace: Workspace, dataset: Dataset) -> Content:
         int(stored.get("method_seed", dataset.seed)),
         _keep_away(workspace, stored),
     )
-    names = recorded_class_names(workspace.records)
-    selection, _ = select_set(catalog, request, names, dataset.snapshot)
+    selection, _ = select_set(catalog, request, dataset.snapshot)
     columns = [*division.columns(), DRIVE] if division.shares else []
     with catalog.reading(dataset.snapshot) as snapshot:
         selection = with_columns(snapshot, selection, columns)

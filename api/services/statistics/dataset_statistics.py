@@ -74,21 +74,19 @@ def dataset_gaps(
     record = recorded_dataset(workspace.records, dataset)
     whole = read_manifest(workspace.records, record)
     portion = whole.split(split)
-    names = workspace.class_names()
     content = Content(
         dataset=_title(record),
         split=split,
         frames=len(portion),
         fkeys=whole.frames["fkey"],
         counts={
-            "class": _frames_with_class(portion, names),
+            "class": _frames_with_class(portion, workspace.class_names()),
             "camera": Counter(portion.frames["camera"].to_pylist()),
             "scene": Counter(portion.frames["scene"].to_pylist()),
         },
     )
     return find_gaps(
         workspace.catalog,
-        names,
         content,
         at_least=at_least,
         kinds=("class", "camera", "scene") if scenes else ("class", "camera"),
@@ -142,7 +140,7 @@ def share_and_iou(
     if dataset is None and split is None:
         dataset, split = trained_on(workspace, scored.model_dir)
     frames = frames_of(workspace, Question(), dataset, split, at)
-    report = class_report(workspace.catalog, names, frames)
+    report = class_report(workspace.catalog, frames)
     by_name = {name.lower(): tag for tag, name in names.items()}
     iou = {by_name.get(key.lower(), key.lower()): value for key, value in scored.iou.items()}
     if not iou.keys() & names.keys():

@@ -37,7 +37,7 @@ class Statistics:
     ) -> ClassesAnswer:
         """Frames and pixel share of every class: as `report`; of all frames the classes alone."""
         if (question, dataset, split, by, quantiles) == (_ALL, None, None, None, False):
-            shares = class_shares(self._workspace.catalog, self._workspace.class_names(), at)
+            shares = class_shares(self._workspace.catalog, at)
             return ClassesAnswer(
                 classes=tuple(ClassStatistics(**asdict(share)) for share in shares)
             )
@@ -71,7 +71,6 @@ class Statistics:
 
         return class_report(
             self._workspace.catalog,
-            self._workspace.class_names(),
             frames_of(self._workspace, question, dataset, split, at),
             by=by,
             quantiles=quantiles,
@@ -110,7 +109,6 @@ class Statistics:
 
         return histogram(
             self._workspace.catalog,
-            self._workspace.class_names(),
             axes_of(tags, bins, top, edges or {}, log, zero),
             frames_of(self._workspace, question, dataset, split, at),
         )

@@ -82,7 +82,7 @@ def test_frames_are_spread_out_by_their_own_classes(
     shares = pixels[pool] / pixels[pool].sum(axis=1, keepdims=True)
     chosen = pool[spread_out(standardised(shares), scenes[pool], 6, None)]
     with store.reading() as cursor:
-        asked = Frames(cursor, cursor.relation, Question(), class_names())
+        asked = Frames(cursor, cursor.relation, Question())
         drawn = draw_set(asked, Uncertain(tag="sky", frames=6, pool=3), 0)
     assert drawn.hashes.tolist() == sorted(names[chosen].tolist())
 
