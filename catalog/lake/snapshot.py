@@ -224,23 +224,19 @@ class Snapshot:
     @property
     def description(self) -> list[Any]:
         """Name and type of each column of the rows, and nothing else."""
-        columns: list[Any] = self._cursor.description
-        return columns
+        return self._cursor.description
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row; None after the last one."""
-        row: tuple[Any, ...] | None = self._cursor.fetchone()
-        return row
+        return self._cursor.fetchone()
 
     def fetchmany(self, size: int = 1, /) -> list[tuple[Any, ...]]:
         """The next rows, at most so many."""
-        rows: list[tuple[Any, ...]] = self._cursor.fetchmany(size)
-        return rows
+        return self._cursor.fetchmany(size)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
-        rows: list[tuple[Any, ...]] = self._cursor.fetchall()
-        return rows
+        return self._cursor.fetchall()
 
     def to_arrow_table(self) -> pa.Table:
         """The rows that are left."""

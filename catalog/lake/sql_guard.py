@@ -43,7 +43,7 @@ _METADATA = "__ducklake_metadata"
 
 
 class SelectOnly:
-    """Executes SELECT on a cursor; its other methods are the cursor's own."""
+    """Executes SELECT on a cursor, and gives its rows; nothing else of the cursor is there."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, *, plans: bool = False) -> None:
         """Wrap a cursor of a locked-down connection.
@@ -98,6 +98,35 @@ class SelectOnly:
             self._cursor.execute(f"DEALLOCATE {given_up}")
         return f"EXECUTE {name}" if name else query
 
+    @property
+    def description(self) -> list[Any]:
+        """Name and type of each column of the rows, and nothing else."""
+        return self._cursor.description
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row; None after the last one."""
+        return self._cursor.fetchone()
+
+    def fetchmany(self, size: int = 1, /) -> list[tuple[Any, ...]]:
+        """The next rows, at most so many."""
+        return self._cursor.fetchmany(size)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows that are left."""
+        return self._cursor.fetchall()
+
+    def to_arrow_table(self) -> pa.Table:
+        """The rows that are left."""
+        return self._cursor.to_arrow_table()
+
+    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> pa.RecordBatchReader:
+        """The rows that are left, in batches of at most so many."""
+        return self._cursor.to_arrow_reader(batch_size)
+
+    def interrupt(self) -> None:
+        """End what it executes in another thread."""
+        self._cursor.interrupt()
+
     def register(self, name: str, rows: pa.Table) -> None:
         """Have statements read ``rows`` as a table of that name, beside the catalog."""
         self._cursor.register(name, rows)
@@ -122,11 +151,6 @@ class SelectOnly:
             raise SqlError(-104, "42601", "Only a plain SELECT statement can be executed here.")
         for node in nodes(tree):
             _check_node(node)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _OWN_METHODS:
-            return getattr(self._cursor, name)
-        raise AttributeError(f"a reading cursor has no {name}: {', '.join(_OWN_METHODS)} are there")
 
 
 _ACCEPTED: Lru[tuple[str, ...], bool] = Lru(1024)
@@ -179,15 +203,3 @@ def _check_node(node: dict[str, Any]) -> None:
         # DuckDB reads a table that it does not know as a file of that name.
         if "/" in table or foreign:
             raise SqlError(-551, "42501", f"The table {table} may not be read here.")
-
-
-_OWN_METHODS = (
-    "description",
-    "fetchall",
-    "fetchmany",
-    "fetchone",
-    "interrupt",
-    "rowcount",
-    "to_arrow_reader",
-    "to_arrow_table",
-)
