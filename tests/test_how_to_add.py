@@ -19,6 +19,7 @@ from pipeline.jobs.queue import JobQueue
 from pipeline.jobs.request import JobPaths, Stage
 from pipeline.jobs.submit import JobOrder, Plan, submit
 from query.db2 import dialect, functions, semantics
+from query.db2.names import Views
 from query.question import operators
 from query.run.read_only import check, parse
 from query.sets import draw, methods
@@ -57,7 +58,7 @@ def test_functions_of_db2(row: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(dialect.Db2.Parser.FUNCTIONS, name, dialect._call(name, found))
     query = parse(f"select {name}('20') as v from t", SCHEMA)
     check(query, SCHEMA)
-    assert name in semantics.to_duckdb(query, SCHEMA)
+    assert name in semantics.to_duckdb(query, Views(SCHEMA))
 
 
 def test_an_operator() -> None:

@@ -1,6 +1,7 @@
 """Every column of a query with the table it is from, or Db2's error for it."""
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
+from functools import cached_property
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -9,7 +10,6 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from catalog.errors import SqlError, nearest_names
-from catalog.memory.lru import Lru
 from query.db2.dialect import Db2
 from query.run.read_only import Schema
 
@@ -17,7 +17,17 @@ MAX_COLUMNS = 4_096
 """Columns of one query. Stars of stars would otherwise double them with every level."""
 
 
-def with_tables(query: exp.Query, schema: Schema) -> exp.Query:
+class Views(dict[str, Mapping[str, str]]):
+    """The tables that a statement may name: a read_only.Schema, kept with its snapshot's facts."""
+
+    @cached_property
+    def normalised(self) -> MappingSchema:
+        """As sqlglot looks names up: to make it takes as long as to resolve a statement."""
+        tables: dict[str, object] = {table: dict(columns) for table, columns in self.items()}
+        return MappingSchema(tables, dialect=Db2)
+
+
+def with_tables(query: exp.Query, schema: Views) -> exp.Query:
     """The query with every star written out and every column's table before it.
 
     Raises:
@@ -30,30 +40,13 @@ def with_tables(query: exp.Query, schema: Schema) -> exp.Query:
         for table in query.find_all(exp.Table):
             table.set("db", None)  # BLUADMIN is the only schema there is
         qualified: exp.Expr = qualify(
-            query, dialect=Db2, schema=_normalised(schema), quote_identifiers=True
+            query, dialect=Db2, schema=schema.normalised, quote_identifiers=True
         )
     except SqlglotError as error:
         raise _not_resolved(error) from error
     if not isinstance(qualified, exp.Query):
         raise TypeError(f"qualify made a {qualified.key} of a query")
     return qualified
-
-
-_made: Lru[int, tuple[Schema, MappingSchema]] = Lru(8)
-
-
-def _normalised(schema: Schema) -> MappingSchema:
-    """The schema as sqlglot looks names up: to make it takes as long as to resolve a statement.
-
-    The same object gives the same again: prepared.py keeps one for each snapshot.
-    """
-    known = _made.get(id(schema))
-    if known is not None and known[0] is schema:
-        return known[1]
-    tables: dict[str, object] = {table: dict(columns) for table, columns in schema.items()}
-    normalised = MappingSchema(tables, dialect=Db2)
-    _made.put(id(schema), (schema, normalised))
-    return normalised
 
 
 def _number_unnamed(query: exp.Query) -> None:

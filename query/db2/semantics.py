@@ -32,7 +32,7 @@ from query.db2 import (
 from query.db2.calls import Db2Cast, Db2Function
 from query.db2.dialect import Db2Duration
 from query.db2.functions import BY_NODE, FUNCTIONS, SAME
-from query.db2.names import with_tables
+from query.db2.names import Views, with_tables
 from query.db2.scopes import columns_of
 from query.db2.templates import Typed, exchange, fill, number
 from query.db2.types import DOUBLE, INTEGER, OTHER, TEXT, Db2Type
@@ -58,7 +58,7 @@ _Outputs = list[tuple[str, Db2Type]]
 _TypeOf = Callable[[object], Db2Type]
 
 
-def to_duckdb(query: exp.Query, schema: Schema, tables: Tables | None = None) -> str:
+def to_duckdb(query: exp.Query, schema: Views, tables: Tables | None = None) -> str:
     """The query in DuckDB's SQL with Db2's meaning; it must have passed read_only.check.
 
     Args:
@@ -79,7 +79,7 @@ def to_duckdb(query: exp.Query, schema: Schema, tables: Tables | None = None) ->
 
 
 def condition_to_duckdb(
-    query: exp.Select, schema: Schema, finish: Callable[[exp.Expr], exp.Expr] | None = None
+    query: exp.Select, schema: Views, finish: Callable[[exp.Expr], exp.Expr] | None = None
 ) -> str:
     """The condition of a query's WHERE, as `to_duckdb`.
 
@@ -108,14 +108,13 @@ def _limited() -> Iterator[None]:
 
 
 def _rewritten(
-    query: exp.Query, schema: Schema, tables: Tables | None
+    query: exp.Query, schema: Views, tables: Tables | None
 ) -> tuple[exp.Query, "_Typing"]:
     qualified = with_tables(query, schema)
     if tables is not None:
         eliminate_joins(qualified, tables)
-        schema = {**schema, **tables.schema()}
         balance(qualified)  # what is now joined by AND, one by one
-    typing = _Typing(schema)
+    typing = _Typing(schema if tables is None else {**schema, **tables.schema()})
     typing.run(qualified)
     return qualified, typing
 

@@ -17,13 +17,13 @@ from catalog.lake.catalog import Catalog
 from catalog.lake.connection import LAKE, SAFE, one_line
 from catalog.lake.schema import FILES, FILES_COLUMNS
 from catalog.limited_store import ROW
+from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb
 from query.db2.templates import fill
 from query.run import read_only
-from query.run.read_only import Schema
 from query.run.run_sql import execute
 
-_SCHEMA: Schema = {ROW: {name.lower(): kind for name, kind in FILES_COLUMNS.items()}}
+_SCHEMA = Views({ROW: {name.lower(): kind for name, kind in FILES_COLUMNS.items()}})
 
 _EXPECTED = "expected a condition on metaocean's columns, such as datasource = 'a2d2'"
 

@@ -8,6 +8,7 @@ from catalog.frames.frames_relation import FramesRelation
 from catalog.frames.layouts import all_names
 from catalog.lake.snapshot import Snapshot
 from catalog.lake.statement_watch import current
+from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb
 from query.frames.selection import Question
 from query.question.condition import CameraIn, Group, Leaf, SceneIn, leaves
@@ -64,7 +65,7 @@ def question_where(
 class _Named:
     """Names that conditions may use, and the SQL of conditions with those names."""
 
-    schema: read_only.Schema
+    schema: Views
     templates: Templates = field(default_factory=lambda: Templates(_SHAPES))
 
     def engine(self, body: str) -> str:
@@ -79,14 +80,16 @@ class _Named:
 
 
 def _frames(snapshot: Snapshot, relation: FramesRelation) -> _Named:
-    """The names that conditions may use; of a snapshot always the same object, see db2.names."""
-    return snapshot.once("frames alone", lambda: _Named({"frames": {**relation.columns, **_NAMES}}))
+    """The names that conditions may use."""
+    return snapshot.once(
+        "frames alone", lambda: _Named(Views(frames={**relation.columns, **_NAMES}))
+    )
 
 
 def _everything(snapshot: Snapshot, relation: FramesRelation) -> _Named:
     """The names that a user's WHERE body may use: a sub-select asks the views."""
     return snapshot.once(
-        "frames and views", lambda: _Named({**snapshot.schema, "frames": relation.columns})
+        "frames and views", lambda: _Named(Views(snapshot.schema, frames=relation.columns))
     )
 
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 
 from catalog.lake.snapshot import Snapshot
+from query.db2.names import Views
 from query.db2.semantics import to_duckdb
 from query.run import read_only
 from query.run.join_elimination import Tables
 from query.run.open_tags import join_open_tags, open_tags
-from query.run.read_only import Schema
 from query.run.templates import Templates
 
 STATEMENTS = 256
@@ -18,7 +18,7 @@ STATEMENTS = 256
 class _Known:
     """The views of one snapshot, and the rewritten statements that ask them."""
 
-    schema: Schema
+    schema: Views
     tables: Tables
     open_tags: frozenset[str] = frozenset()
     templates: Templates = field(default_factory=lambda: Templates(STATEMENTS))
@@ -43,4 +43,4 @@ def prepare(snapshot: Snapshot, text: str) -> str:
 
 def _of(snapshot: Snapshot) -> _Known:
     tags = {name.lower(): column for name, column in snapshot.tags.items()}
-    return _Known(snapshot.schema, Tables(tags, snapshot.layout), open_tags(snapshot))
+    return _Known(Views(snapshot.schema), Tables(tags, snapshot.layout), open_tags(snapshot))

@@ -16,6 +16,7 @@ from catalog.lake.snapshot import Snapshot
 from catalog.lake.views import tag_columns
 from catalog.store import CatalogStore
 from catalog.tags import families
+from query.db2.names import Views
 from query.db2.semantics import to_duckdb
 from query.run import read_only
 from query.run.join_elimination import Tables
@@ -87,7 +88,7 @@ def tables_of(cursor: Snapshot) -> Tables:
 def rows_of(cursor: Snapshot, statement: str, tables: Tables | None) -> list[str] | str:
     """The rows in an order of their own, or what is wrong with them."""
     query = read_only.parse(statement)
-    schema = cursor.schema
+    schema = Views(cursor.schema)
     read_only.check(query, schema)
     try:
         found = cursor.execute(to_duckdb(query, schema, tables)).fetchall()
@@ -284,7 +285,7 @@ def test_joins_of_every_kind(cursor: Snapshot, memory: Snapshot, statement: str)
 def tables_read(statement: str, cursor: Snapshot) -> list[str]:
     """The tables of the rewritten statement, in order of their names."""
     query = read_only.parse(statement)
-    rewritten = to_duckdb(query, cursor.schema, tables_of(cursor))
+    rewritten = to_duckdb(query, Views(cursor.schema), tables_of(cursor))
     tree = parse_one(rewritten, dialect="duckdb")
     return sorted(table.name for table in tree.find_all(exp.Table))
 
@@ -332,6 +333,6 @@ def test_in_memory_one_table_is_read(memory: Snapshot, statement: str, tables: l
 def test_numbers_are_compared_as_numbers(cursor: Snapshot) -> None:
     """The text of an integer is not made where a number is made of it again."""
     text = "select count(value) from t_car where int(value) > 5 and value < 900 and value in (6, 7)"
-    rewritten = to_duckdb(read_only.parse(text), cursor.schema, tables_of(cursor))
+    rewritten = to_duckdb(read_only.parse(text), Views(cursor.schema), tables_of(cursor))
     assert "TEXT" not in rewritten
     assert "VARCHAR" not in rewritten

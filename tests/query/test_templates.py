@@ -7,12 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import SqlError
+from query.db2.names import Views
 from query.db2.semantics import condition_to_duckdb, to_duckdb
 from query.run import read_only
 from query.run.templates import Templates
 from tests.query.test_join_elimination import NUMBERS, TAGS, statements
 
-SCHEMA: read_only.Schema = {
+_VIEWS: read_only.Schema = {
     "metaocean": dict.fromkeys(("fkey", "filename", "filetype", "path", "platform"), "VARCHAR")
     | {"size": "BIGINT", "mtime": "TIMESTAMP"},
     "metaocean_view": dict.fromkeys(("fkey", "nodename", "filename", "filetype"), "VARCHAR")
@@ -20,6 +21,7 @@ SCHEMA: read_only.Schema = {
     | dict.fromkeys(TAGS, "VARCHAR"),
     **{f"t_{tag}": {"fkey": "VARCHAR", "value": "VARCHAR"} for tag in TAGS},
 }
+SCHEMA = Views(_VIEWS)
 
 WRITTEN = (
     "select count(*) from t_car where int(value) >= {}",
@@ -73,7 +75,7 @@ def _rewrite_condition(body: str) -> str:
     schema = {**SCHEMA, "frames": {**SCHEMA["metaocean_view"], **dict.fromkeys(NUMBERS, "BIGINT")}}
     query = read_only.parse_condition(body, schema)
     read_only.check(query, schema)
-    return condition_to_duckdb(query, schema)
+    return condition_to_duckdb(query, Views(schema))
 
 
 def _made(statement: str, make: Callable[[str], str]) -> str:
