@@ -33,9 +33,9 @@ from framesift.errors import (
     UnknownName,
     WrongVersion,
 )
+from framesift.forms.picture import Picture
 from framesift.frames import Frame
 from framesift.jobs import Job
-from framesift.picture import Picture
 from framesift.policies import Policy
 from framesift.selection import Selection
 from framesift.sql import SqlResult

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-from framesift.pages import paged
-from framesift.transport import Transport
+from framesift.http.pages import paged
+from framesift.http.transport import Transport
 
 Body = Mapping[str, Any]
 

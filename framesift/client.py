@@ -6,9 +6,10 @@ from typing import Any
 from framesift.accounts import Audit, Collections, Tokens, Users
 from framesift.datasets import Datasets
 from framesift.frames import Frame, frame_named, paged_frames
+from framesift.http.pages import paged
+from framesift.http.transport import Transport
 from framesift.jobs import Jobs
 from framesift.models import Models
-from framesift.pages import paged
 from framesift.policies import Policies
 from framesift.question import Names, PixelRange, ShareRange, one_question, question_of
 from framesift.selection import Selection, Selections
@@ -16,7 +17,6 @@ from framesift.sources import Sources
 from framesift.sql import SqlResult, Statements
 from framesift.statistics import Statistics, asked_frames
 from framesift.tags import Tags
-from framesift.transport import Transport
 
 _LOGIN_S = 60.0
 

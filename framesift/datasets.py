@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from framesift.forms.notebook import facts_of_dataset, frames_html
+from framesift.forms.optional import imported
+from framesift.forms.tables import data_frame
 from framesift.frames import Frame, paged_frames
+from framesift.http.pages import paged
+from framesift.http.transport import Transport
 from framesift.jobs import Job, Jobs, reference, start
-from framesift.notebook import facts_of_dataset, frames_html
-from framesift.optional import imported
-from framesift.pages import paged
 from framesift.question import question_of
 from framesift.record import Record
 from framesift.statistics import Statistics, asked_frames
-from framesift.tables import data_frame
-from framesift.transport import Transport
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]

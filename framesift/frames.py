@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 from urllib.parse import quote
 
-from framesift.notebook import frame_html
-from framesift.picture import Picture
+from framesift.forms.notebook import frame_html
+from framesift.forms.picture import Picture
+from framesift.http.transport import Transport
 from framesift.question import Names, some_of
 from framesift.record import Record
-from framesift.transport import Transport
 
 Encoding = Literal["png", "jpeg", "webp"]
 

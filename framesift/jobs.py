@@ -7,12 +7,12 @@ from typing import Any
 from urllib.parse import quote
 
 from framesift.errors import JobFailed, JobNotDone, NoAnswer, NotFound, NotSupported
-from framesift.events import events_of
-from framesift.pages import paged
+from framesift.http.events import events_of
+from framesift.http.pages import paged
+from framesift.http.transport import Transport
+from framesift.http.versions import HEADER, documents_of
 from framesift.progress import ProgressLine, state_of
 from framesift.record import Record
-from framesift.transport import Transport
-from framesift.versions import HEADER, documents_of
 
 _FINISHED = ("done", "failed", "cancelled")
 _UNFINISHED = ("pending", "running", "unknown")

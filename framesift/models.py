@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from framesift.pages import paged
-from framesift.transport import Transport
+from framesift.http.pages import paged
+from framesift.http.transport import Transport
 
 
 class Models:

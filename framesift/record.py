@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framesift.transport import Transport
+from framesift.http.transport import Transport
 
 
 class Record(Mapping[str, Any]):

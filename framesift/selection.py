@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from framesift.datasets import Dataset, Datasets
+from framesift.forms.notebook import frames_html
+from framesift.forms.optional import imported
+from framesift.forms.tables import data_frame
 from framesift.frames import Frame
-from framesift.notebook import frames_html
-from framesift.optional import imported
+from framesift.http.transport import Transport
 from framesift.question import Asked, data_of
-from framesift.tables import data_frame
-from framesift.transport import Transport
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped,unused-ignore]

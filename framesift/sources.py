@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from framesift.http.pages import paged
+from framesift.http.transport import Transport
 from framesift.jobs import Job, start
-from framesift.pages import paged
 from framesift.record import Record
-from framesift.transport import Transport
 
 
 class Source(Record):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from framesift.notebook import rows_html
-from framesift.optional import imported
-from framesift.tables import data_frame, rows_of
-from framesift.transport import Transport
+from framesift.forms.notebook import rows_html
+from framesift.forms.optional import imported
+from framesift.forms.tables import data_frame, rows_of
+from framesift.http.transport import Transport
 from framesift.warn import warn
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from framesift.http.transport import Transport
 from framesift.jobs import reference
 from framesift.question import Asked, Names, data_of, names_of
-from framesift.transport import Transport
 
 
 def asked_frames(

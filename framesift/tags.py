@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from framesift.http.pages import paged
+from framesift.http.transport import Transport
 from framesift.jobs import Job, start
-from framesift.pages import paged
-from framesift.transport import Transport
 
 _MEDIA_TYPES = {".parquet": "application/vnd.apache.parquet", ".csv": "text/csv"}
 

@@ -36,7 +36,7 @@ _COMMANDS = {
     "audit": "accounts:audit",
     "compact": "maintenance:compact",
     "serve": "server:serve",
-    "mcp": "assistants:mcp",
+    "mcp": "server:mcp",
     "login": "login:login",
     "logout": "login:logout",
     "context": "login:context",

@@ -15,7 +15,7 @@ from PIL import Image
 
 import framesift
 from framesift import NotFound, SqlError, UnknownName
-from framesift.notebook import MOST_PICTURES, frames_html
+from framesift.forms.notebook import MOST_PICTURES, frames_html
 from tests.pipeline.homes import FRAMES
 
 

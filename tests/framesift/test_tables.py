@@ -10,7 +10,7 @@ import pytest
 
 import framesift
 from framesift import MissingPackage
-from framesift.tables import data_frame, rows_of
+from framesift.forms.tables import data_frame, rows_of
 
 VALUES = (
     "select count(*) as n, sum(size) as s, avg(size) as a, max(inserttime) as t, "

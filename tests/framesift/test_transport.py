@@ -13,7 +13,7 @@ import pytest
 
 import framesift
 from framesift import FramesiftServerError, NoAnswer, Throttled, WrongVersion
-from framesift.events import Event, events_of
+from framesift.http.events import Event, events_of
 from tests.api.servers import serving
 
 

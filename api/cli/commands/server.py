@@ -1,12 +1,15 @@
-"""framesift serve."""
+"""framesift serve, and framesift mcp, which answers one program."""
 
+import asyncio
 import resource
 import socket
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.cli.commands.common import open_workspace
 from api.cli.terminal import stderr, stdout
 from api.server.log_setup import LogFormat, LogLevel
 from api.server.loopback import is_loopback
@@ -14,6 +17,7 @@ from catalog.errors import InvalidInput
 from ingest.sources.sealed_keys import check_given
 
 if TYPE_CHECKING:
+    from api.mcp.answers import Desk
     from api.server.worker import Serving
     from api.workspace import Workspace
 
@@ -163,3 +167,22 @@ def _listen(host: str, port: int) -> socket.socket:
     # acknowledgement: 44 ms in place of 0.6.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
+
+
+def mcp() -> None:
+    """Answer an assistant on standard input and output (MCP); nothing is changed.
+
+    For a program that starts this itself. A server answers assistants at /mcp.
+    """
+    if find_spec("mcp") is None:
+        raise InvalidInput("framesift mcp: needs the extra mcp: install framesift[mcp]")
+    from api.mcp.answers import Desk
+    from api.mcp.tools import server_of
+    from api.services.session import Session
+
+    desk = Desk(Session(open_workspace()))
+
+    async def desk_of(_: Any) -> "Desk":
+        return desk
+
+    asyncio.run(server_of(desk_of).run_stdio_async())

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from framesift.errors import FramesiftServerError
-from framesift.picture import Picture
+from framesift.forms.picture import Picture
 
 MOST_PICTURES = 12
 _WIDTH = 240

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framesift.optional import imported
+from framesift.forms.optional import imported
 
 if TYPE_CHECKING:
     from PIL.Image import Image

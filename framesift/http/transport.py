@@ -18,7 +18,7 @@ from framesift.errors import (
     WrongVersion,
     of_problem,
 )
-from framesift.versions import HEADER, difference, documents_of, is_older, major, own_version
+from framesift.http.versions import HEADER, difference, documents_of, is_older, major, own_version
 
 _WAITS_S = (0.1, 0.5)
 """How long before each of the further tries."""

@@ -1,0 +1,1 @@
+"""Forms of an answer: tables, pictures, what notebooks show."""

@@ -1,0 +1,1 @@
+"""Requests to a server: their transport, pages of lists, events, versions."""
