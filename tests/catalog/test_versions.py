@@ -67,8 +67,8 @@ CHANGES: dict[str, tuple[Callable[[RecordStore], VersionedRecord], Callable[...,
     "user": (
         lambda records: users.recorded(records, "ida"),
         lambda records, number, expected: users.change(
-            records, "ida", roles=["datauser", "dataadmin"][: number % 2 + 1], disabled=True,
-            expected=expected,
+            records, "ida", roles=["datauser", "dataadmin"][: number % 2 + 1],
+            disabled=number < AT_ONCE, expected=expected,
         ),
     ),
     "policy": (
