@@ -40,28 +40,28 @@ async def json_of(request: Request) -> dict[str, Any]:
         InvalidInput: There is none, or it holds too much.
     """
     try:
-        found = await read_json(await request.body())
+        document = await read_json(await request.body())
         # Half of a character cannot be kept.
-        await run_in_threadpool(lambda: json.dumps(found, ensure_ascii=False).encode())
+        await run_in_threadpool(lambda: json.dumps(document, ensure_ascii=False).encode())
     except TooMuch as error:
         raise InvalidInput(f"the body {error}") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the body is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise InvalidInput(f"the body is a JSON {type(found).__name__}; expected an object")
-    return found
+    if not isinstance(document, dict):
+        raise InvalidInput(f"the body is a JSON {type(document).__name__}; expected an object")
+    return document
 
 
-def read_as(kind: type[Kind], found: dict[str, Any]) -> Kind:
+def read_as(kind: type[Kind], document: dict[str, Any]) -> Kind:
     """A body's object.
 
     Raises:
         InvalidInput: It is no such.
     """
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part)[:80] for part in first["loc"])
+        path = ".".join(str(key)[:80] for key in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
-        raise InvalidInput(f"{place}: {message}; given: {str(first['input'])[:80]}") from error
+        raise InvalidInput(f"{path}: {message}; given: {str(first['input'])[:80]}") from error

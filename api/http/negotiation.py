@@ -147,11 +147,11 @@ async def figures(
         HTTPException: 406, before anything is computed.
     """
     format_ = row_format(request)
-    found = await run_in_threadpool(work)
+    answer = await run_in_threadpool(work)
     if format_ != "json":
-        return rows_answer(format_, rows(found))
+        return rows_answer(format_, rows(answer))
     response.headers.update(VARY)
-    return found
+    return answer
 
 
 def _pieces(

@@ -89,8 +89,8 @@ def _values(desk: Desk, tag: str, at: int) -> list[dict[str, Any]]:
         f"group by {tag} order by 2 desc, 1"
     )
     with within(desk.timeout_s):
-        found = desk.session.statements.first_rows(statement, _MOST_VALUES, at=at)
-    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        answer = desk.session.statements.first_rows(statement, _MOST_VALUES, at=at)
+    return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
 
 def sql_of(desk: Desk, statement: str, limit: int) -> dict[str, Any]:
@@ -162,10 +162,10 @@ def histogram_of(
     if not 1 <= len(tags) <= 2:
         raise InvalidInput(f"{len(tags)} tags: expected one, or two for a table of both")
     with within(desk.timeout_s):
-        found = desk.session.statistics.histogram(
+        counts = desk.session.statistics.histogram(
             *tags, bins=bins, top=bins, question=question, dataset=dataset
         )
-    return found.model_dump(mode="json", exclude_none=True)
+    return counts.model_dump(mode="json", exclude_none=True)
 
 
 def gaps_of(

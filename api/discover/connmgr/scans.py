@@ -70,10 +70,10 @@ async def get_scans(session: CurrentSession) -> Response:
 async def get_scan(connection: str, session: CurrentSession) -> Response:
     """Where the connection's newest scan stands, while it runs and afterwards."""
     source = await run_in_threadpool(_source, session, connection)
-    found = None if source is None else await run_in_threadpool(session.scans.standing, connection)
-    if found is None:
+    status = None if source is None else await run_in_threadpool(session.scans.standing, connection)
+    if status is None:
         return _not_found(f"No scan is in progress for {connection[:128]}.")
-    return in_json(_document(found))
+    return in_json(_document(status))
 
 
 @router.post("/scan/{connection}", rule=WRITE_ALL_ROWS, answers=text_answer("null"))

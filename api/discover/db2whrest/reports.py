@@ -95,8 +95,8 @@ async def put_report(
     reports: _Reports,
 ) -> Response:
     """Run a report again; the rows of the run before are kept until the new ones are there."""
-    found = await run_in_threadpool(reports.get, report)
-    return await _run(request, session, tasks, reports, found, is_new=False)
+    record = await run_in_threadpool(reports.get, report)
+    return await _run(request, session, tasks, reports, record, is_new=False)
 
 
 @router.delete(

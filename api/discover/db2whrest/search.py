@@ -64,19 +64,19 @@ def _write(session: Session, search: Search, output: Output, cancellation: Cance
     facets: dict[str, str] = {}
     with session.searches.find(search, cancellation) as answer:
         with answer.rows() as stream:
-            found = count = _write_rows(stream, output)
+            total = count = _write_rows(stream, output)
             all_rows = not stream.truncated and count != search.limit
         if answer.is_summary:
-            values, found = answer.facets()
+            values, total = answer.facets()
             facets = {field.upper(): json.dumps(listed) for field, listed in values.items()}
         elif not all_rows:
-            found = answer.count()
+            total = answer.count()
     rest = {
         "facet_tree": facets,
         "table": answer.table,
         "query_time_secs": round(time.perf_counter() - began, 6),
         "count": count,
-        "doc_count": found,
+        "doc_count": total,
     }
     output.write(f'", {json.dumps(rest)[1:]}'.encode())
 

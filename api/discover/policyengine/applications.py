@@ -65,9 +65,9 @@ async def get_action_ids() -> Response:
 async def get_applications(session: CurrentSession) -> Response:
     """Every application: the extractors that are installed, and what imports tags from files."""
     names = await run_in_threadpool(session.extractions.known)
-    found = [_document(name, _INSPECT, ["extract_tags"]) for name in names]
-    given = [field for field in ImportTags.model_fields if field != "agent"]
-    return in_json([*found, _document(_IMPORTER, _IMPORT, given)])
+    extractors = [_document(name, _INSPECT, ["extract_tags"]) for name in names]
+    fields = [field for field in ImportTags.model_fields if field != "agent"]
+    return in_json([*extractors, _document(_IMPORTER, _IMPORT, fields)])
 
 
 @router.get(

@@ -183,8 +183,8 @@ async def delete_policy(policy: str, session: CurrentSession) -> Response:
 )
 async def get_status(policy: str, session: CurrentSession) -> Response:
     """Where the policy's last run stands."""
-    found = await run_in_threadpool(session.policies.get, policy)
-    return in_json(of_status(found.last_run))
+    record = await run_in_threadpool(session.policies.get, policy)
+    return in_json(of_status(record.last_run))
 
 
 @router.get(
@@ -216,8 +216,8 @@ def _add(session: Session, body: PolicyChange, name: str | None) -> str:
     if not body.action_id:
         raise InvalidInput("action_id is missing: expected AUTOTAG, IMPORT_TAGS or DEEPINSPECT")
     defaults = {"parameters": {}, "condition": "", "schedule": NOW, "state": "active"}
-    given = {"explicit": "true", "collections": [], **defaults, **body.changes()}
-    session.policies.keep({"name": name, "action": body.action_id, **given}, starts=True)
+    columns = {"explicit": "true", "collections": [], **defaults, **body.changes()}
+    session.policies.keep({"name": name, "action": body.action_id, **columns}, starts=True)
     return name
 
 

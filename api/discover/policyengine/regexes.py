@@ -46,15 +46,15 @@ _NEW = {
 @router.get("/regex", rule=READ_ALL_ROWS, answers=json_answer([_REGEX]))
 async def get_regexes(session: CurrentSession) -> Response:
     """Every one, by name."""
-    found = await run_in_threadpool(session.regexes.list)
-    return in_json([_document(regex) for regex in found])
+    records = await run_in_threadpool(session.regexes.list)
+    return in_json([_document(regex) for regex in records])
 
 
 @router.get("/regex/{regex}", rule=READ_ALL_ROWS, answers=json_answer(_REGEX))
 async def get_regex(regex: str, session: CurrentSession) -> Response:
     """One of them."""
-    found = await run_in_threadpool(session.regexes.get, regex)
-    return in_json(_document(found))
+    record = await run_in_threadpool(session.regexes.get, regex)
+    return in_json(_document(record))
 
 
 @router.post(
@@ -67,8 +67,8 @@ async def get_regex(regex: str, session: CurrentSession) -> Response:
 async def post_regex(request: Request, session: CurrentSession) -> Response:
     """Register one; refused where it is none that RE2 can run in linear time."""
     body = await body_as(NewRegex, request)
-    given = body.regex_id, body.pattern, body.description
-    await run_in_threadpool(session.regexes.add, *given)
+    fields = body.regex_id, body.pattern, body.description
+    await run_in_threadpool(session.regexes.add, *fields)
     return in_text("Created", 201)
 
 
@@ -108,8 +108,8 @@ async def delete_regex(regex: str, session: CurrentSession) -> Response:
 
 
 async def _change(session: CurrentSession, name: str, body: RegexChange) -> Response:
-    given = name, body.pattern, body.description
-    await run_in_threadpool(session.regexes.change, *given)
+    fields = name, body.pattern, body.description
+    await run_in_threadpool(session.regexes.change, *fields)
     return in_text("Accepted")
 
 

@@ -56,8 +56,8 @@ async def get_classes(
     def classes() -> ClassesAnswer:
         return session.statistics.classes(by=query.by, quantiles=query.quantiles, **query.which())
 
-    def rows(found: ClassesAnswer) -> pa.Table:
-        groups = {group.value or "": group for group in found.groups or ()}
-        return class_rows(found.classes, groups)
+    def rows(report: ClassesAnswer) -> pa.Table:
+        groups = {group.value or "": group for group in report.groups or ()}
+        return class_rows(report.classes, groups)
 
     return await figures(request, response, classes, rows)

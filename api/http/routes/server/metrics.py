@@ -75,10 +75,10 @@ class _Home(Collector):
 
 
 def _jobs(session: Session) -> Iterator[Metric]:
-    found = GaugeMetricFamily("framesift_jobs", "Jobs.", labels=("kind", "state"))
+    gauge = GaugeMetricFamily("framesift_jobs", "Jobs.", labels=("kind", "state"))
     for (kind, state), number in session.jobs.counts().items():
-        found.add_metric((kind, state), number)
-    yield found
+        gauge.add_metric((kind, state), number)
+    yield gauge
 
 
 def _scans(session: Session) -> Iterator[Metric]:
