@@ -58,6 +58,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000)  # of 700: half of the collections' time
         gc.enable()
 
 

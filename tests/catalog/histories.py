@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pyarrow as pa
+import pytest
 
 from catalog.frames.frames import register, remove
 from catalog.lake.schema import VIEW_COLUMNS
@@ -16,6 +17,9 @@ from tests.catalog.some_rows import file, frame, source_names
 KEYS = [f"k{number}" for number in range(12)]
 CLASSES = ["car", "sky"]
 AT_ONCE = timedelta(0)
+
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.wide) for seed in range(1, 6))]
+"""Of random histories, seconds of CPU each: `make test` runs one, `make test-wide` the others."""
 
 State = dict[str, dict[str, object]]
 """fkey -> its tags that have a value; every catalogued file is there."""

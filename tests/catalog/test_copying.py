@@ -28,6 +28,9 @@ from tests.catalog.some_rows import file, frame, local_places, open_store, sourc
 from tests.ingest.s3_server import moto
 from tests.postgres_server import PASSWORD, postgres
 
+TEAM = [pytest.param("postgres-folder", marks=pytest.mark.wide), "postgres-s3"]
+"""Places that a catalog is copied to."""
+
 TABLES = ("metaocean_view", "lake.main.files", "lake.main.class_pixels", "lake.main.tags_frame")
 
 
@@ -83,7 +86,7 @@ def everything(store: CatalogStore) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("backend", ["postgres-folder", "postgres-s3"])
+@pytest.mark.parametrize("backend", TEAM)
 def test_a_copy_is_equal_and_goes_on(
     backend: str, home: tuple[CatalogStore, RecordStore], tmp_path: Path
 ) -> None:
@@ -141,7 +144,7 @@ def test_what_is_there_is_not_touched(
     copy_catalog(store, target)
 
 
-@pytest.mark.parametrize("backend", ["postgres-folder", "postgres-s3"])
+@pytest.mark.parametrize("backend", TEAM)
 def test_nothing_is_left_of_a_copy_that_fails(
     backend: str, home: tuple[CatalogStore, RecordStore], tmp_path: Path
 ) -> None:

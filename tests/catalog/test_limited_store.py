@@ -10,7 +10,7 @@ from catalog.frames.frames import register, remove
 from catalog.lake.catalog import Catalog
 from catalog.limited_store import LimitedStore
 from catalog.store import CatalogStore
-from tests.catalog.backends import new_location, open_at
+from tests.catalog.backends import EACH, new_location, open_at
 from tests.catalog.some_rows import source_names, two_frames
 from tests.ingest.s3_server import moto
 
@@ -27,7 +27,7 @@ def put(store: CatalogStore, *prefixes: str) -> int:
     return store.snapshot()
 
 
-@pytest.fixture(params=["sqlite-folder", "postgres-s3"])
+@pytest.fixture(params=[EACH[0], EACH[-1]])
 def whole(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> CatalogStore:

@@ -24,6 +24,7 @@ from ingest.scan.listing_diff import compare
 from ingest.scan.scan_counts import ScanCounts
 from ingest.sources import local_folder
 from ingest.sources.local_folder import LocalFolder
+from tests.catalog.histories import SEEDS
 from tests.ingest.png_writer import Picture, encode
 from tests.ingest.scene_folders import (
     BICYCLE,
@@ -248,7 +249,7 @@ def test_broken_off_after_its_first_commit(
     assert len(home.rows("SELECT * FROM metaocean")) == 7
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_any_history_ends_as_one_scan_would(
     home: Home, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,6 +57,7 @@ class DrawnFrame:
         return f"local:a2d2:{self.key}"
 
 
+@cache
 def class_names() -> dict[str, str]:
     """Class name of each class tag, read off class_list.json."""
     path = COMMITTED_SET / "camera_lidar_semantic" / "class_list.json"

@@ -197,15 +197,23 @@ def files() -> int:
     return len(listed_files())
 
 
+@pytest.fixture(scope="module")
+def snapshot(store: CatalogStore) -> int:
+    """The newest before the first attack."""
+    return store.snapshot()
+
+
 @pytest.fixture
-def fence(store: CatalogStore, tmp_path: Path, web: _Web, files: int) -> Iterator[dict[str, str]]:
+def fence(
+    store: CatalogStore, tmp_path: Path, web: _Web, files: int, snapshot: int
+) -> Iterator[dict[str, str]]:
     """Names to put into an attack; afterwards everything is as it was."""
     canary = tmp_path / "canary.txt"
     canary.write_text(f"a,b\n{CANARY},1\n")
-    before = store.snapshot(), canary.stat().st_mtime_ns
+    written_ns = canary.stat().st_mtime_ns
     url = f"http://127.0.0.1:{web.server.server_port}"
     yield {"folder": str(tmp_path), "canary": str(canary), "url": url}
-    assert (store.snapshot(), canary.stat().st_mtime_ns) == before
+    assert (store.snapshot(), canary.stat().st_mtime_ns) == (snapshot, written_ns)
     assert list(tmp_path.iterdir()) == [canary]
     assert web.asked == []
     assert rows(store, "select count(*) from metaocean") == [(files,)]
