@@ -6,6 +6,7 @@ nothing was left to import; tests of that start the program itself, and so do te
 memory a process takes.
 """
 
+import atexit
 import contextlib
 import json
 import os
@@ -125,11 +126,12 @@ class _Zygote:
         self._socket = ours
         self._lock = threading.Lock()
         with its:
-            subprocess.Popen(
+            self._process = subprocess.Popen(
                 [sys.executable, "-P", __file__, str(its.fileno())],
                 pass_fds=[its.fileno()], cwd=_ROOT,
                 stdin=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
+        atexit.register(self._end)
 
     def fork(self, request: dict[str, Any], files: Sequence[int]) -> socket.socket:
         """A new process; what it is called and how it ended come by the socket."""
@@ -138,6 +140,11 @@ class _Zygote:
             content = json.dumps(request).encode()
             socket.send_fds(self._socket, [content], [its.fileno(), *files])
         return ours
+
+    def _end(self) -> None:
+        self._socket.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a fork of this process has it open
+            self._process.wait(30)
 
 
 _zygotes: dict[int, _Zygote] = {}
@@ -254,8 +261,6 @@ def _run_whole(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    import atexit
-
     atexit.register(_leave)  # registered first, runs last
     import gc
     import importlib

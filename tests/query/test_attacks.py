@@ -189,6 +189,7 @@ def web() -> Iterator[_Web]:
     made = _Web()
     yield made
     made.server.shutdown()
+    made.server.server_close()
 
 
 @pytest.fixture(scope="module")
