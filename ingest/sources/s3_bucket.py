@@ -109,6 +109,9 @@ def obstore_can_name(key: str) -> bool:
 _MD5 = re.compile("[0-9a-f]{32}")
 """An ETag that is the MD5 of its object: of one that was not sent in parts."""
 
+_WHOLE_BYTES = 16 * 2**20
+"""An object up to this size is taken in one piece."""
+
 _CHUNK_BYTES = 4 * 2**20
 
 _SENDS = 3
@@ -347,6 +350,8 @@ class S3Bucket:
         meta = answer.meta
         modified = meta["last_modified"].astimezone(UTC)
         entry = _entry(key, meta["size"], modified, meta.get("e_tag"))
+        if entry.size <= _WHOLE_BYTES:
+            return entry, _whole(answer)
         return entry, answer.stream(min_chunk_size=_CHUNK_BYTES)
 
     def _opened_odd(self, key: str, start: int, etag: str) -> tuple[ObjectEntry, Iterator[bytes]]:
@@ -547,6 +552,11 @@ def _code(error: Exception) -> str:
     if isinstance(error, PermissionDeniedError | UnauthenticatedError):
         return "AccessDenied"
     return "PermanentRedirect" if "redirect without LOCATION" in str(error) else ""
+
+
+def _whole(answer: Any) -> Iterator[Any]:
+    """An object's bytes in one piece, as a buffer that is not copied."""
+    yield memoryview(answer.bytes())
 
 
 def _is_other_version(error: Exception) -> bool:

@@ -124,9 +124,9 @@ def plan_staging(
     present: list[WantedFile] = []
     seen: dict[str, set[str]] = defaultdict(set)
     files = size = 0
-    for kind, found in (("image", manifest.images()), ("label", manifest.labels())):
+    for kind, files_of in (("image", manifest.images), ("label", manifest.labels)):
         versions: list[str | None] = []
-        for item in _wanted(found, sources):
+        for item in _wanted(files_of(), sources):
             versions.append(item.version if item else None)
             if item is None:
                 continue
