@@ -96,7 +96,7 @@ def _stage(
             f"files, {size(staging['bytes'])}; fetched {staging['files_copied']:,} "
             f"({size(staging['bytes_copied'])}) into {staging['cache']}"
         )
-        for path in staging["damaged"]:
+        for path in staging.get("damaged") or ():  # an older server's result has none
             stdout.print(visible(f"  was damaged, and was fetched again: {path}"))
         if prepared := staging.get("prepared"):
             stdout.print(
