@@ -35,8 +35,8 @@ from pipeline.prepared.form import prepared_rows
 from pipeline.prepared.prepare import prepare
 from pipeline.prepared.size import Size
 from tests.training.drawn_frames import FrameFiles, read_class_list, write_manifest
-from training.batches import Batches
-from training.frame_reader import FrameReader
+from training.input.batches import Batches
+from training.input.frame_reader import FrameReader
 
 SAMPLE = Path(__file__).parent.parent / "sample_data" / "a2d2"
 BATCH_SIZE = 4

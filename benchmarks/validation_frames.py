@@ -34,8 +34,8 @@ def main() -> None:
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    from training.best_class import best_class
-    from training.scores import confusion_matrix
+    from training.validation.best_class import best_class
+    from training.validation.scores import confusion_matrix
 
     root = Path(os.environ.get("A2D2_ROOT") or Path(__file__).parent.parent / "sample_data/a2d2")
     images = [path.read_bytes() for path in sorted(root.rglob("*_camera_*.png"))[:4]]

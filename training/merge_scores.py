@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_write
 from training.command import OneLineParser, exit_status, positive_int, say
-from training.metrics_log import read_metrics
-from training.report import build_report
-from training.shard_file import FrameScore, ShardResult, read_shard, shard_path
+from training.run.metrics_log import read_metrics
 from training.strict_json import strict_json
+from training.validation.report import build_report
+from training.validation.shard_file import FrameScore, ShardResult, read_shard, shard_path
 
 REPORT_FILE = "report.json"
 METRICS_FILE = "metrics.json"
@@ -46,7 +46,7 @@ def merge(results_dir: Path, shards: int, out: Path) -> dict[str, Any]:
     """Add up the shards in ``results_dir`` and write report, picture, page and scores to ``out``.
 
     Returns:
-        The report, as `training.report.build_report` describes it.
+        The report, as `training.validation.report.build_report` describes it.
 
     Raises:
         InvalidInput: A shard is missing, or is not of the same model, dataset and classes.
@@ -54,8 +54,8 @@ def merge(results_dir: Path, shards: int, out: Path) -> dict[str, Any]:
         StorageError: The disk refuses.
     """
     # Drawing comes first: it fails where matplotlib is missing, before anything is written.
-    from training.confusion_plot import draw_confusion_matrix
-    from training.report_page import report_page
+    from training.validation.confusion_plot import draw_confusion_matrix
+    from training.validation.report_page import report_page
 
     results = read_shards(results_dir, shards)
     report = build_report(results)

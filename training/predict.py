@@ -8,11 +8,11 @@ from catalog.errors import InvalidInput
 from catalog.storage.atomic_write import atomic_path, clear_parts
 from pipeline.cores import threads_of_process
 from training.command import say
-from training.dataset import open_reader, open_split
-from training.model_files import read_model
-from training.predictor import Predictor
+from training.input.dataset import open_reader, open_split
+from training.network.model_files import read_model
+from training.network.predictor import Predictor
+from training.run.workers import use_threads
 from training.run_settings import RunSettings
-from training.workers import use_threads
 
 
 def predict(settings: RunSettings) -> None:

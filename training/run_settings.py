@@ -35,7 +35,7 @@ class RunSettings:
         max_steps: Steps the finished model has had; all workers make them together. None where
             the length is given in epochs, or not given.
         epochs: The length in whole epochs; None where it is given in steps, or not given.
-        learning_rate: Of one worker; see training.learning_rate for what becomes of it.
+        learning_rate: Of one worker; see training.network.learning_rate for what becomes of it.
         height_px: Network input, pixels.
         width_px: Network input, pixels.
         seed: Of initial weights and the order of frames.

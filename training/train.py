@@ -19,24 +19,24 @@ from pipeline.datasets.chosen_split import UNDIVIDED
 from pipeline.example_order import examples
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows
-from training.about_model import AboutModel
-from training.batches import Batches
-from training.checkpoint import CHECKPOINT_FILE, Checkpoint
-from training.class_weights import catalogued_pixels, class_weights
 from training.command import say
-from training.dataset import open_reader, open_split
-from training.learning_rate import COURSE, learning_rate_at
-from training.loss import weight_of_class_id, weighted_cross_entropy
-from training.metrics_log import MetricsLog
-from training.model import NETWORK, build_model
-from training.model_files import write_model
-from training.parent import Parent, read_parent
-from training.run_identity import RunIdentity
-from training.run_length import Begun, RunLength, length_from, run_length
+from training.input.batches import Batches
+from training.input.class_weights import catalogued_pixels, class_weights
+from training.input.dataset import open_reader, open_split
+from training.input.trained_frames import write_trained_frames
+from training.network.about_model import AboutModel
+from training.network.learning_rate import COURSE, learning_rate_at
+from training.network.loss import weight_of_class_id, weighted_cross_entropy
+from training.network.model import NETWORK, build_model
+from training.network.model_files import write_model
+from training.network.parent import Parent, read_parent
+from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
+from training.run.metrics_log import MetricsLog
+from training.run.run_identity import RunIdentity
+from training.run.run_length import Begun, RunLength, length_from, run_length
+from training.run.stop_signal import noted_signals
+from training.run.workers import Workers, join_workers, use_threads
 from training.run_settings import RunSettings
-from training.stop_signal import noted_signals
-from training.trained_frames import write_trained_frames
-from training.workers import Workers, join_workers, use_threads
 
 CLIP_NORM = 1.0
 

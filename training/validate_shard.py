@@ -12,17 +12,17 @@ from pipeline.cores import threads_of_process
 from pipeline.manifest import Manifest
 from pipeline.prepared.decoded_frames import nearest
 from pipeline.prepared.size import Size
-from training.about_model import AboutModel
 from training.command import say
-from training.dataset import open_reader, open_split
-from training.frame_reader import FrameReader
-from training.model_files import read_model
-from training.predictor import Predictor
+from training.input.dataset import open_reader, open_split
+from training.input.frame_reader import FrameReader
+from training.input.trained_frames import frames_trained_on
+from training.network.about_model import AboutModel
+from training.network.model_files import read_model
+from training.network.predictor import Predictor
+from training.run.workers import use_threads
 from training.run_settings import RunSettings
-from training.scores import Int64, confusion_matrix, mean_iou, pixel_accuracy
-from training.shard_file import About, FrameScore, ShardResult, read_shard, shard_path
-from training.trained_frames import frames_trained_on
-from training.workers import use_threads
+from training.validation.scores import Int64, confusion_matrix, mean_iou, pixel_accuracy
+from training.validation.shard_file import About, FrameScore, ShardResult, read_shard, shard_path
 
 
 @dataclass

@@ -20,8 +20,8 @@ from query.run.run_sql import run_sql
 from tests.api.servers import framesift, several
 from tests.api.test_negotiation import table_of
 from tests.pipeline.homes import FRAMES, SAMPLE, copy_home, open_home
-from training.report import build_report
-from training.shard_file import About, ShardResult
+from training.validation.report import build_report
+from training.validation.shard_file import About, ShardResult
 
 PIXELS = 1920 * 1208
 

@@ -20,7 +20,7 @@ from pipeline.staging.stage import stage_dataset
 from tests.api.servers import framesift, serving
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
-from training.frame_reader import FrameReader
+from training.input.frame_reader import FrameReader
 
 
 def test_pictures(catalogued: Path, tmp_path: Path) -> None:

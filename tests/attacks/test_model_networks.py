@@ -17,8 +17,8 @@ import pytest
 from catalog.errors import BadFile
 from tests.attacks.test_models import ABOUT
 from tests.training.drawn_frames import HEIGHT_PX, WIDTH_PX
-from training.about_model import ABOUT_FILE
-from training.model_files import KERAS_FILE, WEIGHTS_FILE, read_model, write_model
+from training.network.about_model import ABOUT_FILE
+from training.network.model_files import KERAS_FILE, WEIGHTS_FILE, read_model, write_model
 
 pytestmark = pytest.mark.training
 
@@ -29,7 +29,7 @@ IMAGES = np.random.default_rng(7).integers(0, 256, (2, *SIZE, 3)).astype(np.uint
 @pytest.fixture(scope="module")
 def network() -> Any:
     """Our network, every weight a number of its own."""
-    from training.networks import build_network
+    from training.network.networks import build_network
 
     built = build_network("small_unet", *SIZE, len(ABOUT.classes))
     random = np.random.default_rng(3)
@@ -172,7 +172,7 @@ def test_numbers_of_an_archive(network: Any, archive: bytes, tmp_path: Path) -> 
     """They lie in its own HDF5 file, in the network's shapes: no links, no other file's bytes."""
     import h5py
 
-    from training.keras_archive import take_weights
+    from training.network.keras_archive import take_weights
 
     shape = (3, 3, 5, 24)
     elsewhere = tmp_path / "elsewhere.h5"
@@ -211,7 +211,7 @@ def test_weights_of_another_shape(network: Any, tmp_path: Path) -> None:
     """Names, types, shapes and sizes are the network's, or nothing is taken."""
     from safetensors.numpy import load, save
 
-    from training.weights_file import take_weights
+    from training.network.weights_file import take_weights
 
     write_model(network, ABOUT, tmp_path)
     content = (tmp_path / WEIGHTS_FILE).read_bytes()

@@ -21,10 +21,10 @@ from pipeline.jobs.request import read_json
 from tests.attacks.arena import Server
 from tests.training.drawn_frames import CLASS_LIST, HEIGHT_PX, WIDTH_PX
 from tests.training.test_checkpoint import checkpoint
-from training.about_model import ABOUT_FILE, AboutModel
-from training.checkpoint import CHECKPOINT_FILE, Checkpoint
-from training.metrics_log import read_metrics
-from training.trained_frames import FILE, write_trained_frames
+from training.input.trained_frames import FILE, write_trained_frames
+from training.network.about_model import ABOUT_FILE, AboutModel
+from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
+from training.run.metrics_log import read_metrics
 
 CLASSES = ("Sky", "RD normal street", "Car", "Bicycle")
 ABOUT = AboutModel(

@@ -23,7 +23,7 @@ from pipeline.staging.fetch import FailedFile
 from tests.pipeline.homes import copy_home, open_home
 from tests.pipeline.test_datasets import make
 from tests.training.drawn_frames import CLASS_LIST, FrameFiles, draw_frames, write_manifest
-from training.frame_reader import FrameReader
+from training.input.frame_reader import FrameReader
 
 PALETTE = Palette.from_class_list(CLASS_LIST)
 SIZE = Size(height_px=32, width_px=40)

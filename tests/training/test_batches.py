@@ -11,8 +11,8 @@ from pipeline.example_order import examples
 from pipeline.prepared.size import Size
 from tests.training.commands import run
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
-from training.batches import Batches
-from training.frame_reader import FrameReader
+from training.input.batches import Batches
+from training.input.frame_reader import FrameReader
 from training.mirroring import is_mirrored
 
 PALETTE = Palette.from_class_list(CLASS_LIST)
@@ -24,8 +24,8 @@ from pipeline.example_order import examples
 from pipeline.manifest import Manifest
 from pipeline.prepared.size import Size
 from ingest.labels.palette import Palette
-from training.batches import Batches
-from training.frame_reader import FrameReader
+from training.input.batches import Batches
+from training.input.frame_reader import FrameReader
 frames = Manifest.read(Path(sys.argv[1]))
 palette = Palette.from_class_list(frames.header.class_list)
 reader = FrameReader(frames, palette, Size(64, 96))

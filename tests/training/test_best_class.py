@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as drawn
 
 from catalog.errors import BadFile
-from training.best_class import best_class
+from training.validation.best_class import best_class
 
 Float32 = npt.NDArray[np.float32]
 

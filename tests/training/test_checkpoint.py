@@ -8,9 +8,9 @@ import pytest
 from catalog.errors import BadFile, NotFound
 from tests.training.drawn_frames import CLASS_LIST
 from tests.training.test_run_identity import IDENTITY
-from training.about_model import AboutModel
-from training.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
-from training.metrics_log import read_metrics
+from training.network.about_model import AboutModel
+from training.run.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
+from training.run.metrics_log import read_metrics
 
 
 def checkpoint() -> Checkpoint:

@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from training.confusion_plot import draw_confusion_matrix
+from training.validation.confusion_plot import draw_confusion_matrix
 
 
 @pytest.mark.attacks

@@ -17,8 +17,8 @@ from pipeline.manifest_rows import FRAMES_SCHEMA
 from pipeline.prepared.decoded_frames import nearest
 from pipeline.prepared.size import Size
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
-from training.class_weights import WEIGHT_RANGE, catalogued_pixels, class_weights
-from training.frame_reader import FrameReader
+from training.input.class_weights import WEIGHT_RANGE, catalogued_pixels, class_weights
+from training.input.frame_reader import FrameReader
 
 PALETTE = Palette.from_class_list(CLASS_LIST)
 

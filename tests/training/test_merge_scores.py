@@ -13,8 +13,8 @@ from PIL import Image
 
 from tests.training.commands import run
 from training.merge_scores import FRAME_SCORES_SCHEMA
-from training.scores import Int64, confusion_matrix, mean_iou, pixel_accuracy
-from training.shard_file import About, FrameScore, ShardResult, shard_path
+from training.validation.scores import Int64, confusion_matrix, mean_iou, pixel_accuracy
+from training.validation.shard_file import About, FrameScore, ShardResult, shard_path
 
 CLASSES = ("Sky", "Street <&>", "Car", "Bicycle")
 FRAMES = 7

@@ -12,8 +12,8 @@ from pipeline.prepared.size import Size
 from tests.pipeline.test_prepared import staged
 from tests.training.commands import TINY, horovodrun, run, run_several
 from tests.training.drawn_frames import draw_frames
-from training.checkpoint import Checkpoint
-from training.shard_file import read_shard, shard_path
+from training.run.checkpoint import Checkpoint
+from training.validation.shard_file import read_shard, shard_path
 
 pytestmark = pytest.mark.training
 

@@ -8,10 +8,10 @@ import pytest
 
 from catalog.errors import BadFile, InvalidInput, NotFound
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, write_manifest
-from training.checkpoint import CHECKPOINT_FILE, Checkpoint
-from training.parent import read_parent
-from training.run_identity import RunIdentity
-from training.trained_frames import FILE, frames_trained_on, write_trained_frames
+from training.input.trained_frames import FILE, frames_trained_on, write_trained_frames
+from training.network.parent import read_parent
+from training.run.checkpoint import CHECKPOINT_FILE, Checkpoint
+from training.run.run_identity import RunIdentity
 
 IDENTITY = RunIdentity(
     dataset_id="drawn-1",

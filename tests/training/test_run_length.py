@@ -10,9 +10,9 @@ import pytest
 
 from pipeline.cores import cores, threads_of_process
 from pipeline.example_order import examples
-from training import run_length as module
-from training.run_length import run_length
-from training.stop_signal import noted_signals
+from training.run import run_length as module
+from training.run.run_length import run_length
+from training.run.stop_signal import noted_signals
 
 
 def test_docstring_examples() -> None:

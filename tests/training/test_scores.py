@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ingest.labels.palette import UNKNOWN_CLASS
-from training.scores import (
+from training.validation.scores import (
     UInt8,
     confusion_matrix,
     iou,

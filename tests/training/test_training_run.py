@@ -19,9 +19,9 @@ from pipeline.example_order import examples
 from tests.api.servers import wait_until
 from tests.training.commands import TINY, Ended, horovodrun, run, run_several, start
 from tests.training.drawn_frames import CLASS_LIST, draw_frames, every_fourth, write_manifest
-from training.checkpoint import Checkpoint
-from training.metrics_log import read_metrics
-from training.shard_file import read_shard, shard_path
+from training.run.checkpoint import Checkpoint
+from training.run.metrics_log import read_metrics
+from training.validation.shard_file import read_shard, shard_path
 
 pytestmark = pytest.mark.training
 
@@ -103,7 +103,7 @@ def test_tensorboard_shows_the_run(trained: tuple[Path, Ended]) -> None:
 def test_workers_notice_that_they_differ() -> None:
     """Proves the check behind every checkpoint, and the averages, on two real workers."""
     program = (
-        "from training.workers import join_workers; w = join_workers(2); "
+        "from training.run.workers import join_workers; w = join_workers(2); "
         "print('same', w.agree('x'), 'own', w.agree(str(w.rank)), 'mean', w.mean(w.rank), "
         "'first', w.broadcast_number(w.rank + 7)); "
         "import os, pathlib; port = f\":{int(os.environ['HOROVOD_GLOO_RENDEZVOUS_PORT']):04X}\"; "
@@ -119,7 +119,7 @@ def test_workers_notice_that_they_differ() -> None:
 
 _KILLED = """
 import os, signal, sys
-from training.checkpoint import Checkpoint
+from training.run.checkpoint import Checkpoint
 from training.main import main
 write = Checkpoint.write
 def write_one(checkpoint, model_dir):

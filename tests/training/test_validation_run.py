@@ -20,7 +20,7 @@ from tests.training.drawn_frames import (
     write_manifest,
 )
 from training.merge_scores import merge
-from training.shard_file import read_shard, shard_path
+from training.validation.shard_file import read_shard, shard_path
 
 pytestmark = pytest.mark.training
 

@@ -39,7 +39,7 @@ _Iou = Annotated[float, Field(ge=0, le=1)]
 
 
 class _ClassEntry(BaseModel):
-    """The fields of an entry of a report's per_class; training/report.py writes them."""
+    """The fields of an entry of a report's per_class; training/validation/report.py writes them."""
 
     tag: str
     iou: _Iou | None

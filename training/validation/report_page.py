@@ -56,7 +56,7 @@ def report_page(
     """The page.
 
     Args:
-        report: As `training.report.build_report` describes it.
+        report: As `training.validation.report.build_report` describes it.
         picture: The confusion matrix, PNG.
         curve: The lines of the model's metrics.jsonl; may be empty.
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from catalog.errors import BadFile, InvalidInput
 from catalog.storage.atomic_write import atomic_path
 from catalog.storage.bounded_file import parsed_json
-from training.run_identity import RunIdentity
-from training.stored_arrays import stored_arrays
+from training.network.stored_arrays import stored_arrays
+from training.run.run_identity import RunIdentity
 
 CHECKPOINT_FILE = "checkpoint.npz"
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_path
-from training.scores import Int64
+from training.validation.scores import Int64
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 from catalog.errors import BadFile, InvalidInput, NotFound
 from catalog.storage.bounded_file import parsed_json
 from ingest.labels.palette import Palette
-from training.checkpoint import CHECKPOINT_FILE
 from training.folder_file import read_folder_file
+from training.run.checkpoint import CHECKPOINT_FILE
 from training.run_settings import LONGEST_SIDE_PX, SIZE_STEP_PX
 
 ABOUT_FILE = "model.json"
@@ -40,7 +40,7 @@ class AboutModel:
         workers: That trained it.
         dataset: Name, version, id and split it was trained on.
         settings: Of its training run.
-        parent: The model that the run began with, as training.parent.Parent; None for none.
+        parent: The model that the run began with, as training.network.parent.Parent; None for none.
         format: Of the model's files.
     """
 

@@ -18,7 +18,7 @@ from typing import Any
 import h5py
 
 from catalog.storage.bounded_file import parsed_json
-from training.weights_file import weights_bytes
+from training.network.weights_file import weights_bytes
 
 _DESCRIPTION = "config.json"
 _NUMBERS = "model.weights.h5"

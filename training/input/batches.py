@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.example_order import Example
 from pipeline.prepared.decoded_frames import UInt8
-from training.frame_reader import FrameReader
+from training.input.frame_reader import FrameReader
 from training.mirroring import is_mirrored
 
 READ_AHEAD_BATCHES = 4

@@ -14,7 +14,7 @@ from catalog.errors import BadFile
 from catalog.storage.atomic_write import atomic_write
 from catalog.storage.bounded_file import parsed_json
 from training.folder_file import read_folder_file
-from training.run_length import RunLength
+from training.run.run_length import RunLength
 from training.strict_json import strict_json
 
 LINES_FILE = "metrics.jsonl"

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ingest.labels.palette import tag_name
-from training.scores import (
+from training.validation.scores import (
     Float64,
     iou,
     majority_baseline,
@@ -15,7 +15,7 @@ from training.scores import (
     precision,
     recall,
 )
-from training.shard_file import ShardResult
+from training.validation.shard_file import ShardResult
 
 
 def build_report(shards: Sequence[ShardResult]) -> dict[str, Any]:

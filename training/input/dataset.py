@@ -8,7 +8,7 @@ from pipeline.datasets.chosen_split import chosen_split
 from pipeline.manifest import Manifest
 from pipeline.prepared.form import PreparedRows, prepared_rows
 from pipeline.prepared.size import Size
-from training.frame_reader import FrameReader
+from training.input.frame_reader import FrameReader
 
 
 def open_split(path: Path, split: str | None, usual: str) -> tuple[Manifest, str, Palette]:

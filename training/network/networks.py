@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from catalog.errors import UnknownName
-from training.model import NETWORK, build_model
+from training.network.model import NETWORK, build_model
 
 _NETWORKS: Mapping[str, Callable[[int, int, int], Any]] = {NETWORK: build_model}
 
 
 def build_network(name: str, height_px: int, width_px: int, n_classes: int) -> Any:
-    """The untrained network of that name, a keras.Model as `training.model.build_model` has it.
+    """The untrained network of that name, a keras.Model: see `training.network.model.build_model`.
 
     Raises:
         UnknownName: There is none.

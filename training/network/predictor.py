@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from pipeline.prepared.decoded_frames import UInt8
-from training.best_class import best_class
-from training.loss import weight_of_class_id, weighted_cross_entropy
+from training.network.loss import weight_of_class_id, weighted_cross_entropy
+from training.validation.best_class import best_class
 
 
 @dataclass(frozen=True)

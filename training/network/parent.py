@@ -7,9 +7,9 @@ from pathlib import Path
 
 from catalog.errors import BadFile, NotFound
 from ingest.labels.palette import Palette
-from training.about_model import ABOUT_FILE, AboutModel, check_same_classes
-from training.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
-from training.model_files import read_model
+from training.network.about_model import ABOUT_FILE, AboutModel, check_same_classes
+from training.network.model_files import read_model
+from training.run.checkpoint import CHECKPOINT_FILE, Array, Checkpoint
 
 
 @dataclass(frozen=True)

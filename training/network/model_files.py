@@ -14,8 +14,8 @@ from typing import Any
 
 from catalog.errors import BadFile, UnknownName
 from catalog.storage.atomic_write import atomic_write
-from training.about_model import ABOUT_FILE, HAS_SAFETENSORS, AboutModel
 from training.folder_file import read_folder_file
+from training.network.about_model import ABOUT_FILE, HAS_SAFETENSORS, AboutModel
 from training.strict_json import strict_json
 
 WEIGHTS_FILE = "model.safetensors"
@@ -28,7 +28,7 @@ def write_model(model: Any, about: AboutModel, model_dir: Path) -> None:
     Raises:
         StorageError: The disk refuses.
     """
-    from training.weights_file import as_bytes
+    from training.network.weights_file import as_bytes
 
     content = as_bytes(model)
     atomic_write(model_dir / WEIGHTS_FILE, content, parents=True)
@@ -50,8 +50,8 @@ def read_model(model_dir: Path, *, trust_model: bool = False) -> tuple[Any, Abou
         BadFile: Its files are damaged or do not belong together, or hold a foreign network that is
             not trusted.
     """
-    from training import weights_file
-    from training.networks import build_network
+    from training.network import weights_file
+    from training.network.networks import build_network
 
     about = AboutModel.read(model_dir)
     try:
@@ -91,7 +91,7 @@ _TRUST = (
 
 def _of_earlier_release(network: Any, about: AboutModel, model_dir: Path, trust_model: bool) -> Any:
     """The network with the weights of a model.keras; what that describes where it is trusted."""
-    from training import keras_archive
+    from training.network import keras_archive
 
     path = model_dir / KERAS_FILE
     try:

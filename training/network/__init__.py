@@ -1,0 +1,1 @@
+"""The network: its layers, its files, and what is known of a model."""

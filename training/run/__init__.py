@@ -1,0 +1,1 @@
+"""A run in its processes: workers, checkpoints, measurements, and how it ends."""

@@ -1,0 +1,1 @@
+"""What a validation finds: scores, shards of them, and the report."""
