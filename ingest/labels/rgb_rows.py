@@ -15,6 +15,7 @@ import numba as nb
 import numpy as np
 
 from ingest.labels.run_kernel import colour_of_pixel, row_runs
+from ingest.labels.words import checksum_of
 
 
 @nb.njit(nogil=True, cache=True)
@@ -39,35 +40,45 @@ def rgb_of_rows(raw: Any, pixels: Any) -> Any:
     return height
 
 
-@nb.njit(nogil=True, cache=True)
-def class_ids_of_rows(raw: Any, class_of: Any, ids: Any) -> Any:
-    """Write the class ids of a label.
+def _compiled(sources: int) -> Any:
+    """`class_ids_of_rows` with the checksum of the file that its runs come from."""
 
-    Args:
-        raw: (H * (1 + 3 * W),) uint8, inflated rows with their filter bytes.
-        class_of: (2**24,) uint8 [class id] by colour.
-        ids: (H, W) uint8 [class id], written.
+    @nb.njit(nogil=True, cache=True)
+    def class_ids_of_rows(raw: Any, class_of: Any, ids: Any) -> Any:
+        """Write the class ids of a label.
 
-    Returns:
-        Rows undone: H, or the first row with a filter that PNG does not know.
-    """
-    height, width = ids.shape
-    row_bytes = 3 * width
-    ends, values = np.empty(width, np.int64), np.empty(width, np.uint64)
-    ends_above, above = np.empty(width, np.int64), np.empty(width, np.uint64)
-    ends_above[0], above[0] = width, 0
-    for row in range(height):
-        at = row * (1 + row_bytes) + 1
-        many = row_runs(raw, at, at + row_bytes, 3, ends_above, above, ends, values)
-        if many < 0:
-            return row
-        x = 0
-        for run in range(many):
-            ids[row, x : ends[run]] = class_of[colour_of_pixel(values[run])]
-            x = ends[run]
-        ends, ends_above = ends_above, ends
-        values, above = above, values
-    return height
+        Args:
+            raw: (H * (1 + 3 * W),) uint8, inflated rows with their filter bytes.
+            class_of: (2**24,) uint8 [class id] by colour.
+            ids: (H, W) uint8 [class id], written.
+
+        Returns:
+            Rows undone: H, or the first row with a filter that PNG does not know.
+        """
+        height, width = ids.shape
+        row_bytes = 3 * width
+        if sources < 0:
+            return 0
+        ends, values = np.empty(width, np.int64), np.empty(width, np.uint64)
+        ends_above, above = np.empty(width, np.int64), np.empty(width, np.uint64)
+        ends_above[0], above[0] = width, 0
+        for row in range(height):
+            at = row * (1 + row_bytes) + 1
+            many = row_runs(raw, at, at + row_bytes, 3, ends_above, above, ends, values)
+            if many < 0:
+                return row
+            x = 0
+            for run in range(many):
+                ids[row, x : ends[run]] = class_of[colour_of_pixel(values[run])]
+                x = ends[run]
+            ends, ends_above = ends_above, ends
+            values, above = above, values
+        return height
+
+    return class_ids_of_rows
+
+
+class_ids_of_rows = _compiled(checksum_of("run_kernel.py"))
 
 
 @nb.njit(nogil=True, cache=True)

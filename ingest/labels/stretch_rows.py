@@ -16,7 +16,6 @@ Source: PNG specification, section 9.2; RFC 1950 for zlib's header and Adler-32.
 """
 
 import threading
-import zlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,7 @@ from ingest.labels.deflate_symbols import (
     new_tables,
     write_stretch,
 )
-from ingest.labels.words import compiled, first_byte, load32, load64, signed, store64
+from ingest.labels.words import checksum_of, compiled, first_byte, load32, load64, signed, store64
 
 _ADLER = np.uint64(65521)
 _NEVER = 1 << 62
@@ -249,11 +248,7 @@ def _checksum_fits(stream: Any, byte: int, sums: Any) -> Any:
 
 
 def _compiled(sources: int) -> Any:
-    """`count_rgb` with the checksum of the other files that it is compiled from.
-
-    Numba keeps machine code by the time of the file that it is called in, and by such values:
-    without this one a change of ingest/labels/deflate_symbols.py would go unnoticed.
-    """
+    """`count_rgb` with the checksum of the other files that it is compiled from."""
 
     @compiled(cache=True)
     def count_rgb(
@@ -312,8 +307,7 @@ def _compiled(sources: int) -> Any:
     return count_rgb
 
 
-_FILES = [Path(__file__).with_name(name) for name in ("deflate_symbols.py", "words.py")]
-count_rgb = _compiled(zlib.crc32(b"".join(file.read_bytes() for file in _FILES)))
+count_rgb = _compiled(checksum_of("deflate_symbols.py", "words.py"))
 
 
 @cache

@@ -4,7 +4,9 @@ Nothing is checked: whoever reads or writes here keeps room behind the last byte
 NUMBA_BOUNDSCHECK=1 every access is checked, as Numba then checks those to arrays.
 """
 
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba as nb
@@ -31,6 +33,16 @@ def compiled(*, cache: bool = False, inline: str = "never") -> Callable[[_Functi
         no_cpython_wrapper=not cache,
     )
     return decorator
+
+
+def checksum_of(*names: str) -> int:
+    """Return the CRC-32 of files in this folder, for a kernel that is compiled from them.
+
+    Numba keeps machine code by the time of the file that a kernel stands in, and by the values
+    that it takes from the function around it. With this value a change of another file counts, too.
+    """
+    sources = b"".join(Path(__file__).with_name(name).read_bytes() for name in names)
+    return zlib.crc32(sources)
 
 
 _CHECKED = bool(getattr(config, "BOUNDSCHECK"))  # noqa: B009
