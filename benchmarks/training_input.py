@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from catalog.file_version import version_of
+from catalog.storage.file_version import version_of
 from ingest.labels.label_image import open_png
 from ingest.labels.palette import Palette
 from pipeline.cores import cores

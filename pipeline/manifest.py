@@ -92,8 +92,8 @@ class FrameFile:
         root: Folder or URI of that source, or its folder in a cache.
         key: Its path below it.
         size: As catalogued [bytes].
-        version: Which version it must be (catalog.file_version); None where that is not known, or
-            where its name in a cache says it.
+        version: Which version it must be (catalog.storage.file_version); None where that is not
+            known, or where its name in a cache says it.
         digest: Of its content, "sha256:<hex>"; None where it is not known.
     """
 

@@ -17,8 +17,8 @@ FRAMES_SCHEMA = pa.schema(
         # Name of the source, a key of the header's roots; the file's key is relative to it.
         pa.field("image_source", pa.string(), nullable=False),
         pa.field("image", pa.string(), nullable=False),
-        # Size [bytes] and version (catalog.file_version) as catalogued, so that a copy can be
-        # checked; the version is null where an earlier format did not keep it.
+        # Size [bytes] and version (catalog.storage.file_version) as catalogued, so that a copy can
+        # be checked; the version is null where an earlier format did not keep it.
         pa.field("image_size", pa.int64(), nullable=False),
         pa.field("image_version", pa.string()),
         # Of the content, "sha256:<hex>"; null where it is not known.

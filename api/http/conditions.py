@@ -6,7 +6,7 @@ from fastapi import Depends, Header, Response
 
 from api.http.middleware.etags import tags_in
 from api.schemas.base import Versioned
-from catalog.expected_version import ExpectedVersion
+from catalog.records.expected_version import ExpectedVersion
 
 _Body = TypeVar("_Body", bound=Versioned)
 

@@ -17,8 +17,8 @@ from api.schemas.tags import (
 )
 from api.workspace import Workspace
 from catalog.errors import NotFound
-from catalog.expected_version import ExpectedVersion
 from catalog.lake.views import tag_columns
+from catalog.records.expected_version import ExpectedVersion
 from catalog.tags import families as tag_families
 from catalog.tags import tags
 from catalog.tags.tag_kinds import kinds, tag_version

@@ -7,7 +7,7 @@ from catalog.accounts import users
 from catalog.accounts.accounts import check_name, is_name
 from catalog.accounts.user_tables import Collection, CollectionUser, User
 from catalog.errors import AlreadyExists, NotFound
-from catalog.expected_version import ExpectedVersion, to_change
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.versions import new_version
 

@@ -13,7 +13,7 @@ from catalog.accounts import users
 from catalog.accounts.accounts import MOST_DAYS, SCOPES, check_name
 from catalog.accounts.user_tables import Token, User
 from catalog.errors import AlreadyExists, CatalogBusy, InvalidInput, NotFound, UnknownName
-from catalog.expected_version import ExpectedVersion, to_change
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
 

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 from catalog.accounts.accounts import ROLES, check_name, is_name
 from catalog.accounts.user_tables import Collection, CollectionUser, Token, User
 from catalog.errors import AlreadyExists, InvalidInput, NotFound, UnknownName
-from catalog.expected_version import ExpectedVersion, to_change
 from catalog.policies.tables import Policy
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import Dataset, Job
 from catalog.records.versions import new_version

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
-from catalog.lake.quoting import literal
 from catalog.lake.schema import (
     CLASS_PIXELS,
     CLASS_PIXELS_COLUMNS,
@@ -26,6 +25,7 @@ from catalog.lake.schema import (
     FRAME_TREES,
     POSITION_TAGS,
 )
+from catalog.text.quoting import literal
 from catalog.values import make_fkey
 
 Identity = tuple[str, str, int]

@@ -12,7 +12,6 @@ from catalog.errors import InvalidInput
 from catalog.lake.catalog import Catalog
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
-from catalog.lake.quoting import quoted
 from catalog.lake.schema import (
     CLASS_PIXELS,
     FILE_DIGESTS,
@@ -31,6 +30,7 @@ from catalog.lake.views import tag_columns
 from catalog.tags import kept_tags
 from catalog.tags.extractions import extracted_families
 from catalog.tags.families import family_of, put_rows
+from catalog.text.quoting import quoted
 from catalog.values import (
     FKEY_CHARACTERS,
     OBJECT_PLATFORMS,

@@ -25,12 +25,12 @@ from catalog.lake import stream_buffer
 from catalog.lake.address_space import check_address_space
 from catalog.lake.cursor import Cursor
 from catalog.lake.extensions import Extensions
-from catalog.lake.quoting import quoted
 from catalog.storage.disk_trouble import disk_trouble
 from catalog.storage.location import CatalogLocation
 from catalog.storage.postgres import Postgres
 from catalog.storage.s3_prefix import S3Keys, S3Prefix
 from catalog.storage.spill_folder import new_spill_folder
+from catalog.text.quoting import quoted
 
 LAKE = "lake"
 DISCOVER = "bluadmin"

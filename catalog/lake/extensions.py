@@ -16,8 +16,8 @@ from pathlib import Path
 import duckdb
 
 from catalog.errors import StorageError, not_installed
-from catalog.lake.quoting import quoted
 from catalog.storage.atomic_write import atomic_write
+from catalog.text.quoting import quoted
 
 _State = tuple[str, int, int, int, int]
 

@@ -11,7 +11,7 @@ import duckdb
 
 from catalog.lake.connection import LAKE, METADATA, snapshot_of
 from catalog.lake.cursor import Cursor
-from catalog.lake.quoting import literal
+from catalog.text.quoting import literal
 
 _ROW_CHANGES = ("tables_inserted_into", "tables_deleted_from")
 _TABLE_CHANGES = (*_ROW_CHANGES, "tables_altered")

@@ -13,12 +13,12 @@ import duckdb
 from catalog.lake import views as discover_views
 from catalog.lake.column_statistics import wrong_columns
 from catalog.lake.metadata import commits, orphans, row_counts
-from catalog.lake.quoting import quoted
 from catalog.lake.schema import CLASS_PIXELS, FILES, FRAME_TAGS
 from catalog.lake.views import tag_columns
 from catalog.maintenance.damage import damage
 from catalog.maintenance.findings import EXAMPLES, Finding, listed
 from catalog.store import DISCOVER, LAKE, CatalogStore
+from catalog.text.quoting import quoted
 
 __all__ = ["Finding", "check"]
 

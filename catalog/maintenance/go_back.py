@@ -16,9 +16,9 @@ from catalog.lake.connection import (
     translated,
 )
 from catalog.lake.metadata import commits
-from catalog.lake.quoting import quoted
 from catalog.storage.location import WRITE_LOCK, CatalogLocation
 from catalog.storage.new_data_files import NewDataFiles
+from catalog.text.quoting import quoted
 
 _OLD = "old_lake"
 

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 
 from catalog.lake import views as discover_views
 from catalog.lake.connection import LAKE
-from catalog.lake.quoting import literal
 from catalog.lake.schema import (
     FILE_DIGESTS,
     FILES,
@@ -39,6 +38,7 @@ from catalog.memory.wide_names import (
     UNTAGGED_FILES,
     in_family,
 )
+from catalog.text.quoting import literal
 from catalog.values import TagColumn
 
 _ROWS_AT_ONCE = 122_880

@@ -7,9 +7,9 @@ from sqlalchemy.orm import Session
 
 from catalog.accounts.accounts import check_name, is_name
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
-from catalog.expected_version import ExpectedVersion, to_change
 from catalog.policies import runs as policy_runs
 from catalog.policies.tables import Policy
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import now
 

@@ -4,7 +4,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from catalog.errors import AlreadyExists, InvalidInput, NotFound
-from catalog.expected_version import ExpectedVersion, to_change
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source
 from catalog.values import PLATFORMS

@@ -13,7 +13,6 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import InvalidInput, NotFound
-from catalog.expected_version import ExpectedVersion, to_change, version_of
 from catalog.lake import views as discover_views
 from catalog.lake.catalog import Catalog, WritableCatalog
 from catalog.lake.connection import DISCOVER, LAKE
@@ -25,6 +24,7 @@ from catalog.lake.schema import (
     FRAME_TAGS,
     VIEW_COLUMNS,
 )
+from catalog.records.expected_version import ExpectedVersion, to_change, version_of
 from catalog.tags import kept_tags, tag_kinds
 
 TYPES: dict[str, pa.DataType] = {

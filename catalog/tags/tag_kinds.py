@@ -13,9 +13,9 @@ from collections.abc import Collection, Mapping
 import duckdb
 
 from catalog.errors import InvalidInput
-from catalog.expected_version import version_of
 from catalog.lake.connection import LAKE
 from catalog.lake.cursor import Cursor
+from catalog.records.expected_version import version_of
 from catalog.tags.tag_rules import DEFAULT, LONGEST, TagKind
 from catalog.values import TagColumn
 

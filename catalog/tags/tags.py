@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import duckdb
 
 from catalog.errors import AlreadyExists, InUse, InvalidInput, NotFound, nearest_names
-from catalog.expected_version import ExpectedVersion, to_change
 from catalog.lake import views as discover_views
 from catalog.lake.catalog import WritableCatalog
 from catalog.lake.connection import DISCOVER, LAKE
@@ -19,6 +18,7 @@ from catalog.lake.schema import (
     POSITION_TAGS,
     VIEW_COLUMNS,
 )
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.tags import kept_tags, tag_kinds
 from catalog.tags.extractions import is_extracted
 from catalog.tags.families import define, family_of

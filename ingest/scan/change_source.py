@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.expected_version import ExpectedVersion, to_change
 from catalog.frames import duplicates
 from catalog.frames.frames import SourceNames, remove_source_files
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.sources import recorded_source, source_to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source

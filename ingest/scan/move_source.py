@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 
 from catalog.errors import InvalidInput, StorageError
-from catalog.expected_version import ExpectedVersion, to_change
 from catalog.frames.frames import SourceNames, count_files, known_files
 from catalog.lake.schema import FILES
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.sources import recorded_source, source_to_change
 from catalog.records.store import RecordStore
 from catalog.store import CatalogStore

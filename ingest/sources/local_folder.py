@@ -14,8 +14,8 @@ from typing import BinaryIO
 from urllib.parse import unquote
 
 from catalog.errors import BadFile, FramesiftError, InvalidInput, StorageError, UnreadableFile
-from catalog.file_version import version_of
 from catalog.storage.beneath import Folders, open_beneath, real_place, status_beneath
+from catalog.storage.file_version import version_of
 from catalog.values import File, Problem
 from ingest.sources.exclude import Excluded
 from ingest.sources.opened_file import OpenedFile, changed_meanwhile, check_version

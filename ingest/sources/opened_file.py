@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from catalog.errors import OtherVersion, StorageError, UnreadableFile
-from catalog.file_version import listed_version, shown
+from catalog.storage.file_version import listed_version, shown
 from ingest.sources.source_files import SourceFiles
 
 PIECE_BYTES = 8 * 2**20
@@ -19,7 +19,7 @@ class OpenedFile:
 
     Attributes:
         size: Of the whole file [bytes].
-        version: Which version it is (catalog.file_version).
+        version: Which version it is (catalog.storage.file_version).
         pieces: Its bytes from where it was opened, in order. After the last one it is certain that
             all were of this version; else the iterator raises UnreadableFile, OtherVersion or
             StorageError.
@@ -49,7 +49,7 @@ def open_file(
     Args:
         files: The source.
         key: The file.
-        version: Which version it must be (catalog.file_version); whichever is there when None.
+        version: Which version it must be (catalog.storage.file_version); None for any.
         start: Read from this byte on.
 
     Raises:

@@ -32,8 +32,8 @@ from catalog.errors import (
     StorageError,
     UnreadableFile,
 )
-from catalog.file_version import listed_version
-from catalog.file_version import shown as shown_version
+from catalog.storage.file_version import listed_version
+from catalog.storage.file_version import shown as shown_version
 from ingest.sources.endpoint_proxy import REDIRECTED, Way, way_to
 from ingest.sources.opened_file import OpenedFile, check_version
 from ingest.sources.s3_page import ObjectEntry, Page, page_of, read_pages_of

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from catalog.errors import BadFile, UnreadableFile
-from catalog.file_version import listed_version
+from catalog.storage.file_version import listed_version
 from catalog.values import File, Problem
 from ingest.sources.exclude import Excluded
 from ingest.sources.object_file import object_file

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from catalog.errors import BadFile
-from catalog.file_version import fits, shown, version_of
 from catalog.storage.beneath import open_beneath, real_place
+from catalog.storage.file_version import fits, shown, version_of
 from ingest.labels.label_image import decode_image, decode_label
 from ingest.labels.palette import Palette
 from pipeline.manifest import FrameFile, Manifest

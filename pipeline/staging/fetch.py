@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from catalog.errors import BadFile, FramesiftError, OtherVersion, StorageError, UnreadableFile
-from catalog.file_version import shown
+from catalog.storage.file_version import shown
 from ingest.sources.opened_file import OpenedFile, open_file
 from pipeline.cache.checksums import Checksums
 from pipeline.cache.png_check import png_fault

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from catalog.errors import BadFile, StorageError
-from catalog.file_version import listed_version
+from catalog.storage.file_version import listed_version
 from ingest.sources.source_files import SourceFiles
 from pipeline.cache.entry_name import kept_key
 from pipeline.manifest import FrameFile, Manifest
@@ -29,7 +29,7 @@ class WantedFile:
         source: Name of its source.
         key: Where it lies below it.
         size: Its size as catalogued [bytes].
-        version: Which version of it is wanted (catalog.file_version).
+        version: Which version of it is wanted (catalog.storage.file_version).
         digest: Of its content, "sha256:<hex>"; None where it is not known.
     """
 

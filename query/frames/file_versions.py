@@ -13,7 +13,7 @@ from query.run.run_sql import execute
 
 IMAGE_VERSION, LABEL_VERSION = "image_version", "label_version"
 
-# As catalog.file_version writes it of a file: the store's ETag, else the time of last change.
+# As catalog.storage.file_version writes it: the store's ETag, else the time of last change.
 _VERSION = (
     "CASE WHEN coalesce(etag, '') <> '' THEN 'etag:' || etag ELSE 'mtime:' || epoch_us(mtime) END"
 )

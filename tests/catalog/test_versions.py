@@ -11,9 +11,9 @@ from sqlalchemy import select
 from catalog.accounts import row_collections, tokens, users
 from catalog.accounts.user_tables import Token, User
 from catalog.errors import CatalogBusy, NotFound, PreconditionFailed
-from catalog.expected_version import ExpectedVersion
 from catalog.policies import policies
 from catalog.policies.tables import Policy
+from catalog.records.expected_version import ExpectedVersion
 from catalog.records.sources import add_source, recorded_source, source_to_change
 from catalog.records.store import RecordStore
 from catalog.records.tables import Source

@@ -12,7 +12,7 @@ import pytest
 from api.schemas.stagings import Staged
 from api.services.stagings import Stagings
 from catalog.errors import BadFile, InvalidInput, StorageError
-from catalog.file_version import version_of
+from catalog.storage.file_version import version_of
 from ingest.labels.palette import Palette
 from pipeline.manifest import Manifest
 from pipeline.manifest_rows import FRAMES_SCHEMA

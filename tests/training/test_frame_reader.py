@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from catalog.errors import BadFile
-from catalog.file_version import version_of
+from catalog.storage.file_version import version_of
 from ingest.labels.label_image import decode_label
 from ingest.labels.palette import UNKNOWN_CLASS, Palette
 from pipeline.manifest import Manifest

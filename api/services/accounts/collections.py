@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from api.schemas.collections import CollectionBody
 from catalog.accounts import row_collections
 from catalog.errors import NotAllowed, NotFound
-from catalog.expected_version import ExpectedVersion
+from catalog.records.expected_version import ExpectedVersion
 
 if TYPE_CHECKING:
     from api.services.call import Call

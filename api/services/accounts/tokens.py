@@ -8,7 +8,7 @@ from catalog.accounts import tokens
 from catalog.accounts.accounts import SCOPES
 from catalog.accounts.user_tables import Token
 from catalog.errors import InvalidInput, NotAllowed
-from catalog.expected_version import ExpectedVersion, to_change
+from catalog.records.expected_version import ExpectedVersion, to_change
 
 if TYPE_CHECKING:
     from api.services.call import Call

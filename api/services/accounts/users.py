@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from api.schemas.users import MeBody, UserBody
 from catalog.accounts import login_throttle, users
-from catalog.expected_version import ExpectedVersion
+from catalog.records.expected_version import ExpectedVersion
 
 if TYPE_CHECKING:
     from api.services.call import Call

@@ -9,11 +9,11 @@ from api.schemas.policies import NewPolicy, PolicyBody, PolicyChange, RunBody
 from api.services.policies.actions import check, work_of
 from api.services.policies.rights import PolicyRights
 from catalog.errors import InvalidInput, NotFound
-from catalog.expected_version import ExpectedVersion, to_change
 from catalog.policies import policies as policy_records
 from catalog.policies import runs as policy_runs
 from catalog.policies.runs import ACTIVE
 from catalog.policies.tables import Policy, PolicyRun
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.jobs import recorded_job
 from catalog.records.tables import now
 from pipeline.policies import runs

@@ -21,9 +21,9 @@ from api.services.accounts.callers import Caller
 from api.services.sources.places import allowed_place, fenced
 from api.workspace import Workspace
 from catalog.errors import FramesiftError, InvalidInput, StorageError
-from catalog.expected_version import ExpectedVersion, to_change
 from catalog.frames.frames import source_contents
 from catalog.records.datasets import recorded_datasets
+from catalog.records.expected_version import ExpectedVersion, to_change
 from catalog.records.sources import add_source, recorded_source, recorded_sources
 from catalog.records.tables import Source
 from ingest.scan.change_source import (
