@@ -6,6 +6,7 @@ import pytest
 
 from catalog.errors import InvalidInput, StorageError
 from catalog.records.scans import recorded_problems
+from catalog.records.tables import Source
 from ingest.sources.exclude import Excluded
 from ingest.sources.local_folder import LocalFolder
 from ingest.sources.source_options import SourceOptions
@@ -71,8 +72,8 @@ def test_what_is_left_out_leaves_the_catalog_and_is_not_opened(home: Home, tmp_p
     home.scan(source)
     patterns = ["*.bak", "lost+found", f"{SCENE}/camera"]
     with home.records.session() as session:
+        source = session.get_one(Source, source.id)
         source.options = SourceOptions(exclude=tuple(patterns)).to_json()
-        session.merge(source)
     (root / "lost+found").chmod(CLOSED)
     with permissions_count():
         counts = home.scan(source).counts
