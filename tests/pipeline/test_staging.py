@@ -464,7 +464,7 @@ stage_dataset(workspace.records, dataset, Path(sys.argv[2]), workers=2)
 
 @pytest.mark.slow
 def test_a_staging_killed_at_any_moment_shows_no_wrong_byte(
-    workspace: Workspace, tmp_path: Path
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SIGKILL at random, twenty times: what is visible is whole, and the next one goes on."""
     dataset, cache = make(workspace), tmp_path / "cache"
@@ -487,4 +487,8 @@ def test_a_staging_killed_at_any_moment_shows_no_wrong_byte(
     staging = stage_dataset(workspace.records, dataset, cache, verify=True)
     assert (staging.files, staging.bytes) == (clean.files, clean.bytes)
     assert len(copies(cache)) == len(right)
+    # One that was killed before its beat was written had fetched nothing; it goes after a minute.
+    assert list((cache / ".parts").glob("*/*.part")) == []
+    monkeypatch.setattr("pipeline.cache.beat.EXPIRES_S", 0.0)
+    stage_dataset(workspace.records, dataset, cache)
     assert list((cache / ".parts").iterdir()) == []
