@@ -2,7 +2,7 @@
 
 import os
 import shutil
-import uuid
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -151,11 +151,10 @@ def check_space(plan: StagingPlan, cache: Path) -> None:
     Raises:
         StorageError: The folder cannot be made or written, or has too little space.
     """
-    probe = cache / f".writable-{uuid.uuid4().hex}"
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=cache):  # without a name: one that is killed leaves nothing
+            pass
         free = shutil.disk_usage(cache).free
     except OSError as error:
         raise StorageError(
