@@ -323,7 +323,7 @@ def _as_begun(run: Run, began_with: int) -> Run:
 
 
 def _first_state(run: Run) -> tuple[Begun, int]:
-    """Have the model begin as the checkpoint says, or the parent, or anew.
+    """Have the model begin as the checkpoint says, or the parent, or from random weights.
 
     Returns:
         How far it is, and with how many workers it began.

@@ -63,7 +63,7 @@ class WritableCatalog(Catalog, Protocol):
 
         Args:
             reason: What the snapshot is for; kept with it.
-            author: Who makes it; kept with it.
+            author: Its author, recorded with it.
 
         Raises:
             CatalogBusy: The write lock was not free in time.

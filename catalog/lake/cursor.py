@@ -1,4 +1,4 @@
-"""Interfaces of what runs statements: DuckDB's connections, cursors, or snapshots being read."""
+"""What runs statements and gives rows: DuckDB's connections, cursors, snapshots being read."""
 
 from typing import Any, Protocol
 
@@ -33,3 +33,34 @@ class Cursor(Rows, Protocol):
 
     def execute(self, query: str, parameters: Any = None, /) -> Rows:
         """Run one statement with its parameters."""
+
+
+class CursorRows:
+    """The rows of a cursor's last statement, and nothing else of the cursor."""
+
+    _cursor: Rows
+
+    @property
+    def description(self) -> list[Any]:
+        """Name and type of each column of the rows, and nothing else."""
+        return self._cursor.description
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row; None after the last one."""
+        return self._cursor.fetchone()
+
+    def fetchmany(self, size: int = 1, /) -> list[tuple[Any, ...]]:
+        """The next rows, at most so many."""
+        return self._cursor.fetchmany(size)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """The rows that are left."""
+        return self._cursor.fetchall()
+
+    def to_arrow_table(self) -> pa.Table:
+        """The rows that are left."""
+        return self._cursor.to_arrow_table()
+
+    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> pa.RecordBatchReader:
+        """The rows that are left, in batches of at most so many."""
+        return self._cursor.to_arrow_reader(batch_size)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from catalog.frames.frames_relation import FramesRelation
 from catalog.frames.layouts import TableLayout, Tags
 from catalog.lake.connection import snapshot_of
+from catalog.lake.cursor import CursorRows
 from catalog.lake.schema import CLASS_PIXELS, POSITION_TAGS
 from catalog.lake.sql_guard import SelectOnly
 from catalog.lake.statement_watch import Cancellation, StatementWatch, allowed_s, current
@@ -73,7 +74,7 @@ class Opened(Protocol):
     class_names: Callable[[], Mapping[str, str]]
 
 
-class Snapshot:
+class Snapshot(CursorRows):
     """One committed snapshot, read inside one transaction by one thread.
 
     Statements see the catalog's tables and views and nothing else, and only read; see
@@ -82,6 +83,8 @@ class Snapshot:
     Attributes:
         layout: How its frames lie in tables.
     """
+
+    _cursor: SelectOnly
 
     def __init__(
         self,
@@ -220,31 +223,6 @@ class Snapshot:
         """
         allowed = self.timeout_s if timeout_s is None else timeout_s
         return StatementWatch(self._cursor, allowed, cancellation or current(), began)
-
-    @property
-    def description(self) -> list[Any]:
-        """Name and type of each column of the rows, and nothing else."""
-        return self._cursor.description
-
-    def fetchone(self) -> tuple[Any, ...] | None:
-        """The next row; None after the last one."""
-        return self._cursor.fetchone()
-
-    def fetchmany(self, size: int = 1, /) -> list[tuple[Any, ...]]:
-        """The next rows, at most so many."""
-        return self._cursor.fetchmany(size)
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """The rows that are left."""
-        return self._cursor.fetchall()
-
-    def to_arrow_table(self) -> pa.Table:
-        """The rows that are left."""
-        return self._cursor.to_arrow_table()
-
-    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> pa.RecordBatchReader:
-        """The rows that are left, in batches of at most so many."""
-        return self._cursor.to_arrow_reader(batch_size)
 
     @contextmanager
     def with_table(self, name: str, rows: pa.Table) -> Iterator[None]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from catalog.errors import SqlError
 from catalog.lake import stream_buffer
+from catalog.lake.cursor import CursorRows
 from catalog.lake.statement_shape import LONGEST, Shape, shape_of
 from catalog.memory.lru import Lru
 
@@ -42,8 +43,10 @@ _METADATA = "__ducklake_metadata"
 """Begins the name by which the metadata's database is attached, where other tables may lie, too."""
 
 
-class SelectOnly:
+class SelectOnly(CursorRows):
     """Executes SELECT on a cursor, and gives its rows; nothing else of the cursor is there."""
+
+    _cursor: duckdb.DuckDBPyConnection
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, *, plans: bool = False) -> None:
         """Wrap a cursor of a locked-down connection.
@@ -97,31 +100,6 @@ class SelectOnly:
         if given_up := self._plans.put(query, name or ""):
             self._cursor.execute(f"DEALLOCATE {given_up}")
         return f"EXECUTE {name}" if name else query
-
-    @property
-    def description(self) -> list[Any]:
-        """Name and type of each column of the rows, and nothing else."""
-        return self._cursor.description
-
-    def fetchone(self) -> tuple[Any, ...] | None:
-        """The next row; None after the last one."""
-        return self._cursor.fetchone()
-
-    def fetchmany(self, size: int = 1, /) -> list[tuple[Any, ...]]:
-        """The next rows, at most so many."""
-        return self._cursor.fetchmany(size)
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        """The rows that are left."""
-        return self._cursor.fetchall()
-
-    def to_arrow_table(self) -> pa.Table:
-        """The rows that are left."""
-        return self._cursor.to_arrow_table()
-
-    def to_arrow_reader(self, batch_size: int = 1_000_000, /) -> pa.RecordBatchReader:
-        """The rows that are left, in batches of at most so many."""
-        return self._cursor.to_arrow_reader(batch_size)
 
     def interrupt(self) -> None:
         """End what it executes in another thread."""

@@ -60,7 +60,7 @@ def job_counts(records: RecordStore) -> dict[tuple[str, str], int]:
 
 
 def _jobs_of_user(records: RecordStore) -> Select[Job]:
-    """Jobs; a limited user's own, as long as they see whole the datasets, of which jobs log."""
+    """Jobs; a limited user's own, as long as they see its dataset whole: jobs log files."""
     if not records.user:
         return select(Job)
     own = select(Job.dataset_id).where(Job.owner == records.user)

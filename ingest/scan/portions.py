@@ -37,7 +37,7 @@ class Portion:
         examined: Keys whose earlier problems are void.
         problems: What was found wrong without reading.
         gone: Keys of files that are no longer there.
-        touched: The frames of which a file is written or removed.
+        touched: The frames that have a file to write or to remove.
     """
 
     frames: list[FrameFiles] = field(default_factory=list)

@@ -49,7 +49,7 @@ class Division:
         return list(dict.fromkeys([*by, *tags, "scene", "frame_number"]))
 
     def to_json(self) -> dict[str, Any]:
-        """The division as JSON, of which a dataset's id is made."""
+        """Return the division as JSON: a part of what a dataset's id is the digest of."""
         if not self.shares:
             return {"split": {}, "split_by": None, "split_seed": None}
         return {

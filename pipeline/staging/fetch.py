@@ -28,7 +28,7 @@ ATTEMPTS = 3
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 _RESUMED_BYTES = 64 * 2**20
-"""A file of which so much has come goes on from there; a smaller one is fetched again whole."""
+"""A larger file goes on where its transfer broke off; a smaller one begins again [bytes]."""
 
 _LOOK_AGAIN_S = 0.2
 """How soon it is looked again for a file that another staging fetches [s]."""

@@ -238,5 +238,5 @@ def _act(session: Session, name: str, action: str) -> None:
     elif action in _ACTIONS:
         session.policies.tell(name, "kill" if action == "stop" else action)
     else:
-        session.policies.get(name)  # whether there is one is said first
+        session.policies.get(name)  # a policy that is missing is the first error
         raise InvalidInput(f"action '{action[:40]}': expected one of {', '.join(_ACTIONS)}")

@@ -33,7 +33,7 @@ def etag_of(content: bytes, version: str = "") -> str:
 
 
 def names(header: str, etag: str) -> bool:
-    """Return whether If-None-Match names an ETag of ours, all of which are strong."""
+    """Return whether If-None-Match names one of our ETags, which are strong ones."""
     return etag in _TAG.findall(header) or header.strip() == "*"
 
 

@@ -120,7 +120,7 @@ def save_selection(
 
 
 def divide_dataset(workspace: Workspace, name: str, request: NewSplit, owner: str = "") -> Dataset:
-    """Divide a dataset's frames anew, as a new version of it, for a user."""
+    """Divide a dataset's frames again, as a new version of it, for a user."""
     dataset = own_dataset(workspace.records, name)
     divided = split_dataset(stores_of(workspace), dataset, _division(request), owner)
     return _as_seen(workspace, divided)

@@ -1,1 +1,1 @@
-"""Policies, and who may do what with them."""
+"""Policies, and the rights that each change of one needs."""
